@@ -168,6 +168,9 @@ def test_thousands_are_parted_in_many_ways(tmp_path, written):
     [
         ("race,n,k\na,2.000,1.000\nb,900,800\n", "write 1000 if dots part thousands, 1 if they"),
         ("race,n,k\na,2000,1.140\nb,900,800\n", "may be thousands or fractions"),
+        ("race,n,k\na,2000,1.140\nb,900,800\n", "if dots part thousands; fractions are no counts"),
+        ("race,n,k\na,1,0.625\nb,1,0.5\n", "a share is not a count"),
+        ("race,n,k\na,3,2.625\nb,3,.5\n", "a share is not a count"),
         ("race,n,k\na,1200,95%\nb,800,91 %\n", "are percents"),
         ('race,n,k\na,1200,"97,5"\nb,800,91\n', "are not numbers"),
     ],

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets._date_damage import recover_range_from_date
+from isolux.datasets._date_damage import (
+    recover_range_from_date,
+    repair_or_refuse_date_damaged_ranges,
+)
+from isolux.vocabulary.errors import TableError
 
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
 
@@ -67,3 +72,30 @@ def test_any_text_is_a_range_or_none(cell):
 def test_a_serial_number_and_its_date_agree(day):
     serial = str((day - date(1899, 12, 30)).days)
     assert recover_range_from_date(serial, AGES) == recover_range_from_date(day.isoformat(), AGES)
+
+
+def repaired(cells, *, repair=True):
+    frame = pl.DataFrame({"age": cells})
+    return repair_or_refuse_date_damaged_ranges(frame, ["age"], repair=repair, source="people.csv")[
+        0
+    ]["age"].to_list()
+
+
+def test_the_first_of_a_month_is_the_range_that_fits_the_others():
+    # 1-10 would lie across 3-9; 10-19 lies between 3-9 and 20-29.
+    assert repaired(["0-2", "2026-03-09", "2019-10-01", "20-29"]) == [
+        "0-2",
+        "3-9",
+        "10-19",
+        "20-29",
+    ]
+    # Nothing lies across 1-10 here, and 10-19 borders on 20-29.
+    assert repaired(["2019-10-01", "20-29", "30-39"]) == ["10-19", "20-29", "30-39"]
+    with pytest.raises(TableError, match="'2019-10-01' for 10-19"):
+        repaired(["2019-10-01", "20-29", "30-39"], repair=False)
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_a_date_that_was_one_of_two_ranges_is_refused(repair):
+    with pytest.raises(TableError, match="'2019-10-01', which was 1-10 or 10-19"):
+        repaired(["2019-10-01", "40-49", "50-59"], repair=repair)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.table import load
 from isolux.io import sha256_file
+from isolux.people.loading import _list_possible_columns
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 ROWS = "person,photo,race,age,tone,subject\na,1.jpg,x,31,3;4,s1\nb,2.jpg,,x,5,s1\nc,2.jpg,y,7,,\n"
@@ -345,3 +347,24 @@ def test_a_column_of_dates_stays_one(tmp_path):
 def test_whole_numbers_that_pandas_wrote_with_a_decimal_are_whole(tmp_path):
     dataset = load(written(tmp_path, "id,smiles\na,1.0\nb,0.0\nc,\n"))
     assert dataset.values_of("smiles")["value"].to_list() == ["1", "0", None]
+
+
+def test_of_many_columns_the_first_and_the_named_are_read(tmp_path):
+    names = [f"c{k}" for k in range(40)]
+    file = tmp_path / "wide.csv"
+    file.write_text(
+        f"id,{','.join(names)}\n" + "".join(f"{r},{','.join('x' * 40)}\n" for r in "ab")
+    )
+    found = load(file, first_and=["c30", "c9"], max_columns=10)
+    assert found.attributes["attribute"].unique(maintain_order=True).to_list() == [
+        *names[:10],
+        "c30",
+    ]
+    assert found.notes[0] == ("Of 40 columns the first 10 are looked at, and those that are named.")
+    assert load(file).attributes["attribute"].n_unique() == 40
+
+
+def test_an_audit_reads_a_thousand_columns_and_those_that_its_settings_name():
+    spec = parse_spec({"data": "table:x", "by": ["a*b"], "target": "truth", "only": ["c>=3"],
+                       "bins": ["d=quantile:4"], "weight": "w w"})  # fmt: skip
+    assert {"a", "b", "truth", "c", "d", "w w"} <= set(_list_possible_columns(spec))

@@ -22,6 +22,8 @@ from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, check
 
+_MAX_NUMBER = 2.0**53
+"""Beyond which not every whole number has a float of its own, and no pixel lies."""
 BOX_ROW_SCHEMA = {
     "image_id": pl.String,
     "category": pl.String,
@@ -132,15 +134,15 @@ def parse_ascii_number(text: str) -> float:
 
 
 def parse_finite_number(text: str | None, source: str, field: str) -> float:
-    """Parse a required finite number."""
+    """Parse a required number that a count of pixels or of images can be."""
     try:
         number = parse_ascii_number(text or "")
     except ValueError:
         number = float("nan")
-    if not abs(number) < float("inf"):
+    if not abs(number) < _MAX_NUMBER:
         raise TableError(
             "a number is missing or is none",
-            expected=f"a finite number as {field}",
+            expected=f"a number below {_MAX_NUMBER:.2g} as {field}",
             found=repr(text),
             where=source,
         )

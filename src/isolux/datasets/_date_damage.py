@@ -71,11 +71,11 @@ def repair_or_refuse_date_damaged_ranges(
         is_range = values.str.contains(_RANGE)
         if is_range.all() or not (is_range.any() or _is_column_of_dates(name, values)):
             continue
-        range_by_cell = {
-            cell: repaired
-            for cell in values.filter(~is_range)
-            if (repaired := _recover_only_rising_range(cell)) is not None
-        }
+        range_by_cell, unclear = _recover_ranges(
+            values.filter(~is_range).to_list(), values.filter(is_range).to_list()
+        )
+        if unclear and (repair or not range_by_cell):
+            _refuse_unclear_dates(frame[name], unclear, source)
         if range_by_cell and not repair:
             raise_for_date_cells(
                 frame[name], range_by_cell, "ranges", "ranges such as 3-9 throughout", source
@@ -94,10 +94,62 @@ def _is_column_of_dates(name: str, values: pl.Series) -> bool:
 
 def _recover_only_rising_range(cell: str) -> str | None:
     """Return the one rising range that a cell can have been: ``9-Mar`` was ``3-9``."""
+    rising = _list_rising_pairs(cell)
+    return "{}-{}".format(*rising[0]) if len(rising) == 1 else None
+
+
+def _list_rising_pairs(cell: str) -> list[tuple[int, int]]:
+    """List the rising ranges that a cell can have been, unless it is a plain number."""
     if not re.search(r"[A-Za-z]{3}", cell) and not _ISO.fullmatch(cell.strip()):
-        return None
-    rising = {(low, high) for low, high in _list_number_pairs_of_date(cell) if low < high}
-    return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None
+        return []
+    return sorted((low, high) for low, high in _list_number_pairs_of_date(cell) if low < high)
+
+
+def _recover_ranges(
+    cells: Sequence[str], ranges: Sequence[str]
+) -> tuple[dict[str, str], dict[str, list[tuple[int, int]]]]:
+    """Recover the range of each cell; of several readings, the one that fits the other ranges.
+
+    ``2019-10-01`` may have been 10-19, which borders on 20-29, or 1-10, which lies across 3-9. The
+    second value is the cells that stay unclear, with their readings.
+    """
+    readings = {cell: pairs for cell in cells if (pairs := _list_rising_pairs(cell))}
+    spans = [tuple(map(int, re.findall(r"\d+", text)[:2])) for text in ranges]
+    spans += [pairs[0] for pairs in readings.values() if len(pairs) == 1]
+    recovered, unclear = {}, {}
+    for cell, pairs in readings.items():
+        fitting = [
+            (low, high)
+            for low, high in pairs
+            if len(pairs) == 1 or all(high <= start or low >= end for start, end in spans)
+        ]
+        adjacent = [
+            (low, high)
+            for low, high in fitting
+            if any(low == end + 1 or high == start - 1 for start, end in spans)
+        ]
+        fitting = adjacent if len(adjacent) == 1 else fitting
+        if len(fitting) == 1:
+            recovered[cell] = "{}-{}".format(*fitting[0])
+        else:
+            unclear[cell] = pairs
+    return recovered, unclear
+
+
+def _refuse_unclear_dates(
+    cells: pl.Series, unclear: dict[str, list[tuple[int, int]]], source: str
+) -> None:
+    """Refuse dates among ranges that may have been one of several ranges."""
+    is_unclear = cells.is_in(list(unclear)).fill_null(value=False)
+    row = first_true_row(is_unclear)
+    options = " or ".join("{}-{}".format(*pair) for pair in unclear[cells[row]])
+    raise TableError(
+        "a spreadsheet seems to have turned ranges into dates",
+        expected="ranges such as 3-9 throughout",
+        found=f"{cells[row]!r}, which was {options}; in all {is_unclear.sum():,} cell(s)",
+        where=format_location(source, row + 1, cells.name),
+        hint="take the original file, or write the range into these cells",
+    )
 
 
 def raise_for_date_cells(
@@ -114,8 +166,8 @@ def raise_for_date_cells(
         expected=expected,
         found=f"{cells[row]!r}; in all {is_damaged.sum():,} cell(s): {repairs}",
         where=format_location(source, row + 1, cells.name),
-        hint="take the original file, or have them turned back with --option repair_ages=yes"
-        " (repair_ages=True)",
+        hint="take the original file, or have them turned back with --data-option repair_ages=yes"
+        " (in a table of --attributes: --option repair_ages=yes)",
     )
 
 

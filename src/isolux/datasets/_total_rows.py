@@ -120,6 +120,47 @@ def caution_on_thousands_dots(frame: pl.DataFrame, columns: Sequence[str]) -> li
     return notes
 
 
+def read_grouped_thousands(
+    frame: pl.DataFrame, id_column: str | None
+) -> tuple[pl.DataFrame, list[str]]:
+    """Take out dots that part thousands, where another column has commas before decimals.
+
+    Examples
+    --------
+    >>> german = pl.DataFrame({"income": ["4.512", "987"], "score": ["0,06", "0,5"]})
+    >>> read_grouped_thousands(german, None)[0]["income"].to_list()
+    ['4512', '987']
+    """
+    texts = [column for column in frame.get_columns() if column.dtype == pl.String]
+    decimal_comma = next((column for column in texts if _has_decimal_commas(column)), None)
+    if decimal_comma is None:
+        return frame, []
+    grouped = [
+        column
+        for column in texts
+        if column.name not in (id_column, *ID_COLUMNS)
+        and _may_have_thousands_dots(column.head(_N_PROBED_ROWS))
+        and _may_have_thousands_dots(column)
+        and column.str.contains(".", literal=True).any()
+        and not column.str.contains(r"^\s*0").any()  # 0.512 is a fraction
+    ]
+    notes = [
+        f"Dots in {column.name!r} part thousands, since {decimal_comma.name!r} has a comma before"
+        " its decimals."
+        for column in grouped
+    ]
+    return frame.with_columns(c.str.replace_all(".", "", literal=True) for c in grouped), notes
+
+
+def _has_decimal_commas(cells: pl.Series) -> bool:
+    """Whether all cells are numbers, some of them with a comma before other than 3 decimals."""
+    for texts in (cells.head(_N_PROBED_ROWS), cells):
+        present = texts.drop_nulls().str.strip_chars()
+        if not present.str.contains(r"^[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$").all():
+            return False
+    return bool(present.str.contains(r",(\d{1,2}|\d{4,})$").any())
+
+
 def _may_have_thousands_dots(cells: pl.Series) -> bool:
     """Whether each cell is a whole number whose thousands dots may part."""
     cell_texts = cells.drop_nulls().str.strip_chars()

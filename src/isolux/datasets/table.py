@@ -17,6 +17,7 @@ from isolux.datasets._total_rows import (
     caution_on_merged_cell_columns,
     caution_on_thousands_dots,
     drop_total_and_header_rows,
+    read_grouped_thousands,
 )
 from isolux.datasets._wide_table import (
     IMAGE_PATH_COLUMNS,
@@ -31,6 +32,7 @@ from isolux.io.cell_parsing import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
@@ -54,9 +56,6 @@ INFO = DatasetInfo(
 )
 
 
-_MAX_COLUMNS = 50  # that become attributes where ``first_and`` is given
-
-
 def load(
     path: str | Path | object,
     *,
@@ -71,6 +70,7 @@ def load(
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
     first_and: Sequence[str] | None = None,
+    max_columns: int = 50,
 ) -> Dataset:
     r"""Load a table.
 
@@ -110,8 +110,10 @@ def load(
         ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
         where not given.
     first_and : sequence of str, optional
-        Of a table of more than 50 columns, only the first 50 and these become attributes, which
-        ``notes`` says. Not given: all do.
+        Of a table of more than ``max_columns`` columns, only the first ones and these become
+        attributes, which ``notes`` says. Not given: all do.
+    max_columns : int
+        Their number; needs ``first_and``.
 
     Returns
     -------
@@ -136,7 +138,9 @@ def load(
     """
     if isinstance(path, str | Path):
         source = str(path)
-        frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+        frame = read_table(
+            path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+        )
         digest = sha256_file(path)
     else:
         source = IN_MEMORY
@@ -145,6 +149,8 @@ def load(
         )
         digest = sha256_frame(frame)
     frame, notes = drop_total_and_header_rows(frame, id)
+    frame, number_notes = read_grouped_thousands(frame, id)
+    notes += number_notes
     dataset = build_dataset_from_frame(
         frame,
         source,
@@ -157,8 +163,12 @@ def load(
         root=root,
         repair_ages=repair_ages,
         first_and=first_and,
+        max_columns=max_columns,
     )
     read_columns = list(columns) if columns is not None else frame.columns
+    if first_and is not None and len(read_columns) > max_columns:
+        attributes = set(dataset.attributes["attribute"].unique())
+        read_columns = [name for name in read_columns if name in attributes]
     notes += [
         *caution_on_merged_cell_columns(frame, read_columns),
         *caution_on_thousands_dots(frame, read_columns),
@@ -197,6 +207,7 @@ def build_dataset_from_frame(
     root: str | Path | None = None,
     repair_ages: bool = False,
     first_and: Sequence[str] | None = None,
+    max_columns: int = 50,
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), source)
@@ -212,7 +223,9 @@ def build_dataset_from_frame(
         frame, columns, attribute_columns, {row_ids.column, image_column_name}
     )
     if first_and is not None and columns is None:
-        attribute_columns, limit_notes = _limit_number_of_columns(attribute_columns, first_and)
+        attribute_columns, limit_notes = _limit_number_of_columns(
+            attribute_columns, first_and, max_columns
+        )
         notes += limit_notes
     frame, repaired = repair_or_refuse_date_damaged_ranges(
         frame, attribute_columns, repair=repair_ages, source=source
@@ -252,7 +265,9 @@ def build_dataset_from_frame(
 
 def _note_duration_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
     duration_columns = [
-        repr(name) for name in frame.columns if name in names and is_duration(frame[name].dtype)
+        repr(name)
+        for name, dtype in frame.select(list(dict.fromkeys(names))).schema.items()
+        if is_duration(dtype)
     ]
     return (
         [f"Lengths of time are read as seconds: {', '.join(duration_columns)}."]
@@ -275,18 +290,17 @@ def _choose_attribute_columns(
 
 
 def _limit_number_of_columns(
-    columns: list[str], needed_columns: Sequence[str]
+    columns: list[str], needed_columns: Sequence[str], n_first: int
 ) -> tuple[list[str], list[str]]:
     """Keep the first columns and the needed ones, and note how many are skipped."""
-    selected = {*columns[:_MAX_COLUMNS], *needed_columns}
+    selected = {*columns[:n_first], *needed_columns}
     limited = [name for name in columns if name in selected]
     if len(limited) == len(columns):
         return columns, []
-    note_text = (
-        f"Of {len(columns):,} columns the first {_MAX_COLUMNS} are looked at,"
-        " and those that are named"
+    note = (
+        f"Of {len(columns):,} columns the first {n_first:,} are looked at, and those that are named"
     )
-    return limited, [note_text + "; --by names others."]
+    return limited, [note + "."]
 
 
 def _is_vector_dtype(dtype: pl.DataType) -> bool:

@@ -19,7 +19,7 @@ from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
 from isolux.statements.numbers import format_bare_value, format_interval
 from isolux.statements.run_terms import RunTerms
 from isolux.statements.text import DisplayNames
-from isolux.stats.confounding import standardise_gap
+from isolux.stats.confounding import directly_standardised_gap
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
 from isolux.vocabulary.spec import split_intersection
@@ -340,7 +340,7 @@ def _compute_standardised_gap(
     values, weights, n = (
         coded[name].cast(pl.Float64).to_numpy() for name in ("value", "weight", "n")
     )
-    estimate = standardise_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
+    estimate = directly_standardised_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
     if estimate is None:
         return
     inside = np.array([estimate.weight_a, estimate.weight_b])

@@ -26,6 +26,7 @@ from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -120,7 +121,9 @@ def load(
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     source = str(path)
-    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    frame = read_table(
+        path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+    )
     table = find_and_check_count_columns(
         _select_rows_of_one_model(frame, model_column, model, source), successes, n, source
     )

@@ -45,6 +45,8 @@ MAX_COUNT = 1 << 53
 _BLANK = "\u0020\u00a0\u2007\u2009\u202f"
 _SEPARATED_THOUSANDS = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
 _DOTTED_THOUSANDS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
+_FRACTION = r"^\s*(0*\.\d*[1-9]\d*|\d+\.(\d{1,2}|\d{4,}))\s*$"
+"""What no thousands are: a number below 1, or with other than three decimals."""
 _SIMILAR_PERCENT_RATIO = 1.25  # percents of groups are alike where their sizes are not
 
 
@@ -256,13 +258,16 @@ def _check_no_percent_or_thousands_signs(cells: pl.Series, source: str) -> None:
         hint="write how many of n that is: a percent is rounded, and its count cannot be told",
     )
     has_dots = cells.str.contains(_DOTTED_THOUSANDS).fill_null(value=False)
-    text = str(cells[first_true_row(has_dots)]).strip() if has_dots.any() else ""
+    if not has_dots.any() or cells.str.contains(_FRACTION).any():  # refused as fractions
+        return
+    text = str(cells[first_true_row(has_dots)]).strip()
+    whole, _, decimals = text.partition(".")
     refuse_cells(
         has_dots,
         cells.str.strip_chars(),
         f"{{n}} cell(s) of {cells.name!r} may be thousands or fractions",
         "whole numbers without dots",
         source,
-        hint=f"write {text.replace('.', '')} if dots part thousands, {text.partition('.')[0]}"
-        " if they do not",
+        hint=f"write {text.replace('.', '')} if dots part thousands"
+        + ("; fractions are no counts" if decimals.strip("0.") else f", {whole} if they do not"),
     )

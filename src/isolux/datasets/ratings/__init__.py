@@ -18,6 +18,7 @@ from isolux.datasets._wide_table import (
     cluster_by_row_and_offer_columns,
     melt_table_to_attribute_rows,
 )
+from isolux.datasets.ratings.answer_sets import caution_on_permuted_sets
 from isolux.datasets.ratings.layout import (
     RatingColumns,
     build_answer_rows,
@@ -28,6 +29,7 @@ from isolux.datasets.ratings.layout import (
 )
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -90,7 +92,8 @@ def load(
         Of a table with a column ``question``, as ``isolux curate answers --out`` writes it: the one
         whose answers are read.
     separator : str, optional
-        What parts several values in one cell of a column that is neither of these.
+        What parts several values in one cell. Answers of one cell are a set, whose order does not
+        matter, as are choices in JSON, as Label Studio writes them.
     sheet : str, optional
         Of a workbook: the sheet.
     header_row : int, optional
@@ -125,7 +128,9 @@ def load(
     [('a', 'tone', '3'), ('b', 'tone', '9')]
     """
     source = str(path)
-    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    frame = read_table(
+        path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+    )
     notes: list[str] = []
     if not item and not answer and not annotators:
         notes, frame, (item, annotator, answer) = _transpose_row_per_annotator(
@@ -142,13 +147,14 @@ def load(
         frame, item=item, annotator=annotator, answer=answer, annotators=annotators, source=source
     )
     frame = select_answers_to_question(frame, layout, question, source)
-    outputs = build_answer_rows(frame, layout, source)
+    outputs = build_answer_rows(frame, layout, source, separator)
     item_table, annotator_columns, skipped_columns = build_item_table(frame, layout, source)
     answered_columns = [name for name in annotator_columns if name in outputs.columns[3:]]
     notes += _build_rating_layout_notes(
         layout, outputs["annotator"].n_unique(), answered_columns, skipped_columns
     )
     notes += list_rating_cautions(outputs, layout.answer)
+    notes += caution_on_permuted_sets(outputs["label"])
     ids = item_table["instance_id"]
     columns = item_table.drop("instance_id")
     instances = check(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.datasets._tables import find_first_column_ignoring_case
+from isolux.datasets.ratings.answer_sets import split_answer_sets
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
@@ -240,8 +241,10 @@ def select_answers_to_question(
     return selected
 
 
-def build_answer_rows(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.DataFrame:
-    """Bring the answers to one row each."""
+def build_answer_rows(
+    frame: pl.DataFrame, layout: RatingColumns, source: str, separator: str | None = None
+) -> pl.DataFrame:
+    """Bring the answers to one row each; of a set of answers in one cell, a row for each."""
     items = _read_item_ids_or_row_numbers(frame, layout, source)
     if layout.annotator is not None and layout.answer is not None:
         annotator_ids = read_ids(frame, layout.annotator, source).alias("annotator")
@@ -259,6 +262,7 @@ def build_answer_rows(frame: pl.DataFrame, layout: RatingColumns, source: str) -
         rows = pl.DataFrame(
             [items, annotator_ids, as_text(frame[layout.answer]).alias("label"), *kept_columns]
         )
+        rows = split_answer_sets(rows, separator)
         _check_answers_are_unique(rows, layout, source)
         return rows
     refuse_cells(
@@ -272,7 +276,9 @@ def build_answer_rows(frame: pl.DataFrame, layout: RatingColumns, source: str) -
         " needs annotator= and answer=",
     )
     wide = pl.DataFrame([items, *(as_text(frame[name]).alias(name) for name in layout.annotators)])
-    return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
+    return split_answer_sets(
+        wide.unpivot(index="instance_id", variable_name="annotator", value_name="label"), separator
+    )
 
 
 def _read_item_ids_or_row_numbers(

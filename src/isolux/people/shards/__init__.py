@@ -282,7 +282,9 @@ class ShardedTable:
         )
         table = registry.load("datasets", "table")
         columns = list(self.required.columns)
-        dataset = table.of_frame(frame, row_locations, inputs, id=_ROW, columns=columns, **options)
+        dataset = table.build_dataset_from_frame(
+            frame, row_locations, inputs, id=_ROW, columns=columns, **options
+        )
         dataset = cluster_by_requested_column(dataset, None if counts.cluster is None else _CLUSTER)
         times = pl.DataFrame({"instance_id": numbers, "times": counts.multiplicity})
         return replace(
@@ -381,7 +383,9 @@ def load_full_rows(
     report_step("reading the shards")
     frame = pl.concat([read_shard(path, required.columns) for path in files.paths])
     table = registry.load("datasets", "table")
-    dataset: Dataset = table.of_frame(frame, files.to_table_rows(), inputs, **options)
+    dataset: Dataset = table.build_dataset_from_frame(
+        frame, files.to_table_rows(), inputs, **options
+    )
     note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.reason}."
     return cluster_by_requested_column(
         replace(dataset, notes=(note, *dataset.notes), row_locations=files.to_table_rows()), cluster

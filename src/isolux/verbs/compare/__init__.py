@@ -26,7 +26,7 @@ from isolux.io.ids import IdFrom
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import read_withdrawn_list
-from isolux.stats.survey_sums import drop_weights
+from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
 from isolux.verbs.compare.lost_groups import caution_on_lost_groups
 from isolux.verbs.compare.notes import note_differences, order_models, order_runs, shared_sample
@@ -336,7 +336,7 @@ def _build_record(
     families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
-    n = round(float(drop_weights(estimates.cluster_sums).totals()[0, 0]))
+    n = round(float(unweighted_cluster_sums(estimates.cluster_sums).totals()[0, 0]))
     n_unmatched = [len(list_scored_units(run)) - n for run in (first, second)]
     notes: list[str] = list(pairing_notes)
     notes += [

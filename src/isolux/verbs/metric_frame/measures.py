@@ -25,10 +25,10 @@ from isolux.groups.missing_predictions import (
     count_missing_predictions,
 )
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import Interval, difference_interval, percentile
-from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.intervals import Interval, mover_difference_interval, percentile_interval
+from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import random_stream
+from isolux.stats.weights import build_random_generator
 from isolux.tasks import score
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
@@ -224,12 +224,12 @@ def _metric_from_estimates(
         narrow.replicates[groups, j],
         narrow.replicates[level_rows, j],
     )
-    to_overall = difference_interval(
+    to_overall = mover_difference_interval(
         narrow.value[groups, j],
         select_interval(wide, groups),
         narrow.value[level_rows, j],
         select_interval(wide, level_rows),
-        paired_correlation(group_replicates, overall_replicates),
+        correlate_corresponding_rows(group_replicates, overall_replicates),
     )
     return MetricByGroup(
         narrow.value[groups, j],
@@ -278,11 +278,11 @@ def measure_functions(
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
         metric_by_label[label] = MetricByGroup(
             estimates[0],
-            percentile(replicate_arrays[0], level),
+            percentile_interval(replicate_arrays[0], level),
             estimates[1],
-            percentile(replicate_arrays[1], level),
-            percentile(replicate_arrays[0], simultaneous_level),
-            percentile(gap, simultaneous_level),
+            percentile_interval(replicate_arrays[1], level),
+            percentile_interval(replicate_arrays[0], simultaneous_level),
+            percentile_interval(gap, simultaneous_level),
             replicate_arrays[0],
             replicate_arrays[1],
             (1.0 - level) / 2.0,
@@ -359,7 +359,7 @@ def _call_metric(
 
 def _resample_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
     """Draw clusters with replacement and return the rows of each draw."""
-    rng = random_stream(seed, "bootstrap")
+    rng = build_random_generator(seed, "bootstrap")
     n = len(inputs.y_true)
     if inputs.cluster is None:
         return list(rng.integers(0, n, size=(replicates, n)))

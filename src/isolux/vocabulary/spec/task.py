@@ -104,7 +104,8 @@ def validate_task_settings(
             )
         return task
     parsed_settings: dict[str, Any] = {}
-    for name, raw_value in task.settings.items():
+    for name, given_value in task.settings.items():
+        raw_value = _read_prediction_map(given_value) if name == "prediction_map" else given_value
         if (
             name not in valid_names
             and raw_value in (None, (), [])
@@ -166,6 +167,12 @@ def build_unknown_setting_error(
     takers = [
         task_name for task_name in registry.names("tasks") if name in list_task_options(task_name)
     ]
+    if flag == "data":
+        return SpecError(
+            "the dataset is the command's first argument, and has no flag",
+            expected="isolux audit NAME:PATH, such as table:people.csv",
+            found="--data",
+        )
     if not takers:
         try:
             refuse_unknown_name(
@@ -173,10 +180,9 @@ def build_unknown_setting_error(
             )
         except SpecError as error:
             return error
-        first = "NAME:PATH as the first argument of the command"
         return SpecError(
             f"{flag!r} is no setting of the task {task!r}",
-            expected=first if flag == "data" else format_cli_flag(flag),
+            expected=format_cli_flag(flag),
             found=flag,
             where=source,
         )
@@ -208,6 +214,28 @@ def _expand_paper_merge_name(text: str) -> tuple[str, ...]:
     return tuple(f"{new}={','.join(old)}" for new, old in merges[text].items())
 
 
+def _read_prediction_map(raw_value: Any) -> Any:
+    """Read ``CLASS=LABEL,LABEL``, the syntax of ``--label-map``; files and mappings stay."""
+    texts = [raw_value] if isinstance(raw_value, str) else raw_value
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        return raw_value
+    if not texts or texts[0].startswith("{"):
+        return texts
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    merges = parse_value_merges(tuple(texts), "prediction_map")
+    class_by_label: dict[str, str] = {}
+    for class_name, labels in merges.items():
+        for label in labels:
+            if class_by_label.setdefault(label, class_name) != class_name:
+                raise SpecError(
+                    f"the label {label!r} goes to two classes",
+                    found=f"{class_by_label[label]!r} and {class_name!r}",
+                    where="prediction_map",
+                )
+    return class_by_label
+
+
 def parse_value_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, ...]]:
     """Read ``"Asian=East Asian,Southeast Asian"``: a new name and the values that it unites.
 
@@ -227,5 +255,5 @@ def parse_value_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[
                 "merge by name, such as fairface:races-4",
                 found=repr(text),
             )
-        merges[name.strip()] = old_values
+        merges[name.strip()] = (*merges.get(name.strip(), ()), *old_values)
     return merges
