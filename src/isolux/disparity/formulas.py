@@ -7,8 +7,9 @@ there is nothing to compare and the result is NaN, never 0. Metrics may have any
 otherwise; ratios and logs are for metrics that are never negative.
 
 Range, standard deviation and the like are never negative and grow with noise alone: read them
-next to ``stats.dispersion.estimate_noise_corrected_sd`` and the omnibus test. Fairlearn's named measures are
-these of one rate: its ``demographic_parity_difference`` is the range of selection rates.
+next to ``stats.dispersion.estimate_noise_corrected_sd`` and the omnibus test. Fairlearn's named
+measures are these of one rate: its ``demographic_parity_difference`` is the range of selection
+rates.
 
 References
 ----------
