@@ -77,7 +77,7 @@ def test_each_group_has_a_panel_with_everyone_dashed(summary):
     dashed = [e for e in root.iter() if e.attrib.get("stroke-dasharray") == "4,3"]
     assert len(dashed) == len(runs.RACES)
     assert "Black 63.9 % at 0.5" in figure.alt
-    assert "Dashed: everyone." in figure.caption
+    assert "Dashed: overall." in figure.caption
 
 
 def test_a_group_that_the_run_does_not_know_has_no_panel(summary):

@@ -141,8 +141,8 @@ def test_a_mark_says_what_it_compares_with(trees):
     (table, *_) = [
         t for t in trees["full"].all("table") if "strips" in t.attributes.get("class", "")
     ]
-    assert table.all("thead")[0].all("th")[-1].text == "Than everyone"
-    told = "~: no difference to everyone shown (adjusted p above 0.05); such a group may differ"
+    assert table.all("thead")[0].all("th")[-1].text == "Than overall"
+    told = "~: no difference to overall shown (adjusted p above 0.05); such a group may differ"
     assert told in " ".join(trees["full"].text.split())
 
 
@@ -177,7 +177,7 @@ def test_the_answer_says_what_was_found_before_how(trees):
             "The model works worse for Black people labelled Female",
             "Also for people labelled Female",
             "10,954 units in 3,651 clusters (subject)",
-            "worst first. Line: everyone.",
+            "worst first. Line: overall.",
             "Do the groups differ?",
             "Main findings",
             "It measures the disparities it was asked to look at",
@@ -364,7 +364,7 @@ def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
     least = min(abs(row.difference or 0) for _, row in shown.rows)
     rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
     assert all(abs(row.difference or 0) <= least for row in rest)
-    assert "The 10 rows furthest from everyone, of 156" in parse(render(summary)).text
+    assert "The 10 rows furthest from overall, of 156" in parse(render(summary)).text
 
 
 def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():

@@ -44,9 +44,12 @@ def test_pairs_of_annotators_who_agree():
 
 def test_an_empty_answer_is_none_and_a_word_may_be():
     given = said("a x 1", "a y  ", "b x 1", "b y Unsure", "b z 1")
-    found = score(items("a", "b"), given, metrics="unanimity_rate", ignored=("unsure",))
+    found = score(items("a", "b"), given, metrics="unanimity_rate", ignored_answers=("unsure",))
     assert values(found, "unanimity_rate") == {"a": None, "b": 1.0}
-    assert values(score(items("a", "b"), given, metrics="unanimity_rate"), "unanimous")["b"] == 0.0
+    assert (
+        values(score(items("a", "b"), given, metrics="unanimity_rate"), "unanimity_rate")["b"]
+        == 0.0
+    )
 
 
 def test_circles_of_annotators():

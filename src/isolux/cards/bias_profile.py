@@ -229,7 +229,7 @@ def _scenario_cells(
         else "differs"
     )
     if is_not_significant and row.difference is not None:
-        reason += "; no difference from overall was found"
+        reason += "; no difference from the overall value was found"
     if estimate.reason and estimate.value is None:
         measure += f"; {estimate.reason}"
     stated = scenario or Scenario("", "")

@@ -35,7 +35,7 @@ def remove_withdrawn_people(
     """Remove who withdrew, and every photo that shows them."""
     instances = INSTANCES.conform(dataset.instances)
     by_name = index_ids_by_column_name(dataset)
-    withdrawn_list = withdrawn_list.choose_column(by_name)
+    withdrawn_list = withdrawn_list.select_column_of_known_ids(by_name)
     if withdrawn_list.column is None:
         all_ids = list_known_ids(dataset)
         withdrawn_list = withdrawn_list.add_erased_or_unagreed_ids(all_ids["id"])
@@ -82,7 +82,7 @@ def remove_withdrawn_from_runs(
 ) -> list[Run]:
     """Remove who withdrew from the tables of runs."""
     columns_by_run = [_map_id_name_to_column(run) for run in runs]
-    withdrawn_list = withdrawn_list.choose_column(
+    withdrawn_list = withdrawn_list.select_column_of_known_ids(
         set.intersection(*(set(id_columns) for id_columns in columns_by_run))
     )  # or one keeps them
     ids_by_run = [

@@ -165,7 +165,7 @@ def score(
             found="no target",
         )
     names = _select_metrics(metrics, within)
-    errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    errors, notes = read_errors(dataset, predictions, target, unknown_values, model)
     task_info = restrict_task_info(INFO, names)
     # "own unit" is a placeholder of the declaration; each run fills in its unit.
     units = {"own unit": unit, "fraction": "fraction"}
@@ -178,8 +178,7 @@ def score(
         units=error_rows(errors, "regression", names, within),
         info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: errors},
-        # Codes such as 999 go first: they distort every number, and may cause the other cautions.
-        notes=(*codes, *caution_on_mismatch(errors), *notes),
+        notes=(*caution_on_mismatch(errors), *notes),
         task="regression",
         task_choices={
             "target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}

@@ -117,7 +117,7 @@ def read_unit_values(
     """Assign values to units, by model and metric."""
     matched_rows = table.join(matched, on="instance_id", maintain_order="left")
     notes = []
-    infinite_rows = matched_rows.filter(pl.col("value").is_infinite())
+    infinite_rows = matched_rows.filter(pl.col("value").is_infinite(), metric="psnr")
     if infinite_rows.height:
         notes.append(
             f"{infinite_rows.height:,} values of PSNR are infinite (identical): {MOST_DB:.0f} dB."
@@ -141,14 +141,17 @@ def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Im
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
     low = -np.inf if metric.low is None else metric.low
     high = np.inf if metric.high is None else metric.high
+    is_psnr = metric.name == "psnr"
     out_of_range = np.flatnonzero(
-        (numbers < low - _RANGE_TOLERANCE) | (numbers > high + _RANGE_TOLERANCE)
+        (numbers < low - _RANGE_TOLERANCE)
+        | (numbers > high + _RANGE_TOLERANCE)
+        | (np.isposinf(numbers) & (not is_psnr))
     )
     if len(out_of_range):
         first = int(out_of_range[0])
         raise TableError(
             f"{len(out_of_range):,} value(s) of {metric.name} cannot be",
-            expected=f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more",
+            expected=f"{low:g} to {high:g}" if math.isfinite(high) else f"finite, {low:g} or more",
             found=f"{numbers[first]:g} for {rows['instance_id'][first]!r}",
             where="predictions",
         )

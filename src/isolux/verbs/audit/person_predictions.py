@@ -133,7 +133,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
         answers = labels_from_attributes(
             dataset, settings.prediction_column, question=question, **options
         )
-        notes = _caution_on_truth_as_prediction(settings.prediction_column, spec.task.get("target"))
+        notes: tuple[str, ...] = ()
     else:
         answers, notes = _join_labels_to_people(
             dataset,
@@ -182,8 +182,8 @@ def _join_labels_to_people(
 ) -> PredictionsWithNotes:
     """Join labels to people by id; labels of images go to all people in the image."""
     if not has_image_labels(str(settings.file), settings.format):
-        return joined(dataset, settings, frame)
-    image_predictions = give_image_labels_to_people(dataset, chosen(frame, settings))
+        return join_to_dataset(dataset, settings, frame)
+    image_predictions = give_image_labels_to_people(dataset, select_or_name_model(frame, settings))
     return image_predictions.frame, image_predictions.notes
 
 
@@ -244,14 +244,6 @@ def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple
     )
 
 
-def _caution_on_truth_as_prediction(column: str, target: object) -> tuple[str, ...]:
-    """Caution where the predictions are the truth column itself."""
-    if column != target:
-        return ()
-    message = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
-    return (Caution(f"{message} --prediction-column names the model's own."),)
-
-
 def _has_detection_only(settings: Predictions) -> bool:
     """Return whether only detected flags are given, without labels or scores."""
     prediction_columns = (settings.prediction_column, settings.score_column, settings.scores)
@@ -264,7 +256,7 @@ def _read_detected_flags(settings: Predictions, dataset: Dataset) -> Predictions
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
-    return joined(
+    return join_to_dataset(
         dataset,
         settings,
         read_detected_column(
@@ -296,7 +288,7 @@ def _read_scores_without_labels(settings: Predictions, dataset: Dataset) -> Pred
     return read_number_column(settings, dataset)
 
 
-def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
+def select_or_name_model(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
     """Select the named model of several, or give the only one its name."""
     if settings.model_name is None:
         return frame
@@ -318,7 +310,7 @@ def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWi
     if settings.file is None:
         model = settings.model_name
         return scores_from_attributes(dataset, column, scale=scale, model=model), ()
-    return joined(
+    return join_to_dataset(
         dataset,
         settings,
         read_scores(
@@ -333,9 +325,11 @@ def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWi
     )
 
 
-def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> PredictionsWithNotes:
+def join_to_dataset(
+    dataset: Dataset, settings: Predictions, frame: pl.DataFrame
+) -> PredictionsWithNotes:
     """Select the model, drop withdrawn people and join by id."""
-    current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
+    current_rows = _drop_withdrawn(select_or_name_model(frame, settings), dataset, settings.id_from)
     matched_rows, notes = join_predictions(dataset, current_rows, id_from=settings.id_from)
     return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 

@@ -23,7 +23,7 @@ from isolux.people.id_index import index_ids_by_column_name, match_ids_to_people
 from isolux.people.sources import load_people_or_take_dataset
 from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
-from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
+from isolux.training import Probe, ProbeFit, ProbeSettings, fit_linear_probe
 from isolux.verbs._training_people import (
     assign_label_file_names,
     build_top_label_table,
@@ -189,7 +189,7 @@ def train_probe(
     names = tuple(rows["label"].unique().sort())
     code = encode_classes(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    fit = fit_probe(x, code, clusters, names, recipe)
+    fit = fit_linear_probe(x, code, clusters, names, recipe)
     applied_features, left_out = drop_withdrawn_features(
         [
             (frame, Path(path), n_missing)
@@ -308,7 +308,9 @@ def drop_withdrawn_features(
     if withdrawn is None or not feature_sets:
         return list(feature_sets), []
     dataset = load_people_or_take_dataset(source, **settings)
-    withdrawn_list = read_withdrawn_list(withdrawn).choose_column(index_ids_by_column_name(dataset))
+    withdrawn_list = read_withdrawn_list(withdrawn).select_column_of_known_ids(
+        index_ids_by_column_name(dataset)
+    )
     remaining_dataset = remove_withdrawn_people(dataset, withdrawn_list, allow_unmatched=True)
     withdrawn_ids = dataset.instances.join(
         remaining_dataset.instances, on="instance_id", how="anti"
