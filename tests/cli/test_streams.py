@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
+
+from isolux.cli.streams import build_console
 
 ISOLUX = [sys.executable, "-c", "import sys; from isolux.cli import main; main()"]
 PEOPLE = "id,race\n" + "".join(f"{i},{'AB'[i % 2]}\n" for i in range(40))
@@ -67,3 +72,20 @@ def test_no_standard_output_at_all_is_no_error(people):
         "describe", f"table:{people}", stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1)
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_rich_prints_is_guarded_and_its_own_colours_stay():
+    out = io.StringIO()
+    out.isatty = lambda: True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        patch.setenv("TERM", "xterm-256color")
+        patch.delenv("NO_COLOR", raising=False)
+        console = build_console()
+        console.print(Text("a\x1b[2Jb\x9b1mc\x1b]0;t\x07d\u202ee", style="bold red"))
+        console.print("x\x1b[31my")
+    printed = out.getvalue()
+    assert "\x1b[1;31m" in printed  # rich's own
+    replaced = "\ufffd"
+    text = re.sub(r"\x1b\[(1;31|0)m", "", printed)
+    assert text == (f"a{replaced}[2Jb{replaced}1mc{replaced}]0;td{replaced}e\nx{replaced}[31my\n")

@@ -230,3 +230,37 @@ def test_ratings_that_stand_for_an_empty_cell_are_doubted(tmp_path, word):
     path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
     said = isolux_curate.consensus(f"ratings:{path}")
     assert f"{word!r} counts as an answer (3 times). Is it an empty cell?" in " ".join(said.notes)
+
+
+JSON_SETS = """item,annotator,answer
+1,a,"{""choices"": [""hat"", ""scarf""]}"
+1,b,"{""choices"": [""scarf"", ""hat""]}"
+2,a,"{""choices"": [""hat""]}"
+2,b,"{""choices"": []}"
+"""
+PARTED_SETS = "item,annotator,answer\n1,a,hat;scarf\n1,b,scarf; hat\n2,a,hat\n2,b,\n"
+WIDE_SETS = "item,rater_1,rater_2\n1,hat|scarf,scarf|hat\n2,hat,\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [(JSON_SETS, {}), (PARTED_SETS, {"separator": ";"}), (WIDE_SETS, {"separator": "|"})],
+)
+def test_a_set_in_one_cell_has_no_order(tmp_path, text, settings):
+    found = load(written(tmp_path, text), **settings)
+    rows = found.bundled_predictions.sort("instance_id", "annotator", "label", nulls_last=True)
+    assert rows.select("instance_id", "label").rows() == [
+        ("1", "hat"), ("1", "scarf"), ("1", "hat"), ("1", "scarf"), ("2", "hat"), ("2", None),
+    ]  # fmt: skip
+    assert not [note for note in found.notes if "another order" in note]
+    scores = isolux.score("agreement", found, found.bundled_predictions).units
+    assert scores.filter(pl.col("unit_id") == "1")["value"].to_list() == [1.0]
+
+
+def test_sets_in_another_order_are_cautioned_on(tmp_path):
+    text = "item,annotator,answer\n1,a,hat;scarf\n1,b,scarf;hat\n2,a,hat\n2,b,hat\n"
+    [caution] = [n for n in load(written(tmp_path, text)).notes if "another order" in n]
+    assert isinstance(caution, Caution)
+    assert caution.endswith("--data-option separator=';'.")
+    plain = "item,annotator,answer\n1,a,red; warm\n1,b,blue; cold\n2,a,hat\n2,b,hat\n"
+    assert not [n for n in load(written(tmp_path, plain)).notes if "another order" in n]

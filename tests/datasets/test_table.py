@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.table import load
 from isolux.io import sha256_file
+from isolux.people.loading import _list_possible_columns
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 ROWS = "person,photo,race,age,tone,subject\na,1.jpg,x,31,3;4,s1\nb,2.jpg,,x,5,s1\nc,2.jpg,y,7,,\n"
@@ -97,7 +99,7 @@ def test_lists_are_several_values_in_every_typed_format(tmp_path):
 
 
 def test_columns_choose_the_attributes_and_the_cluster_need_not_be_one(people):
-    dataset = apply_cluster(load(people, id="person", columns=["race"]), "subject")
+    dataset = cluster_by_requested_column(load(people, id="person", columns=["race"]), "subject")
     assert set(dataset.attributes["attribute"]) == {"race"}
     assert dataset.instances["cluster_id"].to_list() == ["s1", "s1", None]
     assert dataset.notes == ("1 row(s) have no 'subject', and each is a cluster by itself.",)
@@ -108,9 +110,11 @@ def test_without_a_cluster_rows_are_clusters(people):
 
 
 def test_a_cluster_may_be_the_image(people):
-    dataset = apply_cluster(load(people, id="person", image="photo"), "image_id")
+    dataset = cluster_by_requested_column(load(people, id="person", image="photo"), "image_id")
     assert dataset.instances["cluster_id"].to_list() == ["1.jpg", "2.jpg", "2.jpg"]
-    assert apply_cluster(load(people, id="person"), "photo").instances["cluster_id"].to_list() == [
+    assert cluster_by_requested_column(load(people, id="person"), "photo").instances[
+        "cluster_id"
+    ].to_list() == [
         "1.jpg",
         "2.jpg",
         "2.jpg",
@@ -128,12 +132,15 @@ def test_columns_named_as_those_of_instances_are_taken_over(tmp_path):
         ("classes", ["c", "c"]),
         ("id", ["1", "2"]),
     ):
-        assert apply_cluster(load(path), column).instances["cluster_id"].to_list() == found, column
+        assert (
+            cluster_by_requested_column(load(path), column).instances["cluster_id"].to_list()
+            == found
+        ), column
 
 
 def test_an_unknown_cluster_names_near_columns(people):
     with pytest.raises(UnknownNameError, match=r"(?s)no column named 'subjects'.*'subject'"):
-        apply_cluster(load(people), "subjects")
+        cluster_by_requested_column(load(people), "subjects")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +316,7 @@ def test_any_text_gives_a_dataset_or_our_own_error(
     path = tmp_path_factory.mktemp("fuzz") / "a.csv"
     path.write_text(text, encoding="utf-8", newline="")
     with suppress(IsoluxError):
-        dataset = apply_cluster(load(path, separator=separator, root=root), cluster)
+        dataset = cluster_by_requested_column(load(path, separator=separator, root=root), cluster)
         assert dataset.instances["instance_id"].is_unique().all()
         assert set(dataset.attributes["unit_id"]) <= set(dataset.instances["instance_id"])
 
@@ -340,3 +347,24 @@ def test_a_column_of_dates_stays_one(tmp_path):
 def test_whole_numbers_that_pandas_wrote_with_a_decimal_are_whole(tmp_path):
     dataset = load(written(tmp_path, "id,smiles\na,1.0\nb,0.0\nc,\n"))
     assert dataset.values_of("smiles")["value"].to_list() == ["1", "0", None]
+
+
+def test_of_many_columns_the_first_and_the_named_are_read(tmp_path):
+    names = [f"c{k}" for k in range(40)]
+    file = tmp_path / "wide.csv"
+    file.write_text(
+        f"id,{','.join(names)}\n" + "".join(f"{r},{','.join('x' * 40)}\n" for r in "ab")
+    )
+    found = load(file, first_and=["c30", "c9"], max_columns=10)
+    assert found.attributes["attribute"].unique(maintain_order=True).to_list() == [
+        *names[:10],
+        "c30",
+    ]
+    assert found.notes[0] == ("Of 40 columns the first 10 are looked at, and those that are named.")
+    assert load(file).attributes["attribute"].n_unique() == 40
+
+
+def test_an_audit_reads_a_thousand_columns_and_those_that_its_settings_name():
+    spec = parse_spec({"data": "table:x", "by": ["a*b"], "target": "truth", "only": ["c>=3"],
+                       "bins": ["d=quantile:4"], "weight": "w w"})  # fmt: skip
+    assert {"a", "b", "truth", "c", "d", "w w"} <= set(_list_possible_columns(spec))

@@ -7,10 +7,15 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells
+from isolux.datasets._total_rows import (
+    caution_on_merged_cell_columns,
+    caution_on_thousands_dots,
+    read_grouped_thousands,
+)
 from isolux.datasets.counts import load as load_counts
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
+from isolux.io.sheets import DATASET_FLAGS, PREDICTION_FLAGS
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.notes import Caution
 from tests._sheets import write_xlsx
@@ -61,8 +66,10 @@ def blocks(*sizes):
 
 
 def test_a_value_in_the_first_row_of_each_block_alone_is_told_first():
-    assert isinstance(caution_on_merged_cells(blocks(15, 15), ["race"])[0], Caution)
-    assert "empty in 20 of 30 rows" in caution_on_merged_cells(blocks(*[3] * 10), ["race"])[0]
+    assert isinstance(caution_on_merged_cell_columns(blocks(15, 15), ["race"])[0], Caution)
+    assert (
+        "empty in 20 of 30 rows" in caution_on_merged_cell_columns(blocks(*[3] * 10), ["race"])[0]
+    )
 
 
 def test_cells_that_are_missing_here_and_there_are_no_blocks():
@@ -72,13 +79,13 @@ def test_cells_that_are_missing_here_and_there_are_no_blocks():
         known = draw.random(40) < 0.5
         known[0] = True
         column = pl.Series("race", ["a" if k else None for k in known])
-        said += len(caution_on_merged_cells(column.to_frame(), ["race"]))
+        said += len(caution_on_merged_cell_columns(column.to_frame(), ["race"]))
     assert said == 0
 
 
 def test_cells_that_are_no_text_are_passed_over():
     bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
-    assert caution_on_merged_cells(bytes_, ["race"]) == []
+    assert caution_on_merged_cell_columns(bytes_, ["race"]) == []
 
 
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
@@ -103,8 +110,11 @@ def test_cells_merged_over_columns_are_titles(tmp_path):
 
 def test_several_sheets_name_the_option_of_each_file(tmp_path):
     sheets = {"S": [["id"], ["1"]], "T": [["id"], ["2"]]}
-    with pytest.raises(FileError, match=r"(?s)sheet=.*prediction_sheet=.*attributes_sheet="):
-        read_table(write_xlsx(tmp_path / "p.xlsx", sheets))
+    file = write_xlsx(tmp_path / "p.xlsx", sheets)
+    for flags, words in ((DATASET_FLAGS, "--data-option sheet=NAME"),
+                         (PREDICTION_FLAGS, "--option prediction_sheet=NAME")):  # fmt: skip
+        with pytest.raises(FileError, match=words):
+            read_table(file, sheet_flags=flags)
     counts = {"S": [["race", "k", "n"], ["a", 1, 2], ["b", 1, 3]], "Notes": [["hello"]]}
     file = write_xlsx(tmp_path / "c.xlsx", counts)
     assert load_counts(file, sheet="S").bundled_predictions["times"].sum() == 5
@@ -160,6 +170,23 @@ def test_a_wide_frame_is_not_asked_for_each_column_by_name(monkeypatch):
 
     monkeypatch.setattr(pl.DataFrame, "schema", property(counted(schema)))
     monkeypatch.setattr(pl.DataFrame, "__getitem__", counted(item))
-    assert len(caution_on_dots(frame, frame.columns[1:])) == 39
-    assert caution_on_merged_cells(frame, frame.columns) == []
+    assert len(caution_on_thousands_dots(frame, frame.columns[1:])) == 39
+    assert caution_on_merged_cell_columns(frame, frame.columns) == []
     assert len(asked) < 5
+
+
+def test_dots_part_thousands_where_decimals_have_a_comma():
+    german = pl.DataFrame({
+        "id": ["1.001", "1.002", "1.003"], "income": ["4.512", "987", "12.000"],
+        "share": ["0,06", "1,5", "0,25"], "version": ["1.5", "2.0", "3.1"],
+        "fraction": ["0.512", "0.987", "1.250"],
+    })  # fmt: skip
+    frame, notes = read_grouped_thousands(german, None)
+    assert frame["income"].to_list() == ["4512", "987", "12000"]
+    assert frame.drop("income").equals(german.drop("income"))
+    assert notes == [
+        "Dots in 'income' part thousands, since 'share' has a comma before its decimals."
+    ]
+    for english in (["0.06", "1.5", "0.25"], ["1,200", "900", "2,500"], ["a,5", "b", "c"]):
+        table = german.with_columns(share=pl.Series(english))
+        assert read_grouped_thousands(table, None)[0].equals(table)

@@ -11,7 +11,7 @@ from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.statements.answer import answer_of
 from isolux.statements.numbers import format_points
-from isolux.stats.intervals import difference_interval, wilson_cluster_interval
+from isolux.stats.intervals import mover_difference_interval, wilson_interval_of_n_clusters
 from isolux.stats.power_analysis import minimum_detectable_difference
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
@@ -38,11 +38,11 @@ def test_equal_shares_are_one_observation_a_person(share):
     estimates, rows = _rows([share] * N)
     pair = rows["difference"]
     assert (pair["value"], pair["p_value"], pair["detectable"]) == (0.0, None, None)
-    edge = wilson_cluster_interval(np.array([share]), np.array([100.0]), 0.95)
+    edge = wilson_interval_of_n_clusters(np.array([share]), np.array([100.0]), 0.95)
     assert estimates.interval.low[1] == pytest.approx(edge.low, abs=1e-9)
     assert estimates.interval.high[1] == pytest.approx(edge.high, abs=1e-9)
     value = np.array([share])
-    ends = difference_interval(value, edge, value, edge, np.zeros(1))
+    ends = mover_difference_interval(value, edge, value, edge, np.zeros(1))
     assert (pair["low"], pair["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert set(estimates.status[:, 0]) == {"boundary"}
     assert "nothing varies" in estimates.reason[1, 0]

@@ -400,3 +400,21 @@ def test_a_cell_as_long_as_a_book_is_refused_with_its_place(tmp_path, as_list):
     many = pl.DataFrame({"id": ["a" * 1000] * 2000})
     many.write_parquet(tmp_path / "many.parquet")
     assert read_table(tmp_path / "many.parquet").height == 2000
+
+
+@pytest.mark.parametrize("mark", [";", ",", "|"])
+def test_the_separator_that_excel_is_told_is_used(tmp_path, mark):
+    file = tmp_path / "people.csv"
+    file.write_text(f"sep={mark}\r\nid{mark}race\r\n1{mark}a\r\n")
+    assert read_table(file).rows(named=True) == [{"id": "1", "race": "a"}]
+
+
+def test_comments_are_called_by_their_name(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("# made by me, today; with care\n# 2026\nid,race\n1,a\n")
+    with pytest.raises(FileError, match=r"(?s)begins with 2 line\(s\) of comments.*made by me"):
+        read_table(file)
+    file.write_text("#id,race\n#1,a\n2,b\n")  # a name, and an id
+    assert read_table(file).rows() == [("#1", "a"), ("2", "b")]
+    file.write_text("#id,race\n#1,a\n")
+    assert read_table(file).columns == ["#id", "race"]

@@ -19,7 +19,8 @@ def test_ids_are_text_whatever_they_were():
 
 def test_rows_without_an_id_are_refused():
     with pytest.raises(
-        TableError, match=r"(?s)2 row\(s\) have no id.*p\.csv, row 2, column 'file'.*--id"
+        TableError,
+        match=r"(?s)2 row\(s\) have no id.*p\.csv, row 2, column 'file'.*leave the row out",
     ):
         read_ids(FRAME, "file", "p.csv")
 

@@ -16,6 +16,7 @@ from isolux.vocabulary.errors import (
     DrawingError,
     FileError,
     OutputError,
+    RunError,
     TableError,
     UnknownNameError,
 )
@@ -183,8 +184,10 @@ def test_a_damaged_table_is_named(tmp_path, run, name):
 def test_a_table_of_another_kind_is_refused(tmp_path, run):
     path = save_run(run, tmp_path / "run")
     pl.DataFrame({"a": [1]}).write_parquet(path / "scores.parquet")
-    with pytest.raises(UnknownNameError, match=r"(?s)no column named 'model'.*scores\.parquet"):
+    with pytest.raises(RunError, match="not as they were written"):
         load_run(path)
+    with pytest.raises(UnknownNameError, match=r"(?s)no column named 'model'.*scores\.parquet"):
+        load_run(path, on_change="told")
 
 
 @pytest.mark.parametrize("named", [3, "boxes", [["boxes"]], [None], {"boxes": 1, "more": 2}])

@@ -11,6 +11,7 @@ import pytest
 
 from isolux import load
 from isolux.io.frames import read_table
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.predictions import read_predictions
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from tests._sheets import Cell, write_ods, write_xlsx
@@ -41,8 +42,10 @@ def test_cells_are_text_as_in_csv(tmp_path, suffix):
 @every_kind
 def test_one_of_several_sheets_is_named(tmp_path, suffix):
     path = written(tmp_path, suffix, {"Notes": [["read me"]], "People": ROWS, "Empty": []})
-    with pytest.raises(FileError, match=r"(?s)several sheets.*sheet=.*'Notes', 'People'"):
+    with pytest.raises(FileError, match=r"(?s)several sheets.*'Notes', 'People'.*sheet alone"):
         read_table(path)
+    with pytest.raises(FileError, match=r"several sheets[^=]*--data-option sheet=NAME"):
+        read_table(path, sheet_flags=DATASET_FLAGS)
     assert read_table(path, sheet="People").height == 2
     with pytest.raises(UnknownNameError, match="'Peple'"):
         read_table(path, sheet="Peple")
@@ -53,8 +56,13 @@ def test_one_of_several_sheets_is_named(tmp_path, suffix):
 @every_kind
 def test_a_title_above_the_names_is_told(tmp_path, suffix):
     path = written(tmp_path, suffix, {"S": [["Table 1: people"], [None], *ROWS]})
-    with pytest.raises(FileError, match=r"(?s)does not name the columns.*column 2.*row 1.*header"):
+    with pytest.raises(FileError, match=r"(?s)not name the columns.*column 2.*row 1.*delete the"):
         read_table(path)
+    with pytest.raises(FileError, match=r"--data-option header_row=NUMBER"):
+        read_table(path, sheet_flags=DATASET_FLAGS)
+    with pytest.raises(FileError, match=r"header_row=1 names this row; another one holds") as one:
+        read_table(path, header_row=1, sheet_flags=DATASET_FLAGS)
+    assert "--data-option" not in str(one.value)  # it was named already
     assert read_table(path, header_row=3).rows()[0][0] == "7"
     with pytest.raises(FileError, match=r"(?s)row of names is empty.*rows with cells: 1 to 5"):
         read_table(path, header_row=2)

@@ -121,8 +121,21 @@ def test_what_is_no_condition_is_refused(condition, words):
 
 
 def test_nobody_passing_is_an_error():
-    with pytest.raises(SpecError, match="nobody passes --only"):
+    with pytest.raises(SpecError, match=r"(?s)nobody passes --only.*'age' from \d+ to \d+"):
         kept("age>99")
+
+
+def test_a_value_that_nobody_has_is_named_with_the_columns_own():
+    data = four()
+    value = data.attributes.filter(pl.col("attribute") == "age")["value"][0]
+    [caution, _] = sorted(
+        filter_people(data, [f"age={value},x"], uses_unscored_people=False).notes,
+        key=lambda note: not isinstance(note, Caution),
+    )
+    assert isinstance(caution, Caution)
+    assert caution.startswith("--only names 'x', which nobody has: 'age' from ")
+    notes = filter_people(data, [f"age={value}"], uses_unscored_people=False).notes
+    assert not any(isinstance(note, Caution) for note in notes)
 
 
 def test_an_unknown_attribute_names_those_there_are():

@@ -285,7 +285,7 @@ def test_an_unknown_answer_column_must_be_named(tmp_path):
 
 def test_an_unknown_id_column_must_be_named(tmp_path):
     path = written(tmp_path, "who,label\na,x\n")
-    with pytest.raises(SpecError, match=r"(?s)no column says whom.*--id"):
+    with pytest.raises(SpecError, match=r"(?s)no column says whom.*--prediction-id"):
         read_predictions(path)
 
 

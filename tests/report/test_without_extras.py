@@ -13,7 +13,7 @@ import pytest
 import isolux
 from isolux.cli.audit_screen import show_audit
 from isolux.report.figures import svg
-from isolux.stats.pairwise import map_vectors
+from isolux.stats.pairwise import map_to_plane_by_tsne
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import import_optional
 
@@ -73,7 +73,7 @@ def test_a_map_and_an_error_model_name_their_extra(without_learn):
     from isolux.analyses.error_model.forest import Forest
 
     for ask in (
-        lambda: map_vectors(np.eye(5)),
+        lambda: map_to_plane_by_tsne(np.eye(5)),
         lambda: Forest().fit(np.zeros((20, 2)), np.zeros(20)),
     ):
         with pytest.raises(SpecError, match=r"(?s)needs scikit-learn.*isolux\[learn\]"):

@@ -170,6 +170,13 @@ def test_occupations_in_english(text, work):
         ("Yes and no", "nothing read"),
         ("Yes/no", "nothing read"),
         ("No, or yes", "nothing read"),
+        ("The answer is yes.", "yes"),
+        ("The correct answer is: No", "no"),
+        ("(B) Yes", "yes"),
+        ("b. no", "no"),
+        ("The answer is not yes", "nothing read"),
+        ("The answer is a nurse", "nothing read"),
+        ("A yes man", "nothing read"),
     ],
 )
 def test_yes_and_no(text, value):

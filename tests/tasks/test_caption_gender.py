@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.tasks._word_lists.lists import read_word_list
+from isolux.tasks._word_lists.mentions import classify_mentions
 from isolux.tasks.caption_gender import (
     BIAS_AMPLIFICATION,
     GENDER_TO_OBJECT,
@@ -296,3 +298,17 @@ def test_by_the_command_line_a_injected_amplification_is_found_and_its_absence_i
     for metric in ("object_to_gender", "bias_amplification"):
         assert found["injected"][metric][0] > 0.0
         assert found["absent"][metric][0] < 0.0 < found["absent"][metric][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("He'd jump", "masculine"), ("She’ll go", "feminine"), ("a man'll ride", "masculine"),
+        ("a wo\u00adman runs", "feminine"), ("a wo-\nman runs", "feminine"),
+        ("a hu\u00adman", "neutral"), ("Womens shoes", "feminine"), ("mens singles", "masculine"),
+        ("\uff4d\uff41\uff4e rides", "masculine"), ("a well-\nknown dog", "no word for a person"),
+    ],
+)  # fmt: skip
+def test_words_that_are_contracted_or_broken(text, said):
+    words = read_word_list("english_people")
+    assert classify_mentions(pl.Series([text]), words).to_list() == [said]

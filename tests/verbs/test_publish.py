@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses.model_changes import summarise_changes
+from isolux.analyses.model_changes import select_summary_claims
 from isolux.io.run_directory import load_run, save_run
 from isolux.report.html import render
 from isolux.report.summary import summarise
@@ -96,7 +96,7 @@ def test_a_comparison_is_published_too():
     assert set(cut.group_metrics["group"]) == {"overall", "Corsican", "Dutch"}
     assert set(cut.disparities["group_a"].drop_nulls()) <= {"overall", "Corsican", "Dutch"}
     assert not any("Aleut" in claim for claim in cut.findings["claim"])
-    assert HIDDEN_COMPARED in summarise_changes(cut).further
+    assert HIDDEN_COMPARED in select_summary_claims(cut).further
     assert any("No group of those shown here" in claim for claim in cut.findings["claim"])
 
 

@@ -9,8 +9,10 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     AuditSpec,
+    Task,
     parse_merges,
     parse_spec,
+    read_task,
 )
 
 
@@ -66,6 +68,37 @@ def test_merges_are_read():
     assert parse_merges(("Asian = East Asian, Asian",), "label_map") == {
         "Asian": ("East Asian", "Asian")
     }
+
+
+def test_merges_of_one_class_are_united():
+    assert parse_merges(("A=b", "A=c,d"), "label_map") == {"A": ("b", "c", "d")}
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ("nurse=RN,LPN", {"RN": "nurse", "LPN": "nurse"}),
+        (["nurse=RN", "judge=court"], {"RN": "nurse", "court": "judge"}),
+        ({"RN": "nurse"}, {"RN": "nurse"}),
+        ("{RN: nurse}", {"RN": "nurse"}),
+        ("map.yaml", "map.yaml"),
+        (["map.yaml"], "map.yaml"),
+    ],
+)
+def test_a_prediction_map_is_written_as_a_label_map(given, settings):
+    task = parse_spec({"data": "table:x", "prediction_map": given}).task
+    assert task.settings["prediction_map"] == settings
+
+
+def test_a_label_of_two_classes_is_refused():
+    with pytest.raises(SpecError, match="the label 'RN' goes to two classes"):
+        parse_spec({"data": "table:x", "prediction_map": ["nurse=RN", "judge=RN"]})
+
+
+def test_the_dataset_has_no_flag():
+    task = Task(name="classification", settings={"data": "table:y"})
+    with pytest.raises(SpecError, match=r"(?s)first argument.*isolux audit NAME:PATH"):
+        read_task(task, source="--data")
 
 
 @pytest.mark.parametrize("text", ["Asian", "=a,b", "Asian=", "Asian= , "])

@@ -18,8 +18,8 @@ from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.intervals import Interval, log_ratio_interval
-from isolux.stats.proportions import clopper_pearson
+from isolux.stats.intervals import Interval, mover_log_ratio_interval
+from isolux.stats.proportions import clopper_pearson_interval
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import read_recorded_spec
@@ -137,7 +137,7 @@ def _rate_interval(estimates: Estimates, g: int, level: float) -> Interval:
     n = estimates.n_units[rows, 0]
     if np.isfinite(interval.low).all() or not n.all() or (n != estimates.n_clusters[rows, 0]).any():
         return interval
-    exact = clopper_pearson(np.rint(estimates.value[rows, 0] * n), n, level)
+    exact = clopper_pearson_interval(np.rint(estimates.value[rows, 0] * n), n, level)
     return Interval(exact.low, exact.high)
 
 
@@ -161,7 +161,7 @@ def _add_impact_ratio(
     group_interval, best_interval = (_rate_interval(estimates, row, level) for row in (g, best))
     if category.rate:
         correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))
-        log_interval = log_ratio_interval(
+        log_interval = mover_log_ratio_interval(
             pair.a, group_interval, pair.b, best_interval, correlation
         )
         ratio = Interval(np.exp(log_interval.low), np.exp(log_interval.high))

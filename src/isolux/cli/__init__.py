@@ -169,8 +169,22 @@ def _exit_code(error: BaseException) -> int:
         show()
     if isinstance(code, int) or isinstance(error, SystemExit):
         return code if isinstance(code, int) else int(bool(code))
-    too_little = explain_memory_error(error)
-    return _print_failure(too_little, EXIT_REFUSED) if too_little else _report_bug(error)
+    refusal = explain_memory_error(error) or _explain_missing_folder(error)
+    return _print_failure(refusal, EXIT_REFUSED) if refusal else _report_bug(error)
+
+
+def _explain_missing_folder(error: BaseException) -> str | None:
+    """Say that the working folder is gone, where that is why a path could not be resolved."""
+    if not isinstance(error, FileNotFoundError):
+        return None
+    try:
+        os.getcwd()  # noqa: PTH109 - Path.cwd() would do the same
+    except FileNotFoundError:
+        return (
+            "isolux: the folder in which this command runs was removed\n"
+            "  what to do: change to a folder that exists, and run it again"
+        )
+    return None
 
 
 def _explain_unknown_flag(error: BaseException) -> BaseException:
@@ -188,7 +202,7 @@ def _explain_unknown_flag(error: BaseException) -> BaseException:
 
 
 def _suggest_option(error: BaseException, flag: str) -> str:
-    """Name the nearest option of the command that was asked for; there always is one."""
+    """Name the nearest option of the command; an argument's name says that it has no flag."""
     from difflib import get_close_matches
 
     context = getattr(error, "ctx", None)
@@ -199,16 +213,16 @@ def _suggest_option(error: BaseException, flag: str) -> str:
         for name in (*p.opts, *p.secondary_opts)
         if name.startswith("--")
     ]
-    option_names = sorted({*options, "--help"})
-    nearest_names = get_close_matches(flag, option_names) or get_close_matches(
-        flag, option_names, n=1, cutoff=0.0
-    )
     path = getattr(context, "command_path", "isolux")
-    return (
-        f"`{path}` has no option {clean_line(flag)}\n  what to do: did you mean"
-        f" {' or '.join(nearest_names)}? "
-        f"`{path} --help` says what each is for"
-    )
+    arguments = [p for p in getattr(command, "params", ()) if p.param_type_name == "argument"]
+    if flag.lstrip("-") in [p.name for p in arguments]:
+        names = " ".join("NAME:PATH" if p.name == "data" else p.name.upper() for p in arguments)
+        advice = f"leave the flag out: `{path} {names}`"
+    else:
+        nearest_names = get_close_matches(flag, sorted({*options, "--help"}))
+        suggestion = f"did you mean {' or '.join(nearest_names)}? " if nearest_names else ""
+        advice = f"{suggestion}`{path} --help` lists them"
+    return f"`{path}` has no option {clean_line(flag)}\n  what to do: {advice}"
 
 
 def _report_bug(error: BaseException) -> int:

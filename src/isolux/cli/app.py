@@ -233,4 +233,7 @@ def _not_installed(context: typer.Context) -> None:
     from isolux.verbs.synthesize import missing_package_error
 
     name = str(context.info_name)
-    raise missing_package_error(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])
+    error = missing_package_error(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])
+    if "--help" not in context.args:
+        raise error
+    say(f"{error.problem}, which is not installed.", f"To install it: {error.hint}.")

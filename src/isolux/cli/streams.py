@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from isolux.vocabulary.printable import clean_line, clean_text
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderHook
 
 _ASCII_REPLACEMENTS = {
     "•": "*",
@@ -126,12 +126,34 @@ def print_error(text: str) -> None:
 
 
 def build_console(*, stderr: bool = False) -> Console:
-    """Build a rich console; it is given text that is ``plain`` already."""
+    """Build a rich console, whose text is guarded before rich adds its own colours to it."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
     file = stream.unguarded if isinstance(stream, _GuardedStream) else stream
-    return Console(file=file, highlight=False, markup=False, emoji=False)
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    console.push_render_hook(_build_text_guard(console))
+    return console
+
+
+def _build_text_guard(console: Console) -> RenderHook:
+    """Build the hook that replaces what steers a terminal in all that the console prints."""
+    from rich.console import RenderHook
+    from rich.segment import Segment
+
+    class GuardedText:
+        def __init__(self, renderable: Any) -> None:
+            self.renderable = renderable
+
+        def __rich_console__(self, _: Console, options: Any) -> Iterator[Segment]:
+            for text, style, control in console.render(self.renderable, options):
+                yield Segment(text if control else clean_text(text), style, control)
+
+    class TextGuard(RenderHook):
+        def process_renderables(self, renderables: list[Any]) -> list[Any]:
+            return [GuardedText(renderable) for renderable in renderables]
+
+    return TextGuard()
 
 
 def _guard_stream(stream: TextIO | None) -> TextIO:

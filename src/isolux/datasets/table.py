@@ -12,21 +12,27 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._date_damage import repair_ranges
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells, drop_total_rows
+from isolux.datasets._date_damage import repair_or_refuse_date_damaged_ranges
+from isolux.datasets._total_rows import (
+    caution_on_merged_cell_columns,
+    caution_on_thousands_dots,
+    drop_total_and_header_rows,
+    read_grouped_thousands,
+)
 from isolux.datasets._wide_table import (
     IMAGE_PATH_COLUMNS,
-    build_attributes,
-    build_images,
-    build_instances,
-    choose_image_column,
-    identify_rows,
-    offer_cluster_columns,
+    build_image_table_of_instances,
+    build_instance_table,
+    choose_image_column_or_none,
+    choose_row_ids,
+    cluster_by_row_and_offer_columns,
+    melt_table_to_attribute_rows,
 )
 from isolux.io.cell_parsing import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
+from isolux.io.sheets import DATASET_FLAGS
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
@@ -50,9 +56,6 @@ INFO = DatasetInfo(
 )
 
 
-_MAX_COLUMNS = 50  # that become attributes where ``first_and`` is given
-
-
 def load(
     path: str | Path | object,
     *,
@@ -67,6 +70,7 @@ def load(
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
     first_and: Sequence[str] | None = None,
+    max_columns: int = 50,
 ) -> Dataset:
     r"""Load a table.
 
@@ -106,8 +110,10 @@ def load(
         ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
         where not given.
     first_and : sequence of str, optional
-        Of a table of more than 50 columns, only the first 50 and these become attributes, which
-        ``notes`` says. Not given: all do.
+        Of a table of more than ``max_columns`` columns, only the first ones and these become
+        attributes, which ``notes`` says. Not given: all do.
+    max_columns : int
+        Their number; needs ``first_and``.
 
     Returns
     -------
@@ -132,14 +138,20 @@ def load(
     """
     if isinstance(path, str | Path):
         source = str(path)
-        frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+        frame = read_table(
+            path, format=format, sheet=sheet, header_row=header_row, sheet_flags=DATASET_FLAGS
+        )
         digest = sha256_file(path)
     else:
         source = IN_MEMORY
-        frame = _read_in_memory(path, {"format": format, "sheet": sheet, "header_row": header_row})
+        frame = _convert_in_memory_table(
+            path, {"format": format, "sheet": sheet, "header_row": header_row}
+        )
         digest = sha256_frame(frame)
-    frame, notes = drop_total_rows(frame, id)
-    dataset = of_frame(
+    frame, notes = drop_total_and_header_rows(frame, id)
+    frame, number_notes = read_grouped_thousands(frame, id)
+    notes += number_notes
+    dataset = build_dataset_from_frame(
         frame,
         source,
         {source: digest},
@@ -151,13 +163,20 @@ def load(
         root=root,
         repair_ages=repair_ages,
         first_and=first_and,
+        max_columns=max_columns,
     )
     read_columns = list(columns) if columns is not None else frame.columns
-    notes += [*caution_on_merged_cells(frame, read_columns), *caution_on_dots(frame, read_columns)]
+    if first_and is not None and len(read_columns) > max_columns:
+        attributes = set(dataset.attributes["attribute"].unique())
+        read_columns = [name for name in read_columns if name in attributes]
+    notes += [
+        *caution_on_merged_cell_columns(frame, read_columns),
+        *caution_on_thousands_dots(frame, read_columns),
+    ]
     return replace(dataset, notes=(*dataset.notes, *notes))
 
 
-def _read_in_memory(table: object, file_settings: Mapping[str, object]) -> pl.DataFrame:
+def _convert_in_memory_table(table: object, file_settings: Mapping[str, object]) -> pl.DataFrame:
     """Take a table that is in memory; what says how to read a file has no meaning then."""
     given_settings = [name for name, setting in file_settings.items() if setting is not None]
     if given_settings:
@@ -175,7 +194,7 @@ def _read_in_memory(table: object, file_settings: Mapping[str, object]) -> pl.Da
     return frame
 
 
-def of_frame(
+def build_dataset_from_frame(
     frame: pl.DataFrame,
     source: str,
     inputs: Mapping[str, str],
@@ -188,12 +207,13 @@ def of_frame(
     root: str | Path | None = None,
     repair_ages: bool = False,
     first_and: Sequence[str] | None = None,
+    max_columns: int = 50,
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), source)
-    row_ids = identify_rows(frame, id, source)
-    image_column_name = choose_image_column(frame, row_ids, image)
-    instances = build_instances(frame, row_ids, image_column_name, source)
+    row_ids = choose_row_ids(frame, id, source)
+    image_column_name = choose_image_column_or_none(frame, row_ids, image)
+    instances = build_instance_table(frame, row_ids, image_column_name, source)
     image_name_column = image_column_name or row_ids.column
     attribute_columns = _choose_attribute_columns(
         frame, columns, {row_ids.column, image_column_name}
@@ -203,26 +223,30 @@ def of_frame(
         frame, columns, attribute_columns, {row_ids.column, image_column_name}
     )
     if first_and is not None and columns is None:
-        attribute_columns, limit_notes = _limit_columns(attribute_columns, first_and)
+        attribute_columns, limit_notes = _limit_number_of_columns(
+            attribute_columns, first_and, max_columns
+        )
         notes += limit_notes
-    frame, repaired = repair_ranges(frame, attribute_columns, repair=repair_ages, source=source)
+    frame, repaired = repair_or_refuse_date_damaged_ranges(
+        frame, attribute_columns, repair=repair_ages, source=source
+    )
     notes += [
         *repaired,
         *skipped_notes,
-        *_note_durations(frame, [*attribute_columns, *(numeric or ())]),
+        *_note_duration_columns(frame, [*attribute_columns, *(numeric or ())]),
     ]
     dataset = Dataset(
         name="table",
         info=INFO,
         instances=instances,
-        attributes=build_attributes(
+        attributes=melt_table_to_attribute_rows(
             frame.select(list(dict.fromkeys([*attribute_columns, *(numeric or ())]))),
             row_ids.ids,
             numeric=tuple(numeric or ()),
             separator=separator,
             source=source,
         ),
-        images=build_images(
+        images=build_image_table_of_instances(
             instances,
             are_paths=bool(image) or image_name_column in IMAGE_PATH_COLUMNS,
             root=root,
@@ -236,12 +260,14 @@ def of_frame(
         },
         notes=tuple(notes),
     )
-    return offer_cluster_columns(dataset, frame, source)
+    return cluster_by_row_and_offer_columns(dataset, frame, source)
 
 
-def _note_durations(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def _note_duration_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
     duration_columns = [
-        repr(name) for name in frame.columns if name in names and is_duration(frame[name].dtype)
+        repr(name)
+        for name, dtype in frame.select(list(dict.fromkeys(names))).schema.items()
+        if is_duration(dtype)
     ]
     return (
         [f"Lengths of time are read as seconds: {', '.join(duration_columns)}."]
@@ -263,19 +289,18 @@ def _choose_attribute_columns(
     ]
 
 
-def _limit_columns(
-    columns: list[str], needed_columns: Sequence[str]
+def _limit_number_of_columns(
+    columns: list[str], needed_columns: Sequence[str], n_first: int
 ) -> tuple[list[str], list[str]]:
     """Keep the first columns and the needed ones, and note how many are skipped."""
-    selected = {*columns[:_MAX_COLUMNS], *needed_columns}
+    selected = {*columns[:n_first], *needed_columns}
     limited = [name for name in columns if name in selected]
     if len(limited) == len(columns):
         return columns, []
-    note_text = (
-        f"Of {len(columns):,} columns the first {_MAX_COLUMNS} are looked at,"
-        " and those that are named"
+    note = (
+        f"Of {len(columns):,} columns the first {n_first:,} are looked at, and those that are named"
     )
-    return limited, [note_text + "; --by names others."]
+    return limited, [note + "."]
 
 
 def _is_vector_dtype(dtype: pl.DataType) -> bool:

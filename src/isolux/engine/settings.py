@@ -73,8 +73,14 @@ class Failures:
     Examples
     --------
     >>> failures = Failures(4, 0.25, Path("out"))
-    >>> failures.add_shard(
-    ...     pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}),
+    >>> failures.add_shard_failures(
+    ...     pl.DataFrame(
+    ...         {
+    ...             "unit_id": ["a", "b"],
+    ...             "reason": [None, "no such image"],
+    ...             "fault": [None, "picture"],
+    ...         }
+    ...     ),
     ... )
     >>> failures.counts.total()
     1
@@ -84,22 +90,25 @@ class Failures:
     max_share: float
     folder: Path
     counts: Counter[str] = field(default_factory=Counter)
+    n_by_fault: Counter[str] = field(default_factory=Counter)
     example: str = ""
 
-    def add_earlier(self, n: int) -> None:
+    def add_earlier_failures(self, n: int) -> None:
         """Count the failures of a shard that an earlier run committed."""
         self.counts["a picture that could not be used, as the run before found"] += n
-        self._refuse_too_many()
+        self.n_by_fault["picture"] += n
+        self._check_failure_limit()
 
-    def add_shard(self, table: pl.DataFrame) -> None:
+    def add_shard_failures(self, table: pl.DataFrame) -> None:
         """Count the failures of a shard."""
         missing = table.drop_nulls("reason")
-        for unit, reason in missing.select("unit_id", "reason").iter_rows():
+        for unit, reason, fault in missing.select("unit_id", "reason", "fault").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"
             self.counts[reason] += 1
-        self._refuse_too_many()
+            self.n_by_fault[fault] += 1
+        self._check_failure_limit()
 
-    def _refuse_too_many(self) -> None:
+    def _check_failure_limit(self) -> None:
         n_failed = self.counts.total()
         if n_failed <= self.max_share * self.n_inferences:
             return
@@ -107,10 +116,16 @@ class Failures:
             f"{n:,} × {reason}" for reason, n in self.counts.most_common(_MAX_LISTED_REASONS)
         )
         first = f"; the first: {self.example}" if self.example else ""
+        is_fault_of_images = 2 * self.n_by_fault["picture"] > n_failed
+        remedy = (
+            "`isolux check` finds broken images"
+            if is_fault_of_images
+            else "most images could be read, so mend the model or its settings"
+        )
         raise InputError(
             "too many pictures have no answer",
             expected=f"at most {self.max_share:.3g} of {self.n_inferences:,} (max_failures)",
             found=f"{n_failed:,} so far: {reasons_text}{first}",
             where=str(self.folder),
-            hint="`isolux check` finds broken pictures; what was answered is kept",
+            hint=f"{remedy}; what was answered is kept",
         )

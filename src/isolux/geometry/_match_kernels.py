@@ -22,6 +22,9 @@ _B = types.Array(types.boolean, 1, "A", readonly=True)
 _BOX_TABLE_TYPE = types.Tuple((_I, _I, types.boolean, _F, _F, _F, _F, _F, _I))  # type: ignore[no-untyped-call, unused-ignore]
 _MAX_INSERTION_SORT = 24  # up to here, sorting by insertion beats a call of argsort
 
+_MIN_SORTED_PEOPLE = 64
+"""People in an image from which they are sorted: below, comparing all pairs is faster."""
+
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
@@ -94,6 +97,58 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     return overlap if overlap >= min_iou else -1.0
 
 
+@njit(nogil=True)
+def sort_by_left_edge(
+    truths: _BoxTable, t_crowd: _Bools, first: int, last: int
+) -> tuple[_Floats, _Ints, int, float]:
+    """Sort an image's people by left edge, after its crowds; also the largest width.
+
+    Returns the edges and positions ``[n]``, of which crowds are the first.
+    """
+    _, t_order, t_in_order, t_x, _, t_w, _, _, _ = truths
+    left, positions = np.full(last - first, -np.inf), np.empty(last - first, np.int64)
+    n_crowds, widest = 0, 0.0
+    for position in range(first, last):
+        t = sorted_row(t_order, t_in_order, position)
+        widest = max(t_w[t], widest)
+        if t_crowd[t]:
+            positions[n_crowds] = position
+            n_crowds += 1
+    n = n_crowds
+    for position in range(first, last):
+        t = sorted_row(t_order, t_in_order, position)
+        if not t_crowd[t]:
+            left[n], positions[n] = t_x[t], position
+            n += 1
+    order = np.argsort(left[n_crowds:]) + n_crowds
+    left[n_crowds:], positions[n_crowds:] = left[order], positions[order]
+    return left, positions, n_crowds, widest
+
+
+@njit(nogil=True)
+def find_near_people(
+    left: _Floats,
+    positions: _Ints,
+    n_crowds: int,
+    x: float,
+    width: float,
+    reach: float,
+    near: _Ints,
+) -> int:
+    """Fill ``near`` with the positions of crowds and of people up to ``reach`` wide; their number.
+
+    Whoever overlaps a box begins before its end, and not farther before its start than ``reach``.
+    """
+    slack = 1e-6 * (1.0 + abs(x) + width + reach)  # rounding
+    start = n_crowds + int(np.searchsorted(left[n_crowds:], x - reach - slack))
+    stop = n_crowds + int(np.searchsorted(left[n_crowds:], x + width + slack, side="right"))
+    near[:n_crowds] = positions[:n_crowds]
+    n_near = n_crowds + max(stop - start, 0)
+    near[n_crowds:n_near] = positions[start:stop]
+    near[:n_near].sort()  # pairs have the order of the table
+    return n_near
+
+
 @njit(
     (
         types.int64,
@@ -126,8 +181,17 @@ def find_overlapping_pairs(
     truth, overlap = np.empty(1024, np.int64), np.empty(1024, np.float64)
     n = 0
     for i in range(first_image, last_image):
-        if t_starts[i] == t_starts[i + 1]:
+        n_people = t_starts[i + 1] - t_starts[i]
+        if n_people == 0:
             continue
+        is_sorted, n_crowds, widest = n_people >= _MIN_SORTED_PEOPLE, 0, 0.0
+        if is_sorted:
+            left, positions, n_crowds, widest = sort_by_left_edge(
+                truths, t_crowd, t_starts[i], t_starts[i + 1]
+            )
+        else:
+            left, positions = np.empty(0), np.empty(0, np.int64)
+        near = np.empty(len(positions), np.int64)
         for d_position in range(d_starts[i], d_starts[i + 1]):
             d = sorted_row(d_order, d_in_order, d_position)
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
@@ -135,7 +199,13 @@ def find_overlapping_pairs(
             if not (w >= 0.0 and h >= 0.0):
                 continue
             area = d_area[d] if is_bound else (w + extra_px) * (h + extra_px)
-            for t_position in range(t_starts[i], t_starts[i + 1]):
+            n_near = n_people
+            if is_sorted:
+                # Of boxes that overlap by IoU m, none is wider than 1/m times the other.
+                reach = widest if is_bound else (w + extra_px) / min_iou
+                n_near = find_near_people(left, positions, n_crowds, x, w + extra_px, reach, near)
+            for k in range(n_near):
+                t_position = near[k] if is_sorted else t_starts[i] + k
                 t = sorted_row(t_order, t_in_order, t_position)
                 person_area = t_area[t] if is_bound else (t_w[t] + extra_px) * (t_h[t] + extra_px)
                 pair_iou = _pair_overlap(

@@ -141,6 +141,12 @@ def _refuse_target(
     folder_kind: str,
     keeps_other_files: bool,
 ) -> None:
+    if not target.name:
+        raise OutputError(
+            "the root of the file system cannot be written",
+            expected=f"a name for the {folder_kind} below it",
+            where=str(target),
+        )
     with explain_os_errors(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
         if not nearest.is_dir():

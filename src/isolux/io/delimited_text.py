@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
 _BLOCK_BYTES = 1 << 24  # bytes looked at together: bounds the memory of the masks
+_MAX_COMMENTS, _MAX_SHOWN_BYTES = 100, 80
+_EXCEL_SEPARATOR = re.compile(rb"sep=([,;|\t])\r?\n", re.IGNORECASE)
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
@@ -42,13 +45,18 @@ def read_delimited(content: bytes, separator: str, source: str) -> pl.DataFrame:
         raise FileError(
             "the file is empty", expected="a line of column names, then rows", where=source
         )
-    separator = _detect_separator(content, separator)
+    if named := _EXCEL_SEPARATOR.match(content):  # the first line, by which Excel is told
+        content, separator = content[named.end() :], named[1].decode()
+    else:
+        separator = _detect_separator(content, separator)
     records = _locate_records(np.frombuffer(content, dtype=np.uint8), ord(separator))
     header = int(np.argmin(records.is_blank))
+    lines = np.flatnonzero(~records.is_blank)
+    _refuse_comments(content, records, lines[:_MAX_COMMENTS].tolist(), source)
     names = _parse_header(
         content[records.starts[header] : records.stops[header]], separator, source
     )
-    rows = np.flatnonzero(~records.is_blank)[1:]
+    rows = lines[1:]
     _refuse_ragged(records, rows, len(names), source)
     if not len(rows):
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
@@ -140,6 +148,24 @@ def _parse_header(header: bytes, separator: str, source: str) -> list[str]:
             hint="rename one of them",
         )
     return names
+
+
+def _refuse_comments(content: bytes, records: _Records, lines: list[int], source: str) -> None:
+    """Refuse first lines that begin with ``#`` and have other cells than the one below them."""
+    starts, n_separators = records.starts, records.n_separators
+    is_comment = [content[starts[line] : starts[line] + 1] == b"#" for line in lines]
+    if False not in is_comment:
+        return
+    n = is_comment.index(False)
+    if n and (n_separators[lines[:n]] != n_separators[lines[n]]).any():
+        stop = min(int(records.stops[lines[0]]), int(starts[lines[0]]) + _MAX_SHOWN_BYTES)
+        raise FileError(
+            f"the table begins with {n} line(s) of comments",
+            expected="the names of the columns in the first line",
+            found=repr(content[starts[lines[0]] : stop].decode(errors="replace").strip()),
+            where=source,
+            hint="delete the lines that begin with '#'",
+        )
 
 
 def _refuse_ragged(

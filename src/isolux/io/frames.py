@@ -11,9 +11,10 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, cast
 
 import polars as pl
@@ -73,8 +74,9 @@ def read_table(
     format: str | None = None,  # noqa: A002
     sheet: str | None = None,
     header_row: int | None = None,
+    sheet_flags: Mapping[str, str] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Read a table of any supported format."""
+    """Read a table of any supported format; ``sheet_flags`` as in ``read_sheet``."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
     format_name = format or detect_table_format(path)
@@ -84,7 +86,7 @@ def read_table(
         refuse_workbook_settings(f"{format_name}: {path.name}", sheet, header_row)
     try:
         frame = (
-            read_sheet(path, sheet=sheet, header_row=header_row)
+            read_sheet(path, sheet=sheet, header_row=header_row, flags=sheet_flags)
             if format_name in SHEETS
             else _READERS[format_name](path)
         )

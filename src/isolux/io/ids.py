@@ -9,7 +9,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.cell_parsing import as_text
+from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import (
     SpecError,
@@ -36,7 +36,8 @@ def choose_id_column(
             expected="one of " + ", ".join(ID_COLUMNS),
             found=format_columns(frame.columns),
             where=source,
-            hint="name it with --id (id=…), or --prediction-id where people have a file of theirs",
+            hint="name it: --prediction-id COLUMN of `isolux audit`, or id=COLUMN where a command"
+            " has --prediction-option or --embedding-option",
         )
     return column
 
@@ -44,18 +45,25 @@ def choose_id_column(
 def read_ids(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     """Return a column's cells as ids: text, none of them empty."""
     require_columns(frame, (column,), source)
-    ids = as_text(frame[column])
-    if isinstance(ids.dtype, pl.List):
-        raise TableError(
-            "the column of ids holds lists",
-            expected="one id in each row",
-            where=format_location(source, column=column),
-        )
-    problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
+    ids = read_names(frame, column, source, noun="id")
+    problem, hint = "{n} row(s) have no id", "fill it in, or leave the row out of the file"
     refuse_cells(
         ids.is_null(), ids, problem, "an id in every row", source, column=column, hint=hint
     )
     return ids.alias("instance_id")
+
+
+def read_names(frame: pl.DataFrame, column: str, source: str, *, noun: str) -> pl.Series:
+    """Return a column's cells as names, one in each row: ids, or names of models."""
+    dtype = frame.schema[column]
+    if dtype.is_nested() or not is_readable_dtype(dtype):
+        raise TableError(
+            f"the column of {noun}s holds " + ("lists" if dtype.is_nested() else "no text"),
+            expected=f"one {noun} in each row",
+            found=str(dtype),
+            where=format_location(source, column=column),
+        )
+    return as_text(frame[column])
 
 
 def reduce_ids(ids: pl.Series, id_from: str) -> pl.Series:

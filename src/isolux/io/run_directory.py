@@ -104,8 +104,8 @@ def load_run(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse
     for key in (SCHEMA_KEY, FILES_KEY):  # about the files here; the next run's are others
         record.pop(key, None)
     changes = list_changed_files(root)
-    tables = {}
-    for name, table in RUN_TABLES.items():
+    frames = {}
+    for name in RUN_TABLES:
         file = root / f"{name}.parquet"
         if not file.is_file():
             raise FileError(
@@ -114,8 +114,7 @@ def load_run(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse
                 where=str(root),
                 hint="a run that is not whole cannot be used: make it again",
             )
-        frame = _read(file, changes)
-        tables[name] = check(frame, _choose_schema(table, frame), source=file)
+        frames[name] = _read(file, changes)
     files = sorted((root / "evidence").glob("*.parquet"))
     for name in sorted(_list_evidence_names(record, root) - {file.stem for file in files}):
         raise FileError(
@@ -127,6 +126,10 @@ def load_run(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse
     evidence = {file.stem: _read(file, changes) for file in files}
     if changes and on_change == "refuse":  # last: a file that cannot be read at all is said as such
         refuse_changed(root)
+    tables = {
+        name: check(frame, _choose_schema(RUN_TABLES[name], frame), source=root / f"{name}.parquet")
+        for name, frame in frames.items()
+    }
     return Run(record=record, evidence=evidence, **tables)
 
 

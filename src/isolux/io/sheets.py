@@ -19,6 +19,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import polars as pl
 
@@ -143,6 +144,9 @@ def _format_cells(cells: list[str]) -> str:
 
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
 """Format to the suffixes that name it."""
+DATASET_FLAGS = {"sheet": "--data-option sheet", "header_row": "--data-option header_row"}
+"""How the sheet and the row of names of a dataset's workbook are named, in every command."""
+PREDICTION_FLAGS = {"sheet": "--option prediction_sheet"}
 _Rows = dict[int, list[str | None]]
 _Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell: row, column, from 0
 _MAX_UNPACKED_BYTES = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
@@ -151,9 +155,16 @@ _XLS_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def read_sheet(
-    path: Path, *, sheet: str | None = None, header_row: int | None = None
+    path: Path,
+    *,
+    sheet: str | None = None,
+    header_row: int | None = None,
+    flags: Mapping[str, str] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Read the table of one sheet: a row of names, then the rows below it."""
+    """Read the table of one sheet: a row of names, then the rows below it.
+
+    ``flags`` says how a user names ``sheet`` and ``header_row`` of this file, where that can be.
+    """
     source = str(path)
     if header_row is not None and header_row < 1:
         raise SpecError(
@@ -166,7 +177,7 @@ def read_sheet(
     if not content:
         raise FileError("the file is empty", expected="a workbook", where=source)
     archive_files = _unpack_archive(content, source)
-    name, rows, merged = _read_rows(path, sheet, source)
+    name, rows, merged = _read_rows(path, sheet, source, flags)
     filled = [k for k, row in rows.items() if any(cell is not None for cell in row)]
     header_index = filled[0] if header_row is None and filled else (header_row or 1) - 1
     if header_index not in filled:
@@ -175,12 +186,24 @@ def read_sheet(
             expected="names of columns",
             found=f"rows with cells: {filled[0] + 1} to {filled[-1] + 1}" if filled else "no cell",
             where=format_location(source, header_index + 1),
-            hint="name it with --option header_row=NUMBER" if filled else None,
+            hint=_advise_header_row(flags) if filled else None,
         )
     refuse_valueless_cells(archive_files, name, header=header_index + 1, source=source)
     _fill_down(rows, merged, header_index)
     body = [rows[k] for k in filled if k > header_index]
-    return _build_table(rows[header_index], body, f"{source}, row {header_index + 1}")
+    hint = (
+        f"if there is a title above the names: {_advise_header_row(flags)}"
+        if header_row is None
+        else f"header_row={header_row} names this row; another one holds the names"
+    )
+    return _build_table(rows[header_index], body, f"{source}, row {header_index + 1}", hint)
+
+
+def _advise_header_row(flags: Mapping[str, str]) -> str:
+    """Say how the row of names is named; of a file without such a setting, what helps instead."""
+    if "header_row" in flags:
+        return f"name their row, counted from 1, with {flags['header_row']}=NUMBER"
+    return "delete the rows above the names, or save the table alone as CSV"
 
 
 def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
@@ -192,7 +215,9 @@ def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
                     rows[k][column] = rows[first][column]
 
 
-def _read_rows(path: Path, sheet: str | None, source: str) -> tuple[str, _Rows, list[_Range]]:
+def _read_rows(
+    path: Path, sheet: str | None, source: str, flags: Mapping[str, str]
+) -> tuple[str, _Rows, list[_Range]]:
     """Give the sheet's name, its rows with cells, and the ranges of merged cells (xlsx alone)."""
     script = Path(__file__).with_name("sheet_reader.py")
     command = [sys.executable, "-P", str(script), json.dumps([str(path), sheet])]
@@ -214,7 +239,7 @@ def _read_rows(path: Path, sheet: str | None, source: str) -> tuple[str, _Rows, 
     if "error" in reply:
         raise _damaged_error(reply["error"], source)
     if "sheets" in reply:
-        raise _sheet_choice_error(reply["sheets"], sheet, source)
+        raise _sheet_choice_error(reply["sheets"], sheet, source, flags)
     if "size" in reply:
         n_rows, n_columns = reply["size"]
         raise _too_large_error(
@@ -271,21 +296,23 @@ def _unpack_archive(content: bytes, source: str) -> dict[str, bytes]:
     return files
 
 
-def _sheet_choice_error(names: list[str], sheet: str | None, source: str) -> Exception:
+def _sheet_choice_error(
+    names: list[str], sheet: str | None, source: str, flags: Mapping[str, str]
+) -> Exception:
     if sheet is not None:
         return UnknownNameError("sheet", sheet, names, where=source)
     return FileError(
         "several sheets of this workbook hold something",
-        expected="the name of one: --option sheet=… of the people's workbook, prediction_sheet=… of"
-        " --predictions, attributes_sheet=… of --attributes",
+        expected=f"the name of one: {flags['sheet']}=NAME" if "sheet" in flags else "one sheet",
         found=", ".join(map(repr, names[:_MAX_LISTED_SHEETS]))
         + (", …" if len(names) > _MAX_LISTED_SHEETS else ""),
         where=source,
+        hint=None if "sheet" in flags else "save the sheet alone as CSV",
     )
 
 
 def _build_table(
-    header: list[str | None], body: list[list[str | None]], source: str
+    header: list[str | None], body: list[list[str | None]], source: str, hint: str
 ) -> pl.DataFrame:
     width = max([len(header), *map(len, body)])
     names = header + [None] * (width - len(header))
@@ -300,7 +327,7 @@ def _build_table(
                 expected="a unique name above each column",
                 found=f"no name over column {k + 1}" if name is None else f"{name!r} twice",
                 where=source,
-                hint="if there is a title above the names, say --option header_row=NUMBER",
+                hint=hint,
             )
         columns[name] = cells
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

@@ -133,6 +133,8 @@ def remove_stale_staging(
 ) -> list[StaleStaging]:
     """Remove stale staging paths of ``target``, which stopped processes left, and log it."""
     target = Path(target)
+    if not target.name:  # a root, beside which nothing is
+        return []
     if target.parent in {getattr(stage, "path", None) for stage in list(_ACTIVE_STAGES)}:
         return []  # a file of a stage of ours: nothing can be left beside it
     name = name_sibling(target, "new").name.rpartition("-")[0].removesuffix(".new")

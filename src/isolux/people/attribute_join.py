@@ -66,7 +66,7 @@ def join_attributes(
 ) -> Dataset:
     """Give people the attributes that a table holds of them, their images or their subjects."""
     source = str(path)
-    frame = read_table(path, sheet=sheet)
+    frame = read_table(path, sheet=sheet, sheet_flags={"sheet": "--option attributes_sheet"})
     column = _choose_column(frame.columns, id, source)
     table = load(
         "table", path, id=column, separator=separator, repair_ages=repair_ages or None, sheet=sheet

@@ -31,6 +31,7 @@ _COMPARISONS: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
 }
 
 
+_MAX_LISTED_VALUES = 8
 _OPPOSITE = {">=": "<", "<=": ">", ">": "<=", "<": ">="}
 
 
@@ -92,7 +93,13 @@ def filter_people(
     is_kept = instances.select(passing).to_series()
     if instances.height and not is_kept.any():
         raise SpecError(
-            "nobody passes --only", found=" and ".join(condition_texts), where=dataset.name
+            "nobody passes --only",
+            expected="; ".join(
+                _describe_column(condition.attribute, attributes)
+                for condition in parse_conditions(condition_texts)
+            ),
+            found=" and ".join(condition_texts),
+            where=dataset.name,
         )
     if uses_unscored_people:
         before = pl.col("judged") if "judged" in instances.columns else pl.lit(value=True)
@@ -110,11 +117,31 @@ def filter_people(
     return replace(dataset, instances=people, notes=(*dataset.notes, note, *notes))
 
 
+def _describe_column(name: str, attributes: pl.DataFrame) -> str:
+    """Say what a column holds: its values, or the range of its numbers."""
+    rows = attributes.filter(pl.col("attribute") == name)
+    if "number" in rows.columns and rows["number"].count():
+        lowest, highest = rows.select(low=pl.col("number").min(), high=pl.col("number").max()).row(
+            0
+        )
+        return f"{name!r} from {lowest:g} to {highest:g}"
+    values = rows["value"].drop_nulls().unique().sort()
+    shown = ", ".join(map(repr, values.head(_MAX_LISTED_VALUES)))
+    return f"{name!r} one of {shown}" + (", …" if len(values) > _MAX_LISTED_VALUES else "")
+
+
 def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> list[str]:
     """Say which values a comparison leaves out; caution where a range lies on both sides of it."""
-    if condition.relation not in _COMPARISONS:
-        return []
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
+    if condition.relation not in _COMPARISONS:
+        absent = [value for value in condition.values if value not in rows["value"]]
+        return [
+            Caution(
+                f"--only names {value!r}, which nobody has:"
+                f" {_describe_column(condition.attribute, attributes)}."
+            )
+            for value in absent
+        ]
     sizes = dict(count_people_by_value(rows, pl.col("value")).select("label", "count").iter_rows())
     ranges = {
         v: bounds

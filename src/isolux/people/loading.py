@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, format_cluster_note, load
+from isolux.datasets import Purpose, format_proposed_cluster_note, load
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
@@ -27,6 +28,10 @@ from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 if TYPE_CHECKING:
     from isolux.people.shards import ShardedTable
+
+_MAX_COLUMNS = 1000
+"""Columns of a table that an audit reads beside those that its settings name: each takes two
+thousandths of a second, and a table of embeddings has tens of thousands."""
 
 
 def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
@@ -46,7 +51,24 @@ def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Datase
         shards=_open_sharded_table(spec) if in_memory_table is None else None,
         sample=spec.sample,
         in_memory_table=in_memory_table,
+        first_and=None if spec.people.derive else _list_possible_columns(spec),
+        max_columns=_MAX_COLUMNS,
     )
+
+
+def _list_possible_columns(spec: AuditSpec) -> list[str]:
+    """List every text in the settings that may be a column's name, or be made of such names."""
+    pending: list[Any] = [spec.model_dump(exclude={"report"})]
+    texts: dict[str, None] = {}
+    while pending:
+        entry = pending.pop()
+        if isinstance(entry, Mapping):
+            pending += [*entry.keys(), *entry.values()]
+        elif isinstance(entry, str):
+            texts |= dict.fromkeys([entry, *(t.strip() for t in re.split(r"[*=:,<>!]", entry))])
+        elif isinstance(entry, list | tuple | set | frozenset):
+            pending += entry
+    return list(texts)
 
 
 def _open_sharded_table(spec: AuditSpec) -> ShardedTable | None:
@@ -66,6 +88,7 @@ def load_people(
     uses_unscored_people: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
+    max_columns: int | None = None,
     shards: ShardedTable | None = None,
     sample: Sample | None = None,
     in_memory_table: object = None,
@@ -87,10 +110,16 @@ def load_people(
             where="--cluster",
         )
     condition_attributes = [condition.attribute for condition in parse_conditions(people.only)]
-    columns = None if first_and is None else (*attributes, *condition_attributes, *first_and)
+    columns = (
+        None
+        if first_and is None or shards is not None
+        else (*attributes, *condition_attributes, *first_and)
+    )
     options = _collect_loader_options(name, people, items, outputs or {}, columns)
+    if max_columns is not None and "first_and" in options:
+        options["max_columns"] = max_columns
     requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
-    computed = cluster is not None and cluster in derive.list_derived_attributes()
+    computed = cluster is not None and cluster in derive.map_derived_attributes_to_plugins()
     loader_cluster = None if computed else cluster
     withdrawn_list = (
         None if people.withdrawn is None else read_withdrawn_list(people.withdrawn, purpose=purpose)
@@ -115,12 +144,12 @@ def load_people(
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {format_cluster_note(name) for name in attributes}
+        grouped = {format_proposed_cluster_note(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:
         dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add_derived_attributes(
+    dataset = derive.add_missing_derived_attributes(
         dataset, [*requested, str(cluster)] if computed else requested
     )
     if computed:
@@ -156,7 +185,7 @@ def _collect_loader_options(
         items,
         owner=f"the dataset {name}",
         flag="--data-option",
-        hidden=(*options, "first_and"),
+        hidden=(*options, "first_and", "max_columns"),
     )
     if columns is not None and "first_and" in parameters:
         options["first_and"] = columns
@@ -242,8 +271,8 @@ def list_computed_attributes(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     families_by_attribute, requested = (
-        derive.list_derived_attributes(),
-        derive.expand_families(names),
+        derive.map_derived_attributes_to_plugins(),
+        derive.expand_family_names(names),
     )
     for name in requested:
         if name not in families_by_attribute:

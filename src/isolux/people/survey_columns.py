@@ -16,6 +16,8 @@ from isolux.vocabulary.spec import Sample, name_as_typed
 from isolux.vocabulary.tables import INSTANCES
 
 _MAX_LISTED = 5
+_WEIGHT_RANGE = (1e-30, 1e30)
+"""Of weights above 0: squares of sums of others leave the range of a float."""
 
 
 def attach_survey_sample(
@@ -176,13 +178,13 @@ def _read_weights(dataset: Dataset, name: str) -> pl.Series:
     source = f"--weight {name}"
     # Of a column with one cell that is no number, none is kept as a number.
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
-    bad = number.is_null() | ~number.is_finite()
+    bad = number.is_null() | ~((number == 0) | number.abs().is_between(*_WEIGHT_RANGE))
     _refuse_unusable_cells(
         cells,
         bad,
         "no weight that can be used",
         source=source,
-        expected="a finite number, 0 or more, for each person",
+        expected="a number for each person: 0, or {:g} to {:g}".format(*_WEIGHT_RANGE),
     )
     if (number < 0).any():
         row = int((number < 0).arg_true()[0])

@@ -17,6 +17,8 @@ from types import ModuleType
 
 from isolux.plausibility import (
     group_units,
+    missing_group_labels,
+    missing_truth,
     numbers_as_classes,
     pair_scores,
     perfect_answers,
@@ -35,6 +37,8 @@ CHECKS: tuple[ModuleType, ...] = (
     group_units,
     numbers_as_classes,
     pair_scores,
+    missing_truth,
+    missing_group_labels,
 )
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 

@@ -18,11 +18,11 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.io.cell_parsing import as_text
 from isolux.io.frames import FORMATS, open_bytes, read_table
-from isolux.io.ids import IdFrom, choose_id_column, read_ids
+from isolux.io.ids import IdFrom, choose_id_column, read_ids, read_names
 from isolux.io.paths import to_path
 from isolux.io.refusals import require_columns
+from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.io.text import check_utf8
 from isolux.predictions._attributes import labels_from_attributes, read_single_values
 from isolux.predictions._detections import model_name_from_path
@@ -240,7 +240,7 @@ def read_detected_column(
     format: str | None = None,  # noqa: A002
 ) -> pl.DataFrame:
     """Read from a file with a row a person whether each was found."""
-    frame = read_table(path, format=format, sheet=sheet)
+    frame = read_table(path, format=format, sheet=sheet, sheet_flags=PREDICTION_FLAGS)
     require_columns(frame, (column,), str(path))
     ids = read_ids(
         frame, choose_id_column(frame, id, str(path), description="an answer"), str(path)
@@ -341,9 +341,9 @@ def list_models(
     sheet: str | None = None,
 ) -> tuple[str, ...]:
     """Name the models that a table holds, in the order in which they first stand there."""
-    frame = read_table(path, format=format, sheet=sheet)
+    frame = read_table(path, format=format, sheet=sheet, sheet_flags=PREDICTION_FLAGS)
     require_columns(frame, (column,), str(path))
-    names = as_text(frame[column])
+    names = read_names(frame, column, str(path), noun="model")
     if names.null_count():
         raise SpecError(
             f"{names.null_count():,} row(s) name no model",

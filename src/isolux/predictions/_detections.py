@@ -14,8 +14,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.io.cell_parsing import as_numbers, as_text, first_true_row
+from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.frames import FORMATS, read_table
+from isolux.io.ids import read_names
 from isolux.vocabulary.errors import (
     SpecError,
     TableError,
@@ -57,10 +58,10 @@ def model_name_from_path(path: str | Path) -> str:
 
 def add_model_column(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFrame:
     """Name the model of each row: as it is named, as the table says, or by the file's name."""
-    model_column = pl.lit(model or model_name_from_path(path))
     if model is None and "model" in frame.columns:
-        model_column = pl.col("model").cast(pl.String).fill_null(model_name_from_path(path))
-    return frame.with_columns(model_column.alias("model"))
+        names = read_names(frame, "model", str(path), noun="model")
+        return frame.with_columns(names.fill_null(model_name_from_path(path)).alias("model"))
+    return frame.with_columns(pl.lit(model or model_name_from_path(path)).alias("model"))
 
 
 def detect_kind(columns: Sequence[str]) -> DetectionKind | None:
@@ -165,7 +166,7 @@ def read_detections(
         if name in frame.columns and frame.schema[name] not in (pl.Float64(), pl.Int64())
     ]
     text_columns = [
-        as_text(frame[name]).alias(name)
+        read_names(frame, name, source, noun=name).alias(name)
         for name in ("model", "image_id", "label")
         if name in frame.columns and frame.schema[name] != pl.String()
     ]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
+from isolux.io.ids import read_names
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._labels.confidences import read_is_detected
 
@@ -31,17 +31,16 @@ def read_pairs(path: str | Path, format_name: str, *, model: str | None = None) 
     """Read pairs and their similarity, or the candidates that searches returned."""
     table = read_table(path, format=format_name)
     source = str(path)
-    name = pl.lit(model or Path(path).name.partition(".")[0])
-    model_column = (
-        pl.col("model").cast(pl.String) if "model" in table.columns and model is None else name
-    )
+    model_column: pl.Expr | pl.Series = pl.lit(model or Path(path).name.partition(".")[0])
+    if "model" in table.columns and model is None:
+        model_column = read_names(table, "model", source, noun="model")
     first_column, second_column = (
         next(n for n in names if n in table.columns) for names in _SIDE_COLUMNS
     )
     pairs = table.select(
         model=model_column,
-        instance_id=pl.col(first_column).cast(pl.String),
-        other_id=as_text(table[second_column]),
+        instance_id=read_names(table, first_column, source, noun="id"),
+        other_id=read_names(table, second_column, source, noun="id"),
         score=pl.lit(None, dtype=pl.Float64),
     )
     numbers = {n: _read_numbers(table[n], source, n) for n in _MEANING if n in table.columns}

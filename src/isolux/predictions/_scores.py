@@ -11,6 +11,7 @@ from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.refusals import refuse_cells, require_columns
+from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.predictions._attributes import read_single_values
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import probe_table, table_format
@@ -55,7 +56,7 @@ def read_scores(
     """Read a model's scores from a file with a row a person."""
     file = Path(path).expanduser()
     source = str(path)
-    frame = read_table(file, format=format_name, sheet=sheet)
+    frame = read_table(file, format=format_name, sheet=sheet, sheet_flags=PREDICTION_FLAGS)
     id_column_name = choose_id_column(frame, id, source, description="a score")
     column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), None)
     if column is None:

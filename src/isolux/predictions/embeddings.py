@@ -48,6 +48,7 @@ INFO = FormatInfo(
 )
 
 _COLUMNS = ("embedding", "embeddings", "vector", "feature", "features")
+_OPTION_FLAGS = "--prediction-option (`isolux describe`: --embedding-option)"
 _MAGIC = b"\x93NUMPY"
 _ID_FILE_PATTERNS = (
     "{}.ids.txt",
@@ -209,7 +210,7 @@ def _find_id_file(path: Path, source: str) -> Path:
             "nothing says whom the vectors are of",
             expected=f"a file of ids next to it: {names[0]}, {names[2]} or {names[4]}",
             where=source,
-            hint="name it with --ids (ids=…): one id a line, in the order of the rows",
+            hint=f"name it with {_OPTION_FLAGS} ids=FILE: one id a line, in the order of the rows",
         )
     return id_file
 
@@ -249,7 +250,7 @@ def _read_vector_table(path: Path, id: str | None, column: str | None, source: s
             expected="a column of lists of numbers, called " + ", ".join(_COLUMNS[:3]) + ", …",
             found=", ".join(f"{n!r} ({t})" for n, t in list(frame.schema.items())[:20]),
             where=source,
-            hint="name it with --column (column=…); text formats such as "
+            hint=f"name it with {_OPTION_FLAGS} column=COLUMN; text formats such as "
             + ", ".join(FORMATS["csv"][:1])
             + " hold no lists",
         )

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
-from isolux.io.ids import choose_id_column, read_ids
+from isolux.io.ids import choose_id_column, read_ids, read_names
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, has_value_columns
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import model_name_from_path
@@ -96,7 +96,9 @@ def read(
     has_model_column = model is None and "model" in frame.columns
     if has_model_column:
         key_columns.append(
-            as_text(frame["model"]).fill_null(model_name_from_path(file)).alias("model")
+            read_names(frame, "model", source, noun="model")
+            .fill_null(model_name_from_path(file))
+            .alias("model")
         )
     if {"metric", "value"} <= set(frame.columns) and not columns:
         table = _read_long_table(frame, key_columns, source)

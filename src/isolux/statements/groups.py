@@ -94,7 +94,7 @@ class GroupPhrases:
     image_attributes : collection of str
         Attributes of images.
     templates : mapping of str to str
-        Attribute to the template that the user chose (``--describe-as``).
+        Attribute to the template that the user chose (``--option describe_as=…``).
     values : mapping of (str, str) to sequence of str
         Attribute and group, as tables print it, to the group's values.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.shrinkage import shrink_differences
+from isolux.stats.shrinkage import shrink_differences_empirical_bayes
 from isolux.vocabulary.spec import split_intersection
 
 MEASURE_COLUMNS = ("model", "task", "metric", "label", "threshold")
@@ -137,7 +137,7 @@ def _shrink_gaps(rows: pl.DataFrame, alpha: float) -> pl.Series:
     family = ("model", "task", "metric", "threshold")
     indexed_rows = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
     for family_rows in indexed_rows.filter("is_pair").partition_by(family):
-        out[family_rows["_at"].to_numpy()] = shrink_differences(
+        out[family_rows["_at"].to_numpy()] = shrink_differences_empirical_bayes(
             family_rows["value"].to_numpy(), family_rows["_error"].to_numpy()
         )
     return pl.Series(out).fill_nan(None)

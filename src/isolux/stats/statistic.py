@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -39,12 +42,12 @@ def evaluate_at_weights(evaluate: WeightedValue, weights: FloatArray) -> FloatAr
     return np.asarray(values if weights.ndim == 2 else values[0])
 
 
-def skip_missing_rows(
+def exclude_rows_with_missing_values(
     build_value: Callable[[FloatArray], WeightedValue],
 ) -> Callable[[FloatArray], WeightedValue]:
     """Restrict a statistic of rows ``[n, c]`` to rows without missing values."""
 
-    def build_known_value(rows: FloatArray) -> WeightedValue:
+    def build_from_complete_rows(rows: FloatArray) -> WeightedValue:
         known_rows = np.flatnonzero(~np.isnan(rows).any(axis=1))
         evaluate = build_value(rows[known_rows])
         if len(known_rows) == len(rows):
@@ -53,7 +56,7 @@ def skip_missing_rows(
             weights, known_rows if weight_rows is None else weight_rows[known_rows]
         )
 
-    return build_known_value
+    return build_from_complete_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,8 @@ class SumStatistic:
     ----------
     columns : callable
         ``evidence -> [n, k]``: what each row adds to each of k sums; rows that do not count add
-        zeros. k may depend on the evidence (the number of classes), never on a group.
+        zeros. k may depend on the evidence (the number of classes), never on a group; where it
+        does, the array is sparse, since there may be thousands of classes.
     finish : callable
         ``sums [..., k] -> value [...]``, vectorised over leading axes; NaN where undefined.
     count_rarest_class : callable, optional
@@ -87,7 +91,7 @@ class SumStatistic:
         cannot be negative. ``squares``: sums of squared cluster contributions.
     """
 
-    columns: Callable[[pl.DataFrame], FloatArray]
+    columns: Callable[[pl.DataFrame], FloatArray | csr_array]
     finish: Callable[[FloatArray], FloatArray]
     count_rarest_class: Callable[[FloatArray], FloatArray] | None = None
     finish_replicates: Callable[[FloatArray, int], FloatArray] | None = None
@@ -98,9 +102,9 @@ class SumStatistic:
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
-        return self.finish(
-            np.moveaxis(np.tensordot(self.columns(evidence), weights, (0, 0)), 0, -1)
-        )
+        columns = self.columns(evidence)
+        dense = columns if isinstance(columns, np.ndarray) else columns.toarray()
+        return self.finish(np.moveaxis(np.tensordot(dense, weights, (0, 0)), 0, -1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +299,13 @@ class DetectionStatistic:
 Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic
 
 
-def _mean_columns(scores: pl.DataFrame) -> FloatArray:
+def _score_sum_and_count_columns(scores: pl.DataFrame) -> FloatArray:
     score = scores["value"].to_numpy()
     is_scored = ~np.isnan(score)
     return np.column_stack([np.where(is_scored, score, 0.0), is_scored.astype(np.float64)])
 
 
-def ratio_of_sums(sums: FloatArray) -> FloatArray:
+def ratio_of_first_two_sums(sums: FloatArray) -> FloatArray:
     """Divide the first sum by the second; NaN where the second is zero."""
     numerator, denominator = sums[..., 0], sums[..., 1]
     return np.divide(
@@ -309,11 +313,11 @@ def ratio_of_sums(sums: FloatArray) -> FloatArray:
     )
 
 
-MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
+MEAN = SumStatistic(_score_sum_and_count_columns, ratio_of_first_two_sums, centre=0.0)
 """The weighted mean of ``value``; rows whose value is null are excluded."""
 
 
-def centred_mean(centre: float) -> SumStatistic:
+def centred_mean_statistic(centre: float) -> SumStatistic:
     """Return a mean whose values are summed as differences from a centre.
 
     Otherwise the squares of large values, such as seconds since 1970, lose all digits of their
@@ -322,17 +326,17 @@ def centred_mean(centre: float) -> SumStatistic:
     Examples
     --------
     >>> late = pl.DataFrame({"value": [1.7e9, 1.7e9 + 1.0]})
-    >>> centred_mean(1.7e9).columns(late)[:, 0].tolist()
+    >>> centred_mean_statistic(1.7e9).columns(late)[:, 0].tolist()
     [0.0, 1.0]
-    >>> centred_mean(1.7e9)(late, np.ones(2)).item()
+    >>> centred_mean_statistic(1.7e9)(late, np.ones(2)).item()
     1700000000.5
     """
     if centre == 0.0:
         return MEAN
 
     def columns(scores: pl.DataFrame) -> FloatArray:
-        sums = _mean_columns(scores)
+        sums = _score_sum_and_count_columns(scores)
         sums[:, 0] -= centre * sums[:, 1]
         return sums
 
-    return SumStatistic(columns, lambda sums: ratio_of_sums(sums) + centre, centre=centre)
+    return SumStatistic(columns, lambda sums: ratio_of_first_two_sums(sums) + centre, centre=centre)

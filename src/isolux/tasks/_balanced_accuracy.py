@@ -7,14 +7,21 @@ groups and replicates are matrix products.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import polars as pl
 
 from isolux.stats.statistic import FloatArray, SumStatistic
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
-def _class_sums(evidence: pl.DataFrame) -> FloatArray:
+
+def _class_sums(evidence: pl.DataFrame) -> csr_array:
     """Return what each row adds to each class's number correct and count: ``[n, 2c]``."""
+    from scipy.sparse import csr_array
+
     # Null correct: excluded by the task. Such rows keep zero sums, so that rows stay aligned.
     outcomes = evidence.select(
         "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
@@ -24,9 +31,11 @@ def _class_sums(evidence: pl.DataFrame) -> FloatArray:
     names = pairs["truth"].unique().sort()
     codes = pairs["truth"].cast(pl.Enum(names)).to_physical().to_numpy()
     rows, classes = pairs["row"].to_numpy(), len(names)
-    sums = np.zeros((evidence.height, 2 * classes))
-    sums[rows, codes] = pairs["hit"].to_numpy()
-    sums[rows, classes + codes] = 1.0
+    entries = np.concatenate([pairs["hit"].to_numpy(), np.ones(len(rows))])
+    places = np.concatenate([rows, rows]), np.concatenate([codes, classes + codes])
+    sums = csr_array((entries, places), shape=(evidence.height, 2 * classes))
+    sums.eliminate_zeros()
+    np.minimum(sums.data, 1.0, out=sums.data)  # a class that a row names twice counts once
     return sums
 
 

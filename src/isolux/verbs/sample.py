@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.datasets import refuse_training
+from isolux.datasets import check_training_is_licensed
 from isolux.groups.membership import build_membership
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.people.sources import build_groupings_over, prepare_people
@@ -128,7 +128,7 @@ def sample(
     names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
     if purpose == "training":
         dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
-        refuse_training(dataset_info)
+        check_training_is_licensed(dataset_info)
     dataset = prepare_people(
         data,
         names,
@@ -141,7 +141,7 @@ def sample(
         purpose=purpose,
     )
     if purpose == "training":  # a release may have terms of its own
-        refuse_training(dataset.info)
+        check_training_is_licensed(dataset.info)
     attribute_names = set(dataset.attributes["attribute"].unique())
     grouping_options = {"bins": tuple(bins), "votes": votes}
     groupings = (
@@ -273,7 +273,7 @@ def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their cells have places left."""
-    from isolux.stats.whole_cluster_draws import take_whole_clusters
+    from isolux.stats.whole_cluster_draws import select_whole_clusters_within_quotas
 
     person_key = pl.concat_str(pl.lit("i"), "instance_id")
     subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
@@ -288,7 +288,7 @@ def _draw_clusters(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
     remaining_places = np.full(n_cells, per_cell, dtype=np.int64)
-    is_taken = take_whole_clusters(
+    is_taken = select_whole_clusters_within_quotas(
         order, starts, eligible_rows["_cell"].to_numpy(), remaining_places
     )
     return eligible_rows.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes

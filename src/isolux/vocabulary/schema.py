@@ -145,7 +145,15 @@ def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
         for column in table.columns:
             if column.name not in frame.columns:
                 continue
-            cast_values = frame[column.name].cast(column.dtype, strict=False)
+            try:
+                cast_values = frame[column.name].cast(column.dtype, strict=False)
+            except pl.exceptions.PolarsError:  # lists or structures, of which no cell is a value
+                raise TableError(
+                    f"a column of {table.name} has the wrong type",
+                    expected=f"{column.dtype} ({column.meaning})",
+                    found=str(frame.schema[column.name]),
+                    where=format_location(source, column=column.name),
+                ) from error
             bad = (cast_values.is_null() & frame[column.name].is_not_null()).arg_true()
             if len(bad):
                 row = int(bad[0])

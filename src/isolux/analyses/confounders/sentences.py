@@ -191,7 +191,9 @@ class ConfounderSentences:
         claim += self._format_role(mix, is_shown_unadjusted=is_shown_unadjusted, is_shown=is_shown)
         claim += _format_graph_clause(mix.status.adjustment)
         claim += self._format_robustness(mix) if is_shown else ""
-        return self._format_start(claim + _format_overlap(mix) + self._format_regression(mix))
+        return self._format_start(
+            claim + _format_excluded_without_overlap(mix) + self._format_regression(mix)
+        )
 
     def _format_start(self, sentence: str) -> str:
         return self.terms.begin_sentence(self.case.row["model"], sentence)
@@ -273,19 +275,21 @@ class ConfounderSentences:
         if robustness is None or robustness.gap is None or not mix.status.is_causal:
             return ""
         text = (
-            f" Something not annotated would have to explain {_format_percent(robustness.gap)} of "
+            " Something not annotated would have to explain"
+            f" {_format_share_as_percent(robustness.gap)}"
+            " of "
             "the remaining variance of both the scores and the groups' composition to remove it"
         )
         if robustness.interval_bound is not None:
             text += (
-                f", {_format_percent(robustness.interval_bound)} to bring the"
+                f", {_format_share_as_percent(robustness.interval_bound)} to bring the"
                 f" {format_level(self.terms)} interval to 0"
             )
         if robustness.score_explained is not None and robustness.group_explained is not None:
             text += (
                 f"; {self.terms.format_attribute(mix.name)} explains"
-                f" {_format_percent(robustness.score_explained)} and "
-                f"{_format_percent(robustness.group_explained)}"
+                f" {_format_share_as_percent(robustness.score_explained)} and "
+                f"{_format_share_as_percent(robustness.group_explained)}"
             )
         return text + "."
 
@@ -386,7 +390,7 @@ class ConfounderSentences:
         return f"{format_level(self.terms)} interval {text}"
 
 
-def _format_overlap(mix: EqualMixGap) -> str:
+def _format_excluded_without_overlap(mix: EqualMixGap) -> str:
     """Write how many people are excluded because the other group has too few at their values."""
     excluded = [
         f"{n_excluded:,} of {group} (of {n:,})"
@@ -410,7 +414,7 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
         ("leaves open", adjustment.leaves),
         ("cuts, of the groups' own effect,", adjustment.cuts_causal),
     )
-    texts = [f"{verb} {_list_paths(paths)}" for verb, paths in effects if paths]
+    texts = [f"{verb} {_format_path_list(paths)}" for verb, paths in effects if paths]
     rule = "the back-door rule holds"
     if not adjustment.meets_backdoor:
         rule = "the back-door rule does not hold"
@@ -422,11 +426,11 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
     return f" According to the graph, this mix {text}; {rule}."
 
 
-def _list_paths(paths: Sequence[str]) -> str:
+def _format_path_list(paths: Sequence[str]) -> str:
     rest_text = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
     return ", ".join(paths[:_MAX_LISTED]) + rest_text
 
 
-def _format_percent(share: float) -> str:
+def _format_share_as_percent(share: float) -> str:
     """Write a share in per cent, with one decimal below 10 %."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -28,7 +28,7 @@ def format_corrected_gap(
 ) -> str:
     """Write the gap corrected for label errors."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     corrected_gap, low, high = (
         float(x[k]) for x in (corrected.gap, corrected.gap_low, corrected.gap_high)
     )
@@ -39,10 +39,10 @@ def format_corrected_gap(
         )
         text = f"{metric_name} for {group_name} and {others_name} cannot be corrected: {reason}"
         return terms.begin_sentence(labelled_scores.row["model"], text + ".")
-    range_text = _format_range(GapBounds(low, high), unit)
+    range_text = _format_gap_bounds_range(GapBounds(low, high), unit)
     if len(corrected.gap) > 1:  # of several gaps the widest is reported
         range_text += f", for all {len(corrected.gap)} groups at once"
-    if is_uninformative(labelled_scores, low, high):
+    if is_gap_interval_uninformative(labelled_scores, low, high):
         text = (
             f"corrected by the {corrected.method}, the difference in"
             f" {lower_first_letter(metric_name)} "
@@ -60,7 +60,7 @@ def format_corrected_gap(
         f"interval of the difference {range_text}), {format_signed_points(gap.labelled, unit)} as "
         "labelled."
     )
-    if is_outside_scores(labelled_scores, corrected):
+    if is_corrected_mean_out_of_range(labelled_scores, corrected):
         text += (
             " The correction went beyond the possible range of scores and was cut there: these "
             f"labels may err in other ways than the {corrected.method} says."
@@ -70,7 +70,9 @@ def format_corrected_gap(
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def is_outside_scores(labelled_scores: LabelledScores, corrected: CorrectedGaps) -> bool:
+def is_corrected_mean_out_of_range(
+    labelled_scores: LabelledScores, corrected: CorrectedGaps
+) -> bool:
     """Tell whether a corrected mean is outside the possible scores, or outside those observed."""
     min_score, max_score = labelled_scores.score_limits
     low = min_score if np.isfinite(min_score) else labelled_scores.score.min()
@@ -78,7 +80,7 @@ def is_outside_scores(labelled_scores: LabelledScores, corrected: CorrectedGaps)
     return bool(((corrected.value < low) | (corrected.value > high)).any())
 
 
-def is_uninformative(labelled_scores: LabelledScores, low: float, high: float) -> bool:
+def is_gap_interval_uninformative(labelled_scores: LabelledScores, low: float, high: float) -> bool:
     """Tell whether an interval covers most of the possible range of a gap."""
     min_score, max_score = labelled_scores.score_limits
     return bool(np.isfinite(min_score)) and high - low >= _UNINFORMATIVE_SHARE * 2 * (
@@ -86,12 +88,12 @@ def is_uninformative(labelled_scores: LabelledScores, low: float, high: float) -
     )
 
 
-def format_bounds(
+def format_wrong_label_bounds(
     labelled_scores: LabelledScores, gap: LabelErrorGap, max_error_rate: float, terms: RunTerms
 ) -> str:
     """Write the bounds of the gap if up to ``max_error_rate`` of the labels are wrong."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     breakdown_text = (
         "Even with half of them wrong it could not be 0."
         if gap.breakdown is None
@@ -112,14 +114,15 @@ def format_bounds(
     )
     labelled = format_signed_points(gap.labelled, unit)
     in_sample = (
-        f"anywhere from {_format_range(gap.label_error_bounds, unit)}"
+        f"anywhere from {_format_gap_bounds_range(gap.label_error_bounds, unit)}"
         if max_error_rate
         else labelled
     )
     text = (
         f"{condition}, {lower_first_letter(metric_name)} of {group_name} minus that of"
         f" {others_name} is "
-        f"{in_sample} in these people, and from {_format_range(gap.sampled_bounds, unit)} in"
+        f"{in_sample} in these people, and from"
+        f" {_format_gap_bounds_range(gap.sampled_bounds, unit)} in"
         " everyone they "
         f"represent ({format_level(terms)} interval{simultaneous_text}). As labelled it is"
         f" {labelled}. {breakdown_text}"
@@ -127,21 +130,22 @@ def format_bounds(
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def format_unknown(
+def format_unknown_group_bounds(
     labelled_scores: LabelledScores, gap: LabelErrorGap, n_unknown: int, terms: RunTerms
 ) -> str:
     """Write the bounds of the gap if people of unknown group are of any group."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     gap_all_in, gap_none_in = (
         format_signed_points(x, unit) for x in (gap.all_unknown_in, gap.no_unknown_in)
     )
-    range_text = _format_range(gap.unknown_bounds or gap.label_error_bounds, unit)
+    range_text = _format_gap_bounds_range(gap.unknown_bounds or gap.label_error_bounds, unit)
     text = (
         f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
         f"{lower_first_letter(metric_name)} of {group_name} minus that of {others_name} is"
         f" {range_text} "
-        f"({format_level(terms)} interval {_format_range(gap.sampled_unknown_bounds, unit)}):"
+        f"({format_level(terms)} interval"
+        f" {_format_gap_bounds_range(gap.sampled_unknown_bounds, unit)}):"
         f" {gap_all_in} if all "
         f"are {group_name}, {gap_none_in} if none is, {format_signed_points(gap.labelled, unit)}"
         " without them."
@@ -149,7 +153,7 @@ def format_unknown(
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def _get_names(
+def _metric_and_group_names(
     labelled_scores: LabelledScores, gap: LabelErrorGap, terms: RunTerms
 ) -> tuple[str, str, str]:
     groups = labelled_scores.groups
@@ -157,6 +161,6 @@ def _get_names(
     return terms.format_metric(labelled_scores.row), groups[gap.group], others_name
 
 
-def _format_range(bounds: GapBounds, unit: str) -> str:
+def _format_gap_bounds_range(bounds: GapBounds, unit: str) -> str:
     range_text = f"{format_value(bounds.low, unit)} to {format_value(bounds.high, unit)}"
     return f"{range_text} points" if unit == "fraction" else f"{range_text} {unit}".strip()

@@ -34,7 +34,7 @@ class ChangeFinding:
     direction: str = ""
 
 
-def get_metric_key(row: Row) -> tuple[Any, ...]:
+def metric_class_threshold_key(row: Row) -> tuple[Any, ...]:
     """Return the metric, class and threshold of a row."""
     return tuple(row[name] for name in _METRIC_KEY)
 
@@ -67,7 +67,7 @@ class ModelChanges:
             tuple(r[n] for n in names): r["value"] for r in run.group_metrics.iter_rows(named=True)
         }
         rows = rows_by_kind["model_difference"]
-        line = next((get_metric_key(row) for row in rows), None)
+        line = next((metric_class_threshold_key(row) for row in rows), None)
         return cls(
             rows,
             rows_by_kind[GAP_CHANGE],
@@ -81,7 +81,9 @@ class ModelChanges:
     def planned(self) -> Row | None:
         """The overall change on the metric requested first."""
         of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
-        return next((row for row in of_all if get_metric_key(row) == self.main_metric_key), None)
+        return next(
+            (row for row in of_all if metric_class_threshold_key(row) == self.main_metric_key), None
+        )
 
     def is_shown(self, row: Row) -> bool:
         """Tell whether a change is established: by its p, or if it has no null distribution."""
@@ -100,20 +102,23 @@ class ModelChanges:
         """Build the key by which changes are sorted."""
         rank_by_direction = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
         rank_by_metric = {
-            line: k for k, line in enumerate(dict.fromkeys(map(get_metric_key, self.rows)))
+            line: k
+            for k, line in enumerate(dict.fromkeys(map(metric_class_threshold_key, self.rows)))
         }
         largest: dict[tuple[Any, ...], float] = {}
         for row in self.rows:
-            key = (get_metric_key(row), row["attribute"], self.get_direction(row))
+            key = (metric_class_threshold_key(row), row["attribute"], self.get_direction(row))
             largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
         def is_covered(row: Row) -> bool:
             components = split_intersection(row["attribute"])
             widest = max(
-                largest.get((get_metric_key(row), component, self.get_direction(row)), 0.0)
+                largest.get(
+                    (metric_class_threshold_key(row), component, self.get_direction(row)), 0.0
+                )
                 for component in components
             )
-            low, high = get_simultaneous_bounds(row)
+            low, high = simultaneous_or_own_bounds(row)
             nearest_bound = 0.0 if low is None or high is None else max(low, -high, 0.0)
             return len(components) > 1 and nearest_bound <= widest
 
@@ -123,7 +128,7 @@ class ModelChanges:
                 is_overall,
                 not is_overall and UNKNOWN in row["group_a"],
                 rank_by_direction[self.get_direction(row)],
-                rank_by_metric[get_metric_key(row)],
+                rank_by_metric[metric_class_threshold_key(row)],
                 not is_overall and is_covered(row),
                 -abs(row["value"]),
             )
@@ -141,7 +146,9 @@ class ModelChanges:
     def _merge_facts(self, rows: Sequence[Row]) -> list[ChangeFinding]:
         """Merge repeated facts: a group's other metrics, and the same people as an intersection."""
         single_attribute_facts = {
-            _fact_key(row) for row in rows if len(split_intersection(row["attribute"] or "")) < 2
+            _key_of_equal_changes(row)
+            for row in rows
+            if len(split_intersection(row["attribute"] or "")) < 2
         }
         first_rows: dict[tuple[Any, ...], Row] = {}
         repeated_rows: dict[tuple[Any, ...], list[Row]] = {}
@@ -149,7 +156,7 @@ class ModelChanges:
             key = (row["attribute"], row["group_a"], self.get_direction(row))
             is_repeated = (
                 len(split_intersection(row["attribute"] or "")) > 1
-                and _fact_key(row) in single_attribute_facts
+                and _key_of_equal_changes(row) in single_attribute_facts
             )
             if key in first_rows:
                 repeated_rows.setdefault(key, []).append(row)
@@ -165,14 +172,18 @@ class ModelChanges:
         a, b, direction = row["model_a"], row["model_b"], self.get_direction(row)
         measure = lower_first_letter(self.terms.format_metric(row))
         size_text = format_points(
-            row["value"], self.terms.find_unit(row), get_simultaneous_bounds(row)
+            row["value"], self.terms.find_unit(row), simultaneous_or_own_bounds(row)
         )
         change = f"is {size_text} {'higher' if row['value'] > 0 else 'lower'}"
         is_significant = self.is_shown(row)
         if not row["value"]:
-            claim = f"{_capitalise(measure)} for everyone is the same with {b} as with {a}"
+            claim = (
+                f"{_capitalise_first_letter(measure)} for everyone is the same with {b} as with {a}"
+            )
         elif direction not in ("gained", "lost"):
-            claim = f"{_capitalise(measure)} for everyone {change} with {b} than with {a}"
+            claim = (
+                f"{_capitalise_first_letter(measure)} for everyone {change} with {b} than with {a}"
+            )
             if not is_significant:
                 claim = f"No change in {measure} for everyone is shown from {a} to {b}: it {change}"
         else:
@@ -180,14 +191,14 @@ class ModelChanges:
             verdict = better if is_significant else "not shown to be better or worse"
             claim = f"Overall {b} is {verdict} than {a}: {measure} {change}"
         certainty = self._format_certainty(row, "p", is_flipped=row["value"] < 0)
-        return ChangeFinding(row, f"{claim} ({certainty}).{_format_caution(row)}", direction)
+        return ChangeFinding(row, f"{claim} ({certainty}).{_format_caution_clause(row)}", direction)
 
     def _format_change(self, row: Row, repeated_rows: Sequence[Row]) -> str:
         """Describe one group's change, and the other metrics that show it."""
         unit = self.terms.find_unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
         change = (
-            f"{sign}{format_points(row['value'], unit, get_simultaneous_bounds(row))} with"
+            f"{sign}{format_points(row['value'], unit, simultaneous_or_own_bounds(row))} with"
             f" {row['model_b']}"
         )
         names = list(
@@ -198,9 +209,10 @@ class ModelChanges:
             f" and in {pluralise(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
         )
         return (
-            f"{_capitalise(self.get_direction(row))}: {self._format_group(row)},"
+            f"{_capitalise_first_letter(self.get_direction(row))}: {self._format_group(row)},"
             f" {lower_first_letter(self.terms.format_metric(row))} {change}"
-            f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}.{_format_caution(row)}"
+            f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}."
+            f"{_format_caution_clause(row)}"
         )
 
     def _format_group(self, row: Row) -> str:
@@ -225,7 +237,7 @@ class ModelChanges:
 
     def _format_certainty(self, row: Row, p_name: str, *, is_flipped: bool = False) -> str:
         """Write the interval, p and n of a change."""
-        low, high = get_simultaneous_bounds(row)
+        low, high = simultaneous_or_own_bounds(row)
         texts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if is_flipped else (low, high)
@@ -244,10 +256,10 @@ class ModelChanges:
         rows = [row for row in self.gap_rows if row["value"] is not None]
         rows = [row for row in rows if self.is_shown(row) == shown]
         if not shown:  # of the metric requested first: the table has the others
-            rows = [row for row in rows if get_metric_key(row) == self.main_metric_key]
+            rows = [row for row in rows if metric_class_threshold_key(row) == self.main_metric_key]
         distinct: dict[tuple[Any, ...], Row] = {}
         for row in rows:
-            distinct.setdefault((*_fact_key(row), row["n_units_b"]), row)
+            distinct.setdefault((*_key_of_equal_changes(row), row["n_units_b"]), row)
         return [ChangeFinding(row, self.describe_gap(row)) for row in distinct.values()][:_MAX_GAPS]
 
     def list_unchanged_gaps(self) -> list[str]:
@@ -274,23 +286,23 @@ class ModelChanges:
         unit = self.terms.find_unit(row)
         values = self._format_gap_values(row)
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
-        low, high = get_simultaneous_bounds(row)
+        low, high = simultaneous_or_own_bounds(row)
         has_interval = low is not None and high is not None
         change = [f"change {format_interval(low, high, unit)}"] if has_interval else []
         certainty = "; ".join([*change, *self._format_p(row)])
         direction = "widened from" if row["value"] > 0 else "narrowed from"
         verdict = f"the gap {direction}" if self.is_shown(row) else "no change of the gap is shown,"
         subject = (
-            f"{_capitalise(lower_first_letter(self.terms.format_metric(row)))},"
+            f"{_capitalise_first_letter(lower_first_letter(self.terms.format_metric(row)))},"
             f" {self._format_pair(row)}"
         )
         certainty_text = f" ({certainty})" if certainty else ""
-        return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution(row)}"
+        return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution_clause(row)}"
 
     def _compute_gap(self, row: Row, model: str) -> float:
         """Compute one model's gap of a pair: above 0 where ``group_a`` is worse."""
         metric = self.terms.metrics.get(row["metric"])
-        key = (model, *get_metric_key(row), row["attribute"])
+        key = (model, *metric_class_threshold_key(row), row["attribute"])
         worse, better = (self.values.get((*key, row[f"group_{suffix}"])) or 0.0 for suffix in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
 
@@ -305,7 +317,7 @@ class ModelChanges:
         rows = [
             row
             for row in self.rows
-            if get_metric_key(row) == self.main_metric_key
+            if metric_class_threshold_key(row) == self.main_metric_key
             and row["attribute"] is not None
             and row["value"] is not None
             and not self.is_shown(row)
@@ -335,7 +347,7 @@ class ModelChanges:
         bounds = [
             abs(bound)
             for row in comparable
-            for bound in get_simultaneous_bounds(row)
+            for bound in simultaneous_or_own_bounds(row)
             if bound is not None
         ]
         limit_text = (
@@ -380,21 +392,21 @@ class ModelChanges:
         }
 
 
-def _fact_key(row: Row) -> tuple[Any, ...]:
+def _key_of_equal_changes(row: Row) -> tuple[Any, ...]:
     """Return a key that equal changes of the same people share: n and size."""
     return row["n_units_a"], round(abs(row["value"]), 12)
 
 
-def _capitalise(text: str) -> str:
+def _capitalise_first_letter(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def get_simultaneous_bounds(row: Row) -> tuple[float | None, float | None]:
+def simultaneous_or_own_bounds(row: Row) -> tuple[float | None, float | None]:
     """Return the simultaneous bounds, else the row's own."""
     if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
         return row["simultaneous_low"], row["simultaneous_high"]
     return row["low"], row["high"]
 
 
-def _format_caution(row: Row) -> str:
+def _format_caution_clause(row: Row) -> str:
     return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""

@@ -30,6 +30,9 @@ _MIN_MAX_TYPES = 1024
 class DistinctRows:
     """Collects columns in blocks, and groups units into types with equal values so far.
 
+    Types are a tree: a column splits off, from a type, those of its units that are not 0 in it.
+    A type's values are thus its own and those of its ancestors, and a column costs what it has
+    other than 0: a column for each of thousands of classes is as cheap as one column of all.
     Column 0 counts units.
     """
 
@@ -37,7 +40,12 @@ class DistinctRows:
         self.n_units = n_units
         self.width = 1
         self.type_index = np.zeros(n_units, dtype=np.int64)
-        self.columns: dict[int, FloatArray] = {0: np.ones(min(n_units, 1))}
+        self.n_units_of_type = [n_units] * min(n_units, 1)
+        self.n_occurring = len(self.n_units_of_type)
+        self.parent = [-1] * self.n_occurring
+        self.column_of_type = [0] * self.n_occurring
+        self.code_of_type = [0] * self.n_occurring
+        self.value_of_type = [1.0] * self.n_occurring
         self.individual_columns: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     def add(self, units: IntArray, block: FloatArray) -> int:
@@ -46,7 +54,7 @@ class DistinctRows:
         self.width += block.shape[1]
         # A type has one value in each column, so no unit may be in a column twice.
         has_each_unit_once = block.shape[1] <= _MAX_BLOCK_COLUMNS and bool(
-            (np.diff(units) > 0).all() or np.bincount(units, minlength=self.n_units).max() <= 1
+            (np.diff(units) > 0).all() or len(np.unique(units)) == len(units)
         )
         for k in range(block.shape[1]):
             if not (has_each_unit_once and self._distinguish(units, block[:, k], start + k)):
@@ -57,53 +65,94 @@ class DistinctRows:
                 )
         return start
 
+    def add_sparse(self, units: IntArray, block: csr_array) -> int:
+        """Add sparse columns ``block [n, k]`` of these units; return the first one's number."""
+        if block.shape[1] <= _MAX_BLOCK_COLUMNS:
+            return self.add(units, block.toarray())
+        start = self.width
+        self.width += block.shape[1]
+        entries = block.tocoo()
+        self.individual_columns.append((units[entries.row], start + entries.col, entries.data))
+        return start
+
     def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
         """Split types by one more column; False if it has too many values."""
         encoded = _encode_column(column)
         if encoded is None:
             return False
         values, code = encoded
-        unit_code = np.zeros(self.n_units, dtype=np.int64)
-        unit_code[units] = code
-        unit_code += self.type_index * len(values)
-        n_types = len(self.columns[0])
-        occurring = np.flatnonzero(np.bincount(unit_code, minlength=n_types * len(values)))
-        # With hardly fewer types than units, splitting costs more than it saves.
-        if len(occurring) > max(_MIN_MAX_TYPES, self.n_units // 4):
+        is_split = code > 0
+        split_units, split_code = units[is_split], code[is_split]
+        key = self.type_index[split_units] * len(values) + split_code
+        split_keys, new_type, counts = np.unique(key, return_inverse=True, return_counts=True)
+        parents = split_keys // len(values)
+        n_lost = np.bincount(np.searchsorted(np.unique(parents), parents), weights=counts)
+        n_vanished = sum(
+            self.n_units_of_type[parent] == n
+            for parent, n in zip(np.unique(parents).tolist(), n_lost.tolist(), strict=True)
+        )
+        n_occurring = self.n_occurring + len(split_keys) - n_vanished
+        if n_occurring > max(_MIN_MAX_TYPES, self.n_units // 4):
             return False
-        renumbered = np.empty(n_types * len(values), dtype=np.int64)
-        renumbered[occurring] = np.arange(len(occurring))
-        self.type_index = renumbered[unit_code]
-        previous_type = occurring // len(values)
-        self.columns = {k: type_values[previous_type] for k, type_values in self.columns.items()}
-        self.columns[number] = values[occurring % len(values)]
+        self.n_occurring = n_occurring
+        self.type_index[split_units] = len(self.parent) + new_type
+        for parent, n in zip(parents.tolist(), counts.tolist(), strict=True):
+            self.n_units_of_type[parent] -= n
+        self.n_units_of_type += counts.tolist()
+        self.parent += parents.tolist()
+        self.column_of_type += [number] * len(split_keys)
+        self.code_of_type += (split_keys % len(values)).tolist()
+        self.value_of_type += values[split_keys % len(values)].tolist()
         return True
 
     def matrix(self) -> tuple[csr_array, IntArray]:
         """Return the columns ``[n_rows, width]`` and each unit's row of them."""
         from scipy.sparse import coo_array, csr_array
 
-        shape = (len(self.columns[0]), self.width)
-        nonzero_by_column = {
-            number: np.flatnonzero(individual) for number, individual in self.columns.items()
-        }
-        rows = np.concatenate([*nonzero_by_column.values()])
-        cols = np.repeat(
-            [*nonzero_by_column], [len(individual) for individual in nonzero_by_column.values()]
+        order = self._order_types()
+        parent, column = (np.array(i, dtype=np.int64) for i in (self.parent, self.column_of_type))
+        value = np.array(self.value_of_type)
+        rows, ancestors = np.arange(len(order)), order
+        entries: list[tuple[FloatArray, IntArray, IntArray]] = []
+        while len(ancestors):
+            entries.append((value[ancestors], rows, column[ancestors]))
+            has_parent = parent[ancestors] >= 0
+            rows, ancestors = rows[has_parent], parent[ancestors[has_parent]]
+        data, row, col = (
+            np.concatenate([e[k] for e in entries] or [np.zeros(0, dtype=np.int64)])
+            for k in range(3)
         )
-        entries = np.concatenate(
-            [self.columns[number][individual] for number, individual in nonzero_by_column.items()]
-        )
-        type_matrix = csr_array(coo_array((entries, (rows, cols)), shape=shape))
+        type_matrix = csr_array(coo_array((data, (row, col)), shape=(len(order), self.width)))
+        row_of_type = np.empty(len(parent), dtype=np.int64)
+        row_of_type[order] = np.arange(len(order))
+        row_index = row_of_type[self.type_index]
         if not self.individual_columns:
-            return type_matrix, self.type_index
+            return type_matrix, row_index
         unit, col, own_data = (
             np.concatenate(arrays) for arrays in zip(*self.individual_columns, strict=True)
         )
         individual = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
-        return csr_array(type_matrix[self.type_index] + csr_array(individual)), np.arange(
-            self.n_units
-        )
+        return csr_array(type_matrix[row_index] + csr_array(individual)), np.arange(self.n_units)
+
+    def _order_types(self) -> IntArray:
+        """Order the types that occur by their codes, the first column's first.
+
+        Of a type's descendants those that a later column split off come first: they are 0 in the
+        earlier ones.
+        """
+        children: list[list[int]] = [[] for _ in self.parent]
+        for child, parent in enumerate(self.parent[1:], start=1):
+            children[parent].append(child)
+        order, pending = [], [0] if self.parent else []
+        while pending:
+            node = pending.pop()
+            if self.n_units_of_type[node]:
+                order.append(node)
+            # The last of the stack is next: the latest column, and in it the lowest code.
+            pending += sorted(
+                children[node], key=lambda k: (self.column_of_type[k], -self.code_of_type[k])
+            )
+        return np.array(order, dtype=np.int64)
 
 
 def _encode_column(column: FloatArray) -> tuple[FloatArray, IntArray] | None:

@@ -22,7 +22,7 @@ from isolux.stats.statistic import (
     PairStatistic,
     RankStatistic,
     SumStatistic,
-    centred_mean,
+    centred_mean_statistic,
 )
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
@@ -183,6 +183,9 @@ class _Layout:
             evidence["unit_id"], self.units["unit_id"], find_block_starts(evidence)
         )
         block = statistic.columns(evidence)
+        if not isinstance(block, np.ndarray):
+            assert isinstance(statistic, SumStatistic)  # noqa: S101 - ranks need few columns
+            return self._sparse_rows(statistic, block, unit)
         is_used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
             is_used = is_used & (block != 0).any(axis=1)
@@ -192,6 +195,15 @@ class _Layout:
             return StatisticColumns(statistic, start, start + block.shape[1])
         self.row_statistics[len(self.measures)] = UnitRows(statistic, block[is_used], unit[is_used])
         return None
+
+    def _sparse_rows(
+        self, statistic: SumStatistic, block: csr_array, unit: IntArray
+    ) -> StatisticColumns:
+        """Add a statistic's columns ``[n, k]`` of which each row has few: one for each class."""
+        is_used = np.diff(block.indptr) > 0
+        self.counts.append(self.builder.add(unit, is_used[:, None].astype(np.float64)))
+        start = self.builder.add_sparse(unit, block)
+        return StatisticColumns(statistic, start, start + block.shape[1])
 
     def build(self) -> ScoreMatrix:
         return ScoreMatrix(
@@ -218,7 +230,7 @@ def _lay_out_means(
         # Comparisons without failures: only for their units and reasons, not as a measure.
         if metric not in declared and not (values[rows] != 0).any():
             continue
-        mean = centred_mean(centres.get(str(metric), 0.0))
+        mean = centred_mean_statistic(centres.get(str(metric), 0.0))
         block = mean.columns(
             value_frame[rows] if isinstance(rows, slice) else value_frame[pl.Series(rows)]
         )

@@ -21,8 +21,9 @@ from isolux.io.cell_parsing import (
     first_true_row,
 )
 from isolux.io.frames import read_table
-from isolux.io.ids import IdFrom, choose_id_column, read_ids
+from isolux.io.ids import IdFrom, choose_id_column, read_ids, read_names
 from isolux.io.refusals import refuse_cells, require_columns
+from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._id_parts import shorten_ids
 from isolux.predictions._labels.confidences import read_is_detected, to_confidences
@@ -71,7 +72,9 @@ class LabelColumns:
 def read_label_file(path: str | Path, format_name: str, options: LabelOptions) -> pl.DataFrame:
     """Read a file of that format and give the table predictions."""
     source = str(path)
-    frame = read_table(path, format=format_name, sheet=options.get("sheet"))
+    frame = read_table(
+        path, format=format_name, sheet=options.get("sheet"), sheet_flags=PREDICTION_FLAGS
+    )
     id_column_name = choose_id_column(frame, options.get("id"), source, description="an answer")
     ids = shorten_ids(
         read_ids(frame, id_column_name, source), options.get("id_from", "column"), source
@@ -103,7 +106,7 @@ def read_row_models(
     """Say which model each row is of, as text; None where the table does not say."""
     require_columns(frame, (column,), source)
     model_column = column or ("model" if "model" in frame.columns else None)
-    models = None if model_column is None else as_text(frame[model_column])
+    models = None if model_column is None else read_names(frame, model_column, source, noun="model")
     if models is None or model is None:
         return models
     model_names = models.drop_nulls().unique(maintain_order=True).to_list()

@@ -13,7 +13,11 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses.model_changes import ChangeSummary, describe_gaps, summarise_changes
+from isolux.analyses.model_changes import (
+    ChangeSummary,
+    describe_gap_changes_by_key,
+    select_summary_claims,
+)
 from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import PLANNED_FAMILY
 from isolux.report._sections import Context, arrange_names
@@ -224,7 +228,7 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     )
     undetected = compare_undetected_people(run, models, next(iter(lines.values()), None))
     heads = shorten_names(models, _HEAD)
-    answer = summarise_changes(run)
+    answer = select_summary_claims(run)
     stated_claims = {answer.first, *answer.further, *answer.gaps}
     base = replace(
         base,
@@ -303,7 +307,9 @@ class _IndexedRows:
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])
         values = {key: (row, rows[models[1]].get(key)) for key, row in rows[models[0]].items()}
-        return cls(lines, alpha, values, groups, _index_changes(run), describe_gaps(run))
+        return cls(
+            lines, alpha, values, groups, _index_changes(run), describe_gap_changes_by_key(run)
+        )
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
         line, block_key = self.lines[key], (*key[1:], attribute)

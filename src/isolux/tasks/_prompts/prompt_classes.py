@@ -179,7 +179,8 @@ class PhraseSettings(TypedDict, total=False):
         Mapping[str, str] | None,
         SharedOption(
             None,
-            'The model\'s labels to classes (``{"1": "nurse"}``); goes before names and prompts.',
+            "The model's labels to classes, in text ``CLASS=LABEL,LABEL`` or a file; goes before"
+            " names and prompts.",
         ),
     ]
     iou_thresholds: Annotated[

@@ -15,6 +15,8 @@ from isolux.vocabulary.schema import to_polars
 NEUTRAL, SEVERAL_GROUPS, NO_WORD = "neutral", "several groups", "no word for a person"
 # Combining marks (\p{M}) belong to words: some scripts and decomposed accents need them.
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
+_CONTRACTION = r"['’](?:s|d|ll|re|ve|m)$"
+_BREAK_IN_WORD = r"[\x{AD}\x{200B}\x{2060}\x{FEFF}]\s*|-[ \t]*\r?\n\s*"
 # Without this, the word pattern would read "(s)he" as "he", which is masculine.
 _SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
 # From this share of texts without a word of the list, it may be for another language.
@@ -22,16 +24,19 @@ _MAX_UNMATCHED_SHARE = 0.5
 
 
 def split_words(texts: pl.Series) -> pl.Series:
-    """Split texts into words in lower case, without ``'s``; null stays null. "s/he" is two words.
+    """Split texts into words in lower case, without ``'s`` or ``'ll``; null stays null.
+
+    "s/he" is two words; a word that is broken over two lines, or holds a soft hyphen, is one.
 
     Examples
     --------
     >>> split_words(pl.Series(["The WOMAN's bag.", None])).to_list()
     [['the', 'woman', 'bag'], None]
     """
-    lower_texts = texts.cast(pl.String).str.to_lowercase().str.replace_all(_SHE_OR_HE, "she he")
+    whole_texts = texts.cast(pl.String).str.normalize("NFKC").str.replace_all(_BREAK_IN_WORD, "")
+    lower_texts = whole_texts.str.to_lowercase().str.replace_all(_SHE_OR_HE, "she he")
     words = lower_texts.str.extract_all(_WORD)
-    return words.list.eval(pl.element().str.replace(r"['’]s$", ""))
+    return words.list.eval(pl.element().str.replace(_CONTRACTION, ""))
 
 
 def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:

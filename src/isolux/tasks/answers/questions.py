@@ -14,7 +14,13 @@ import polars as pl
 
 from isolux.io.prompts import PromptFile
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks.answers.answer_rules import AnswerRule, matches_rule, normalise_texts
+from isolux.tasks.answers.answer_rules import (
+    AnswerRule,
+    matches_rule,
+    normalise_texts,
+    read_rule,
+    read_values,
+)
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
@@ -322,10 +328,9 @@ def select_rules(
 
 
 def _guess_rules(answers: QuestionAnswers, question: str) -> tuple[str, ...]:
-    """Guess a rule: yes or no where nearly all answers begin with one; else the literal answer."""
+    """Guess a rule: yes or no where nearly all answers say one; else the literal answer."""
     answered = answers.rows.filter(
         (pl.col("question") == question) & (pl.col("state") == "answered")
     )
-    # At the beginning only: "no" inside a sentence is no answer of its own.
-    yes_no_share = answered["said"].str.contains(r"^[^\p{L}]*(?:yes|no)\b").mean()
+    yes_no_share = read_values(answered["said"], read_rule("yes_no")).is_in(["yes", "no"]).mean()
     return ("yes_no",) if float(yes_no_share or 0.0) >= _MIN_YES_NO_SHARE else ("",)  # type: ignore[arg-type]

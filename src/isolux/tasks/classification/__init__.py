@@ -152,7 +152,8 @@ def score(
         stay. A merged class has the rank and the score of the first of its members among the
         answers.
     prediction_map : mapping of str to str, optional
-        Maps the model's labels to the classes; applied before ``label_map``. A class scores the
+        Maps the model's labels to the classes, before ``label_map``; in text ``CLASS=LABEL,LABEL``
+        or a file. A class scores the
         maximum over its labels, the answer is the class with the highest score (FACET, A.5.3).
         Other labels are dropped and counted.
     unknown_values : sequence of str

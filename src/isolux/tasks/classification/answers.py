@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.roc import auc
+from isolux.stats.roc import weighted_roc_auc
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks.classification.label_matching import LabelMatching
 from isolux.vocabulary.counts import TIMES, count_people_of_units
@@ -284,7 +284,9 @@ def _score_auc(units: pl.DataFrame, positive: str) -> float:
     """Compute how well scores separate positive labels from others: the area under the curve."""
     valid_rows = units.drop_nulls(["score", "prediction"])
     is_positive = (valid_rows["prediction"] == positive).to_numpy()
-    return float(auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height)))
+    return float(
+        weighted_roc_auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height))
+    )
 
 
 def _confidence_in_answer(

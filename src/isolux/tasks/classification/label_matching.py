@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -210,21 +211,31 @@ def _match_spellings(
     """Map labels to the class that they seem to spell: other case, blanks, signs, or initials."""
     folded = {_fold_spelling(label): label for label in classes}
     class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
+    unseen = sorted((spelling, c) for c in unseen_classes if (spelling := _fold_spelling(c)))
+    spellings = [spelling for spelling, _ in unseen]
     for answer in foreign:
         folded_answer = _fold_spelling(answer)
         # "1" is no abbreviation of "10".
         if answer in class_by_answer or not folded_answer or _parse_number(answer) is not None:
             continue
-        candidates = [
-            label
-            for label in unseen_classes
-            if (long := _fold_spelling(label))
-            and (long.startswith(folded_answer) or folded_answer.startswith(long))
-        ]
+        candidates = _find_abbreviated(folded_answer, spellings)
         # An abbreviation of one class that no answer names, such as "F" for "Female".
         if len(candidates) == 1:
-            class_by_answer[answer] = candidates[0]
+            class_by_answer[answer] = unseen[candidates[0]][1]
     return class_by_answer
+
+
+def _find_abbreviated(text: str, spellings: Sequence[str]) -> list[int]:
+    """Find up to two of the sorted spellings that begin with the text, or with which it begins."""
+    start = bisect_left(spellings, text)
+    nearest = range(start, min(start + 2, len(spellings)))
+    found = [k for k in nearest if spellings[k].startswith(text)]
+    for length in range(1, len(text)):
+        k = bisect_left(spellings, text[:length])
+        while k < len(spellings) and spellings[k] == text[:length] and len(found) < 2:
+            found.append(k)
+            k += 1
+    return found
 
 
 def _are_scores(foreign: list[str], classes: list[str]) -> bool:

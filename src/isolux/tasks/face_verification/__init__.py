@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
 from isolux.tasks._threshold import caution_on_constant_outcome
 from isolux.tasks._truth import units_with_identity
@@ -80,6 +80,7 @@ def score(
     near: str | None = "apparent_skin_color",
     within: int = 1,
     max_per_group: int | None = None,
+    max_pairs: int = 100_000_000,
     seed: int = 0,
     metrics: Sequence[str] = (),
     model: str | None = None,
@@ -126,6 +127,9 @@ def score(
         Within each group, everyone included, draw this many genuine and this many impostor
         pairs, by ``seed``. Default: all. FHIBE samples within each subgroup; its released code
         takes 3,000.
+    max_pairs : int
+        Of embeddings: the most pairs that are compared, since all are kept in memory. More are
+        refused before they are.
     seed : int
         The seed of the pairs that are drawn.
     metrics : sequence of str
@@ -154,7 +158,7 @@ def score(
     ------
     SpecError
         A FAR that is not a share, nothing that names people, too few impostors for a rate asked
-        for.
+        for, more pairs than ``max_pairs``.
     UnknownNameError, TableError, JoinError
         Predictions that cannot be read, or whose ids are not in the dataset.
 
@@ -200,7 +204,7 @@ def score(
         # (Methods, sampling of pairs).
         hard_attributes = (same, near) if impostors == "hard" else (None, None)
         hard_impostors = build_hard_rule(dataset, units["unit_id"], *hard_attributes, within)
-        comparisons = compare_all_models(frame, units, hard_impostors, model)
+        comparisons = compare_all_models(frame, units, hard_impostors, model, max_pairs)
     else:
         pairs = _as_similarities(frame) if lower_score_means == "same" else frame
         comparisons = read_pairs(pairs, units, model=model)
@@ -333,7 +337,7 @@ def _set_model_thresholds(
         impostors = pair_list.impostor_similarities()
         n = len(impostors)
         thresholds.append(
-            threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
+            lowest_threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
         )
         if n < n_required and len(pair_list.first):
             unset_notes.append(

@@ -134,7 +134,8 @@ def score(
         The attribute that names a photo's home. Default: the dataset's own homes, or else the
         clusters of the photos.
     prediction_map : mapping of str to str, optional
-        Maps the model's labels to those of the photos; a label that is not listed is never right.
+        Maps the model's labels to those of the photos; in text ``CLASS=LABEL,LABEL`` or a file. A
+        label that is not listed is never right.
     unknown_values : sequence of str
         Truths that mean "not known".
     metrics : sequence of str

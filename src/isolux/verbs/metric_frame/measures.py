@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
@@ -24,10 +25,10 @@ from isolux.groups.missing_predictions import (
     count_missing_predictions,
 )
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import Interval, difference_interval, percentile
-from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.intervals import Interval, mover_difference_interval, percentile_interval
+from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import random_stream
+from isolux.stats.weights import build_random_generator
 from isolux.tasks import score
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
@@ -47,7 +48,7 @@ class MetricByGroup:
 
     ``simultaneous_interval`` are the groups' ends at the level at which all hold together;
     ``to_overall`` those of group less level, likewise; ``tail`` is half of what the level leaves
-    out.
+    out. ``exclusions`` ``[g]`` says why a group has no part in a difference; None: it has.
     """
 
     estimates: FloatArray
@@ -59,6 +60,12 @@ class MetricByGroup:
     replicates: FloatArray
     overall_replicates: FloatArray
     tail: float
+    exclusions: tuple[str | None, ...]
+
+    @property
+    def is_comparable(self) -> npt.NDArray[np.bool_]:
+        """Mask the groups that have a part in differences ``[g]``."""
+        return np.array([reason is None for reason in self.exclusions])
 
     def ratio_replicates(self, groups: IntArray, level: int) -> FloatArray:
         """Smallest ratio of a group and everyone, either way round, on each replicate ``[r]``."""
@@ -86,11 +93,12 @@ def measure_names(
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )
     _warn_of_cautions(scores, inputs)
-    base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _build_membership(inputs)
-    narrow = measure_groups(scores, membership, _validate_statistics(base))
+    narrow = measure_groups(scores, membership, _validate_statistics(settings))
     simultaneous_level = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = recompute_intervals(narrow, _validate_statistics({**base, "level": simultaneous_level}))
+    wide = recompute_intervals(
+        narrow, _validate_statistics({**settings, "level": simultaneous_level})
+    )
     metric_by_label = {}
     for label, name in metrics.items():
         positions = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -132,6 +140,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             metric=pl.lit("metric"),
             label=None,
             threshold=None,
+            cluster_id=pl.lit(None, pl.String) if inputs.cluster is None else inputs.cluster,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
         for text in caution_on_missing_scores(
@@ -215,12 +224,12 @@ def _metric_from_estimates(
         narrow.replicates[groups, j],
         narrow.replicates[level_rows, j],
     )
-    to_overall = difference_interval(
+    to_overall = mover_difference_interval(
         narrow.value[groups, j],
         select_interval(wide, groups),
         narrow.value[level_rows, j],
         select_interval(wide, level_rows),
-        paired_correlation(group_replicates, overall_replicates),
+        correlate_corresponding_rows(group_replicates, overall_replicates),
     )
     return MetricByGroup(
         narrow.value[groups, j],
@@ -232,6 +241,12 @@ def _metric_from_estimates(
         group_replicates,
         narrow.replicates[levels, j],
         (1.0 - level) / 2.0,
+        tuple(
+            None if is_comparable else str(reason)
+            for is_comparable, reason in zip(
+                narrow.is_comparable()[groups, j], narrow.reason[groups, j], strict=True
+            )
+        ),
     )
 
 
@@ -243,6 +258,7 @@ def measure_functions(
     replicates: int,
     seed: int,
     level: float,
+    min_clusters: int,
 ) -> dict[str, MetricByGroup]:
     """Call functions of ``(y_true, y_pred)`` on every group of resampled clusters of rows."""
     true, pred = np.asarray(inputs.raw_true), np.asarray(inputs.raw_pred)
@@ -262,16 +278,36 @@ def measure_functions(
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
         metric_by_label[label] = MetricByGroup(
             estimates[0],
-            percentile(replicate_arrays[0], level),
+            percentile_interval(replicate_arrays[0], level),
             estimates[1],
-            percentile(replicate_arrays[1], level),
-            percentile(replicate_arrays[0], simultaneous_level),
-            percentile(gap, simultaneous_level),
+            percentile_interval(replicate_arrays[1], level),
+            percentile_interval(replicate_arrays[0], simultaneous_level),
+            percentile_interval(gap, simultaneous_level),
             replicate_arrays[0],
             replicate_arrays[1],
             (1.0 - level) / 2.0,
+            _exclude_groups(inputs, estimates[0], min_clusters),
         )
     return metric_by_label
+
+
+def _exclude_groups(
+    inputs: FrameInputs, estimates: FloatArray, min_clusters: int
+) -> tuple[str | None, ...]:
+    """Say why a function's value of a group, ``[g]``, has no part in a difference; None: it has."""
+    rows = pl.Series(np.arange(len(inputs.group_of_row)))
+    clusters = rows if inputs.cluster is None else inputs.cluster
+    cluster_rows = pl.DataFrame({"group": inputs.group_of_row, "cluster": clusters}).unique()
+    n_clusters = np.bincount(cluster_rows["group"].to_numpy(), minlength=len(estimates))
+    unit = "units" if inputs.cluster is None else "clusters"
+    return tuple(
+        f"fewer than {min_clusters} {unit}"
+        if n < min_clusters
+        else "the function gives no number"
+        if np.isnan(estimate)
+        else None
+        for n, estimate in zip(n_clusters, estimates, strict=True)
+    )
 
 
 def _call_by_group(
@@ -323,7 +359,7 @@ def _call_metric(
 
 def _resample_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
     """Draw clusters with replacement and return the rows of each draw."""
-    rng = random_stream(seed, "bootstrap")
+    rng = build_random_generator(seed, "bootstrap")
     n = len(inputs.y_true)
     if inputs.cluster is None:
         return list(rng.integers(0, n, size=(replicates, n)))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequential_tests import SequentialResult, run_sequential_test
+from isolux.stats.sequential_tests import SequentialResult, run_sequential_gap_test
 from isolux.verbs._tables_from_memory import RunHolder
 from isolux.verbs.monitor.gaps import (
     MonitoredGap,
@@ -231,7 +231,9 @@ def monitor(
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, sentences = [], [], []
     for gap in gaps:
-        sequential_test = run_sequential_test(gap.difference, gap.look, len(snapshots), threshold)
+        sequential_test = run_sequential_gap_test(
+            gap.difference, gap.look, len(snapshots), threshold
+        )
         gap_rows = _build_rows(gap, sequential_test, snapshots, threshold)
         rows += gap_rows
         summaries.append(_summarise_gap(gap, sequential_test, gap_rows, threshold, len(gaps)))

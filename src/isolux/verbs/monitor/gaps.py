@@ -20,7 +20,7 @@ from isolux.groups.binning import parse_bins
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.numbers import format_interval, format_signed_points
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.sequential_tests import pair_cluster_differences
+from isolux.stats.sequential_tests import pair_group_clusters_for_gap
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.monitor.snapshots import Snapshot
 from isolux.vocabulary import registry
@@ -225,7 +225,7 @@ def _compute_differences(
     cluster_means = cluster_means.sort("cluster")[rng.permutation(cluster_means.height).tolist()]
     two_sided = cluster_means.drop_nulls()
     one_sided = cluster_means.filter(pl.any_horizontal(pl.col("first", "second").is_null()))
-    paired = pair_cluster_differences(
+    paired = pair_group_clusters_for_gap(
         one_sided["first"].drop_nulls().to_numpy(), one_sided["second"].drop_nulls().to_numpy()
     )
     within_differences = (two_sided["first"] - two_sided["second"]).to_numpy()

@@ -100,7 +100,8 @@ def read_task(task: Task, *, source: str | None, other_settings: Sequence[str] =
             )
         return task
     parsed_settings: dict[str, Any] = {}
-    for name, raw_value in task.settings.items():
+    for name, given_value in task.settings.items():
+        raw_value = _read_prediction_map(given_value) if name == "prediction_map" else given_value
         if (
             name not in valid_names
             and raw_value in (None, (), [])
@@ -162,6 +163,12 @@ def build_refusal(
     takers = [
         task_name for task_name in registry.names("tasks") if name in task_parameters(task_name)
     ]
+    if flag == "data":
+        return SpecError(
+            "the dataset is the command's first argument, and has no flag",
+            expected="isolux audit NAME:PATH, such as table:people.csv",
+            found="--data",
+        )
     if not takers:
         try:
             refuse_unknown(
@@ -169,10 +176,9 @@ def build_refusal(
             )
         except SpecError as error:
             return error
-        first = "NAME:PATH as the first argument of the command"
         return SpecError(
             f"{flag!r} is no setting of the task {task!r}",
-            expected=first if flag == "data" else format_flag(flag),
+            expected=format_flag(flag),
             found=flag,
             where=source,
         )
@@ -204,6 +210,28 @@ def _expand_paper_merge(text: str) -> tuple[str, ...]:
     return tuple(f"{new}={','.join(old)}" for new, old in merges[text].items())
 
 
+def _read_prediction_map(raw_value: Any) -> Any:
+    """Read ``CLASS=LABEL,LABEL``, the syntax of ``--label-map``; files and mappings stay."""
+    texts = [raw_value] if isinstance(raw_value, str) else raw_value
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        return raw_value
+    if not texts or texts[0].startswith("{"):
+        return texts
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    merges = parse_merges(tuple(texts), "prediction_map")
+    class_by_label: dict[str, str] = {}
+    for class_name, labels in merges.items():
+        for label in labels:
+            if class_by_label.setdefault(label, class_name) != class_name:
+                raise SpecError(
+                    f"the label {label!r} goes to two classes",
+                    found=f"{class_by_label[label]!r} and {class_name!r}",
+                    where="prediction_map",
+                )
+    return class_by_label
+
+
 def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, ...]]:
     """Read ``"Asian=East Asian,Southeast Asian"``: a new name and the values that it unites.
 
@@ -223,5 +251,5 @@ def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, .
                 "merge by name, such as fairface:races-4",
                 found=repr(text),
             )
-        merges[name.strip()] = old_values
+        merges[name.strip()] = (*merges.get(name.strip(), ()), *old_values)
     return merges
