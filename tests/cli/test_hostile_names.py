@@ -226,7 +226,7 @@ def test_what_an_exception_says_is_printed_as_text(monkeypatch, capsys, tracebac
     def fail() -> None:
         raise RuntimeError(bad("lost").replace("\r\n", ""))
 
-    monkeypatch.setattr("isolux.cli._run_command", fail)
+    monkeypatch.setattr("isolux.cli._parse_and_run_command", fail)
     monkeypatch.setenv("ISOLUX_TRACEBACK", traceback)
     ran = isolux(monkeypatch, capsys, "list", "tasks")
     assert_printable(ran.err)

@@ -14,7 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
-from isolux.statements.run_terms import RunTerms, lower_first_letter, words_of
+from isolux.statements.run_terms import (
+    RunTerms,
+    lower_unless_acronym,
+    read_display_terms,
+)
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -160,7 +164,7 @@ def compares_models_or_has_no_scores(run: Run) -> bool:
 
 def read_run_terms(run: Run) -> RunTerms:
     """Read the terms of a run; of a run without groups, its metrics from the task."""
-    terms = words_of(run)
+    terms = read_display_terms(run)
     if terms.metrics or run.scores.is_empty():
         return terms
     task_info = find_task_info_or_none(str(run.scores["task"][0]))
@@ -218,7 +222,7 @@ def find_worst_scores_or_none(
     if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
     measure, direction = (
-        lower_first_letter(terms.format_metric(scores.row)),
+        lower_unless_acronym(terms.format_metric(scores.row)),
         "below" if sign > 0 else "above",
     )
     if threshold is not None:

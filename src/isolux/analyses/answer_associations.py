@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._regrouping import IS_COMPARABLE, build_membership_table, read_run_settings
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.log_odds import LogOdds, log_odds_ratio_with_interval
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -78,7 +78,7 @@ def explain(run: Run) -> AnalysisResult:
             expected="--task answers",
             found=f"the task {run.record.get('task')!r}",
         )
-    terms, level = words_of(run), read_run_settings(run).statistics.level
+    terms, level = read_display_terms(run), read_run_settings(run).statistics.level
     rows = list(_iterate_association_rows(run, terms, level))
     if not rows:
         return AnalysisResult(FINDINGS.empty())

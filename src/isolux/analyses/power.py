@@ -21,8 +21,8 @@ import polars as pl
 from isolux.analyses._unit_scores import build_ranked_findings_table
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.numbers import format_points
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.numbers import format_gap_size
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -98,7 +98,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
         )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return AnalysisResult(FINDINGS.empty())
-    terms = words_of(run)
+    terms = read_display_terms(run)
     pairs = _find_least_detectable_pairs(run)
     required_sizes = _add_required_sizes_by_target(
         pairs, terms, tuple(targets), list(targets) == [0.05, 0.02]
@@ -252,12 +252,13 @@ def _build_power_finding(row: dict[str, object], terms: RunTerms) -> dict[str, o
     claim = (
         f"{terms.format_metric(row)} by"
         f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit "
-        f"could have detected (power 0.8) a difference of {format_points(detectable, unit)} between"
+        "could have detected (power 0.8) a difference of "
+        f"{format_gap_size(detectable, unit)} between"
         f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
         claim += " " + _format_recruitment_advice(
-            row, format_points(float(str(row["target"])), unit), terms
+            row, format_gap_size(float(str(row["target"])), unit), terms
         )
     return {
         "analysis": "power",

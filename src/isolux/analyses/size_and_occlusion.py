@@ -26,7 +26,7 @@ from isolux.analyses._regrouping import (
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import build_membership, sort_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.run_terms import words_of
+from isolux.statements.run_terms import read_display_terms
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import UnknownNameError
@@ -114,7 +114,7 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
     notes = _build_stratification_notes(names, list(tables_by_division))
     if not tables_by_division:
         return AnalysisResult(FINDINGS.empty(), notes=notes)
-    metric_name = words_of(run).format_metric(units.row(0, named=True))
+    metric_name = read_display_terms(run).format_metric(units.row(0, named=True))
     table = pl.concat(tables_by_division.values()).select(
         "model", pl.lit(metric_name).alias("metric"), pl.exclude("model")
     )

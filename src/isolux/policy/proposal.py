@@ -22,10 +22,10 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.policy.comparisons import ComparisonSide, split_groups_by_min_counts
 from isolux.policy.evaluation import PolicyInputs
 from isolux.policy.sentences import list_differences_found_by_audit
-from isolux.statements.numbers import format_points, format_with_unit
+from isolux.statements.numbers import format_gap_size, format_with_unit
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.printable import clean_line, escape_json
+from isolux.vocabulary.printable import clean_line, escape_unsafe_json
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3
@@ -189,7 +189,7 @@ def _propose_margin_lines(
             (f"  - metric: {_quote_yaml_name(name)}", "no two groups are further apart:"),
             (
                 f"    attribute: {_quote_yaml_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {limit}",
@@ -218,7 +218,7 @@ def _propose_failing_rule_lines(
             ),
             (
                 f"    attribute: {_quote_yaml_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {proposed_margin}",
@@ -319,7 +319,7 @@ def _format_max_detectable_difference(
         ),
     )
     max_detectable = rows["detectable"].max()
-    return format_points(max_detectable, unit) if isinstance(max_detectable, float) else ""
+    return format_gap_size(max_detectable, unit) if isinstance(max_detectable, float) else ""
 
 
 def _propose_required_groups_lines(inputs: PolicyInputs, attribute: str) -> Iterator[str]:
@@ -356,7 +356,7 @@ def _quote_yaml_name(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
     if _UNQUOTED_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
-    return escape_json(json.dumps(name, ensure_ascii=False))
+    return escape_unsafe_json(json.dumps(name, ensure_ascii=False))
 
 
 def _align_yaml_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:

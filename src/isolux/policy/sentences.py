@@ -12,9 +12,9 @@ from isolux.policy.evaluation import PolicyInputs, normalise_group_name
 from isolux.policy.rules import Policy, PolicyRule, convert_limit_to_unit, convert_margin_to_unit
 from isolux.statements.numbers import (
     MINUS,
-    format_p_equation,
-    format_points,
-    format_value,
+    format_bare_value,
+    format_gap_size,
+    format_p_value_equation,
     format_with_unit,
 )
 from isolux.stats.statistic import PairStatistic
@@ -209,12 +209,12 @@ def _describe_case(
 def _describe_p_of_failing_case(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     """Format the adjusted p-value of a case that fails, or would fail as the only case."""
     if case.answer == "fail":
-        return f", adjusted {format_p_equation(case.p_fail)}"
+        return f", adjusted {format_p_value_equation(case.p_fail)}"
     if not _is_beyond_limit(rule, case, unit):
         return ""
     return (
         ", beyond the limit on its own, but not once corrected for all cases "
-        f"(adjusted {format_p_equation(case.p_fail)})"
+        f"(adjusted {format_p_value_equation(case.p_fail)})"
     )
 
 
@@ -238,22 +238,24 @@ def _format_estimate_with_bounds(rule: PolicyRule, case: RuleCase, unit: str) ->
     if rule.kind == "ratio_at_least":
         ratio, low_text, high_text = map(_format_three_decimals, (estimate, low, high))
         return f"has {ratio} times that of {case.other} ({low_text} to {high_text})"
-    interval_text = f"({format_value(low, unit)} to {format_value(high, unit)})"
+    interval_text = f"({format_bare_value(low, unit)} to {format_bare_value(high, unit)})"
     if rule.kind not in _DIFFERENCE_KINDS:
         return f"has {format_with_unit(estimate, unit)} {interval_text}"
     if rule.kind == "max_drop":
-        change = _add_sign(format_points(estimate, unit), estimate)
+        change = _add_sign(format_gap_size(estimate, unit), estimate)
         return f"changed by {change} {_format_signed_interval(low, high, unit)}"
     direction = "above" if (estimate or 0) >= 0 else "below"
     is_flipped = direction == "below" and low is not None and high is not None
     first_bound, last_bound = (-high, -low) if is_flipped else (low, high)  # type: ignore[operator]
-    interval_text = f"({format_value(first_bound, unit)} to {format_value(last_bound, unit)})"
+    interval_text = (
+        f"({format_bare_value(first_bound, unit)} to {format_bare_value(last_bound, unit)})"
+    )
     other_name = shorten_name(str(case.other))
-    return f"is {format_points(estimate, unit)} {direction} {other_name} {interval_text}"
+    return f"is {format_gap_size(estimate, unit)} {direction} {other_name} {interval_text}"
 
 
 def _format_signed_interval(low: float | None, high: float | None, unit: str) -> str:
-    first, last = (format_value(bound, unit, sign=True) for bound in (low, high))
+    first, last = (format_bare_value(bound, unit, with_sign=True) for bound in (low, high))
     return f"({first} to {last})"
 
 

@@ -153,7 +153,7 @@ def sample(
 
 
 def _dataset_info(source: str) -> DatasetInfo:
-    return registry.dataset_info(source.partition(":")[0])
+    return registry.load_dataset_info(source.partition(":")[0])
 
 
 def draw_balanced(

@@ -97,7 +97,7 @@ from isolux.analyses.confounders.metric_cases import (
 from isolux.analyses.confounders.roles import AttributeRoles, read_and_check_roles
 from isolux.analyses.confounders.strata import build_stratum_layout
 from isolux.analyses.confounders.tables import build_tables_by_caption
-from isolux.statements.run_terms import words_of
+from isolux.statements.run_terms import read_display_terms
 from isolux.stats.confounding import DispersionMeasure
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -313,7 +313,7 @@ def explain(
             settings, measure, sensitive_attribute, strata[sensitive_attribute.name]
         )
     ]
-    terms = words_of(run)
+    terms = read_display_terms(run)
     findings = build_confounder_findings_table(
         cases, terms, settings.family, alpha=1.0 - statistics.level
     )

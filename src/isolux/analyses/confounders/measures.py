@@ -33,7 +33,7 @@ from isolux.analyses.confounders.strata import (
     estimate_cell_means,
 )
 from isolux.groups.measure import measure_groups
-from isolux.statements.run_terms import list_run_metrics
+from isolux.statements.run_terms import list_run_metrics_by_name
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -126,7 +126,7 @@ def choose_metrics_or_default(run: Run, task: Task, names: Sequence[str]) -> lis
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    metrics_by_name = list_run_metrics(_list_run_tasks(run), run.record)
+    metrics_by_name = list_run_metrics_by_name(_list_run_tasks(run), run.record)
     measured_names = [
         name for name, metric in metrics_by_name.items() if _has_run_measured_metric(run, metric)
     ]

@@ -59,7 +59,7 @@ from isolux.analyses.label_errors.sentences import (
     is_corrected_mean_out_of_range,
     is_gap_interval_uninformative,
 )
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
@@ -180,7 +180,7 @@ def explain(
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_run_settings(run, replicates=replicates), words_of(run)
+    spec, terms = read_run_settings(run, replicates=replicates), read_display_terms(run)
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []

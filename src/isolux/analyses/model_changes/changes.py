@@ -11,8 +11,16 @@ import polars as pl
 from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.groups import GroupPhrases, read_group_phrases
-from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.run_terms import RunTerms, lower_first_letter, words_of
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+)
+from isolux.statements.run_terms import (
+    RunTerms,
+    lower_unless_acronym,
+    read_display_terms,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise
 from isolux.vocabulary.spec import split_intersection
@@ -72,7 +80,7 @@ class ModelChanges:
             rows,
             rows_by_kind[GAP_CHANGE],
             values,
-            replace(words_of(run), n_models=1),
+            replace(read_display_terms(run), n_models=1),
             read_group_phrases(run),
             line,
         )
@@ -170,8 +178,8 @@ class ModelChanges:
     def describe_planned(self, row: Row) -> ChangeFinding:
         """Describe whether the second model is better."""
         a, b, direction = row["model_a"], row["model_b"], self.get_direction(row)
-        measure = lower_first_letter(self.terms.format_metric(row))
-        size_text = format_points(
+        measure = lower_unless_acronym(self.terms.format_metric(row))
+        size_text = format_gap_size(
             row["value"], self.terms.find_unit(row), simultaneous_or_own_bounds(row)
         )
         change = f"is {size_text} {'higher' if row['value'] > 0 else 'lower'}"
@@ -198,11 +206,11 @@ class ModelChanges:
         unit = self.terms.find_unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
         change = (
-            f"{sign}{format_points(row['value'], unit, simultaneous_or_own_bounds(row))} with"
+            f"{sign}{format_gap_size(row['value'], unit, simultaneous_or_own_bounds(row))} with"
             f" {row['model_b']}"
         )
         names = list(
-            dict.fromkeys(lower_first_letter(self.terms.format_metric(r)) for r in repeated_rows)
+            dict.fromkeys(lower_unless_acronym(self.terms.format_metric(r)) for r in repeated_rows)
         )
         other_metrics = f"; also in {names[0]}" if names else ""
         other_metrics += (
@@ -210,7 +218,7 @@ class ModelChanges:
         )
         return (
             f"{_capitalise_first_letter(self.get_direction(row))}: {self._format_group(row)},"
-            f" {lower_first_letter(self.terms.format_metric(row))} {change}"
+            f" {lower_unless_acronym(self.terms.format_metric(row))} {change}"
             f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}."
             f"{_format_caution_clause(row)}"
         )
@@ -219,14 +227,17 @@ class ModelChanges:
         """Return a group's phrase; where that is long, its name and attribute as in tables."""
         if row["attribute"] is None:
             return "everyone"
-        phrase = self.phrases.describe(row["attribute"], row["group_a"])
+        phrase = self.phrases.describe_table_group(row["attribute"], row["group_a"])
         if len(phrase.split()) <= _MAX_PHRASE:
             return phrase
         return f"{row['group_a']}{self._format_attribute(row)}"
 
     def _format_pair(self, row: Row) -> str:
         """Return the phrases of a gap's two groups, both in the same form."""
-        names = [self.phrases.describe(row["attribute"], row[f"group_{suffix}"]) for suffix in "ab"]
+        names = [
+            self.phrases.describe_table_group(row["attribute"], row[f"group_{suffix}"])
+            for suffix in "ab"
+        ]
         if max(len(name.split()) for name in names) > _MAX_PAIRED_PHRASE:
             names = [row["group_a"], f"{row['group_b']}{self._format_attribute(row)}"]
         return " against ".join(names)
@@ -272,14 +283,14 @@ class ModelChanges:
             for gap in unchanged[:_MAX_LISTED]
         ]
         n_omitted = len(unchanged) - len(pairs)
-        measure = lower_first_letter(self.terms.format_metric(unchanged[0].row))
+        measure = lower_unless_acronym(self.terms.format_metric(unchanged[0].row))
         claim = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
         return [f"{claim}{f'; {n_omitted:,} more in the table' if n_omitted else ''}."]
 
     def _format_gap_values(self, row: Row) -> str:
         unit = self.terms.find_unit(row)
         old, new = (self._compute_gap(row, row[model]) for model in ("model_a", "model_b"))
-        return f"{format_value(old, unit, [new])} to {format_value(new, unit, [old])}"
+        return f"{format_bare_value(old, unit, [new])} to {format_bare_value(new, unit, [old])}"
 
     def describe_gap(self, row: Row) -> str:
         """Describe whether one gap became wider or narrower."""
@@ -293,7 +304,7 @@ class ModelChanges:
         direction = "widened from" if row["value"] > 0 else "narrowed from"
         verdict = f"the gap {direction}" if self.is_shown(row) else "no change of the gap is shown,"
         subject = (
-            f"{_capitalise_first_letter(lower_first_letter(self.terms.format_metric(row)))},"
+            f"{_capitalise_first_letter(lower_unless_acronym(self.terms.format_metric(row)))},"
             f" {self._format_pair(row)}"
         )
         certainty_text = f" ({certainty})" if certainty else ""
@@ -326,13 +337,13 @@ class ModelChanges:
         rows.sort(key=lambda row: sign * row["value"])
         unit = self.terms.find_unit(planned)
         names = [
-            f"{self._format_group(row)} ({format_value(row['value'], unit, sign=True)})"
+            f"{self._format_group(row)} ({format_bare_value(row['value'], unit, with_sign=True)})"
             for row in rows[:_MAX_LISTED]
         ]
         if n_omitted := len(rows) - len(names):
             names.append(pluralise(n_omitted, "other group"))
         noun = "gain" if direction == "gained" else "loss"
-        return [f"No {noun} is shown for {join_words(names, last='and')}."] if names else []
+        return [f"No {noun} is shown for {join_words(names, conjunction='and')}."] if names else []
 
     def count_unshown(self) -> list[dict[str, Any]]:
         """Count the changes that are not established, with a limit on their size."""
@@ -351,13 +362,13 @@ class ModelChanges:
             if bound is not None
         ]
         limit_text = (
-            f": changes up to {format_points(max(bounds), unit)} cannot be ruled out"
+            f": changes up to {format_gap_size(max(bounds), unit)} cannot be ruled out"
             if bounds
             else ""
         )
         if self.terms.is_census:
             widest = max((abs(row["value"]) for row in comparable), default=0.0)
-            limit_text = f": in this population none is larger than {format_points(widest, unit)}"
+            limit_text = f": in this population none is larger than {format_gap_size(widest, unit)}"
         claim = (
             f"For {len(unshown):,} of {len(rows):,} groups and metrics no change is "
             f"shown{limit_text}."

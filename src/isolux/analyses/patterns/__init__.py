@@ -70,7 +70,7 @@ from isolux.analyses.patterns.rules import (
     split_sample_by_clusters,
 )
 from isolux.disparity.detectable import find_detectable_difference
-from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.statements.run_terms import RunTerms, lower_unless_acronym
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -204,7 +204,7 @@ def _mine_and_confirm_patterns(
         scores, terms, quantile=settings.low_quantile, threshold=settings.low_threshold
     )
     if low_scores is None:
-        measure = lower_first_letter(terms.format_metric(scores.row))
+        measure = lower_unless_acronym(terms.format_metric(scores.row))
         note = f"{measure}: every unit has the same score, so there is no pattern to look for"
         return ModelFindings(notes=(note,))
     types = classify_attributes(run, spec, scores.units, settings.attributes, analysis="patterns")

@@ -65,7 +65,7 @@ from isolux.analyses.rank_tests.sentences import (
     format_no_difference_found,
 )
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.ranks.weighted import RankWeights
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -175,7 +175,7 @@ def explain(
         run, spec, score_vectors, is_every=attributes == "all"
     )
     pairs, small_groups = run_pair_tests_and_list_small_groups(score_vectors, attribute_groups)
-    terms = words_of(run)
+    terms = read_display_terms(run)
     notes = [
         *_build_rank_test_notes(run, score_vectors, terms),
         *(

@@ -9,8 +9,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from isolux.statements.numbers import format_fixed, format_interval, format_signed_points
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import format_fixed, format_interval, format_signed_gap
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.vocabulary.formatting import join_words
 
 CORRECTIONS = {
@@ -58,7 +62,7 @@ def format_no_difference_found(
     """Write for one measure where no difference was found, and where the published test claims."""
     names = [terms.format_attribute(row["attribute"]) for row in rows]
     text = (
-        f"{lower_first_letter(terms.format_metric(rows[0]))}: the {test_name} found no difference"
+        f"{lower_unless_acronym(terms.format_metric(rows[0]))}: the {test_name} found no difference"
         " between "
     )
     text += f"groups of {_format_shortened_list(names)}"
@@ -83,12 +87,12 @@ def format_no_difference_found(
 
 def _format_shortened_list(names: Sequence[str]) -> str:
     rest_text = [f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else []
-    return join_words([*names[:_MAX_LISTED], *rest_text], last="and")
+    return join_words([*names[:_MAX_LISTED], *rest_text], conjunction="and")
 
 
 def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
     unit = terms.find_unit(row)
-    format_points = partial(format_signed_points, unit=unit)
+    format_points = partial(format_signed_gap, unit=unit)
 
     if row["decided_by"] == "median":
         text = (
@@ -106,8 +110,8 @@ def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
     text += f", D = {format_fixed(row['disparity'], 2)}"
     if row["low"] is None:
         return text
-    interval_text = format_interval(row["low"], row["high"], "", places=2)
-    return f"{text} ({format_level(terms)} interval {interval_text})"
+    interval_text = format_interval(row["low"], row["high"], "", n_decimals=2)
+    return f"{text} ({format_confidence_level(terms)} interval {interval_text})"
 
 
 def _format_counts(row: Mapping[str, Any], terms: RunTerms) -> str:

@@ -51,8 +51,12 @@ from isolux.analyses.slices.search import (
     compare_slices_with_complement,
     find_candidate_slices,
 )
-from isolux.statements.numbers import format_points, format_value, format_with_unit
-from isolux.statements.run_terms import RunTerms, format_level, words_of
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_with_unit,
+)
+from isolux.statements.run_terms import RunTerms, format_confidence_level, read_display_terms
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -163,7 +167,7 @@ def explain(
     )
     if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_run_settings(run), replace(words_of(run), is_adjusted=True)
+    spec, terms = read_run_settings(run), replace(read_display_terms(run), is_adjusted=True)
     scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "slices", scores)
     contexts, notes = [], []
     for model_scores in scores_by_model:
@@ -291,7 +295,8 @@ def _format_slice_claim(context: _SliceContext, k: int, test_result: dict[str, A
         f"{terms.format_metric(row)} with {context.format_name(k)} is"
         f" {format_with_unit(test_result['value'], unit)}, "
         f"and {format_with_unit(test_result['others'], unit)} for everyone else: "
-        f"{format_points(test_result['difference'], unit)} {direction} ({format_level(terms)}"
+        f"{format_gap_size(test_result['difference'], unit)} {direction} "
+        f"({format_confidence_level(terms)}"
         " interval "
         f"{_format_difference_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
         f"{terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
@@ -311,7 +316,7 @@ def _format_difference_interval(
         if flip
         else (test_result["low"], test_result["high"])
     )
-    return f"{format_value(low, unit)} to {format_value(high, unit)}"
+    return f"{format_bare_value(low, unit)} to {format_bare_value(high, unit)}"
 
 
 def _format_no_slice_confirmed(context: _SliceContext) -> str:
@@ -336,8 +341,9 @@ def _format_no_slice_confirmed(context: _SliceContext) -> str:
     return (
         f"{claim_start}suggested was confirmed on the other. The first of them,"
         f" {context.format_name(k)}, "
-        f"differs from everyone else there by {format_value(first['difference'], unit)}{unit_text} "
-        f"({format_level(terms)} interval {_format_difference_interval(first, unit)}; "
+        "differs from everyone else there by "
+        f"{format_bare_value(first['difference'], unit)}{unit_text} "
+        f"({format_confidence_level(terms)} interval {_format_difference_interval(first, unit)}; "
         f"{terms.format_p(first['p_adjusted'])})."
     )
 

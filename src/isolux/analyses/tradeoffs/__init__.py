@@ -49,8 +49,8 @@ from isolux.analyses.tradeoffs.thresholds import (
     add_threshold_curves_and_findings,
     format_thresholds_caption,
 )
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.intervals import Interval, logit_or_wilson_interval_at_level, t_interval_at_level
@@ -138,7 +138,11 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     """
     if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, view, terms = read_run_settings(run, replicates=replicates), TradeoffView(), words_of(run)
+    spec, view, terms = (
+        read_run_settings(run, replicates=replicates),
+        TradeoffView(),
+        read_display_terms(run),
+    )
 
     def select_large_groups_of_people(people: ScoredPeople) -> pl.DataFrame:
         members = _build_membership_of_largest_groups(run, spec.groups, people.rows["unit_id"])
@@ -385,15 +389,15 @@ def _format_abstention_claim(
     return (
         f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
         f"{group} ({terms.format_attribute(str(attribute))}) from"
-        f" {format_value(before, 'fraction')} to "
-        f"{format_value(after, 'fraction')} points, by {_format_gap_change(curves, j)}; "
+        f" {format_bare_value(before, 'fraction')} to "
+        f"{format_bare_value(after, 'fraction')} points, by {_format_gap_change(curves, j)}; "
         f"{terms.format_adjusted_p(float(p[j]))}."
     )
 
 
 def _format_gap_change(curves: _ModelCurves, j: int) -> str:
     change, low, high = (
-        format_value(x[j], "fraction")
+        format_bare_value(x[j], "fraction")
         for x in (curves.change, curves.change_interval.low, curves.change_interval.high)
     )
     return f"{change} ({low} to {high})"

@@ -24,8 +24,8 @@ from isolux.analyses.tradeoffs.curves import (
     find_equal_rate_thresholds,
 )
 from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_tradeoff_finding
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import RunTerms, lower_unless_acronym
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.intervals import percentile_interval
@@ -189,10 +189,10 @@ def _build_furthest_threshold_finding(
         f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
     )
     claim = (
-        f"at the threshold {operating:g} the {lower_first_letter(people.positive_rate_name)} is "
-        f"{format_value(row[people.positive_rate_name], 'fraction')} % for {row['group']} "
+        f"at the threshold {operating:g} the {lower_unless_acronym(people.positive_rate_name)} is "
+        f"{format_bare_value(row[people.positive_rate_name], 'fraction')} % for {row['group']} "
         f"({terms.format_attribute(row['attribute'])}),"
-        f" {format_value(overall[people.positive_rate_name], 'fraction')} % for "
+        f" {format_bare_value(overall[people.positive_rate_name], 'fraction')} % for "
         f"everyone; for as much it needs {row['threshold']:.3g} ({interval_text})."
     )
     numbers = {

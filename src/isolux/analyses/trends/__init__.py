@@ -56,8 +56,12 @@ from isolux.analyses.trends.bins import (
     tabulate_group_quantiles,
 )
 from isolux.groups.unknown_values import KNOWN_SUFFIX
-from isolux.statements.numbers import format_interval, format_points
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import format_gap_size, format_interval
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -161,7 +165,7 @@ def explain(
             other_members = members.filter(~_is_group_of_number_expr(name))
             title, measure = (
                 terms.format_attribute(name),
-                lower_first_letter(terms.format_metric(model_scores.row)),
+                lower_unless_acronym(terms.format_metric(model_scores.row)),
             )
             curve = measure_groups_by_bin(
                 model_scores, binned_number, other_members, terms, spec.statistics
@@ -357,16 +361,17 @@ def _format_extreme_bin_claim(
     else:
         low, high = (-bounds[1], -bounds[0]) if difference < 0 else (bounds[0], bounds[1])
         range_text = (
-            f"{format_level(terms)} interval {format_interval(low, high, unit, difference)}"
+            f"{format_confidence_level(terms)} interval "
+            f"{format_interval(low, high, unit, difference)}"
         )
     if p is None or p > 1.0 - spec.level:
         return (
-            f"no difference in {lower_first_letter(measure)} was found between {bins_phrase}: "
-            f"{format_points(difference, unit)} ({range_text}; {terms.format_p(p)}; {n})."
+            f"no difference in {lower_unless_acronym(measure)} was found between {bins_phrase}: "
+            f"{format_gap_size(difference, unit)} ({range_text}; {terms.format_p(p)}; {n})."
         )
     direction = "lower" if difference < 0 else "higher"
     return (
-        f"{measure} is {format_points(difference, unit)} {direction} ({range_text}) in the lowest"
+        f"{measure} is {format_gap_size(difference, unit)} {direction} ({range_text}) in the lowest"
         " bin of "
         f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)}; {n}. The"
         " table shows whether groups differ within the bins."

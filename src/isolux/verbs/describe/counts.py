@@ -69,10 +69,12 @@ class Description:
 
     def report(self, out: str | Path) -> Path:
         """Write the tables and figures as an HTML page, and return its path."""
-        from isolux.report.description import write_description
+        from isolux.report.description import write_description_page
 
         return Path(
-            write_description(Path(out), self.tables, self.infos, self.notes, self.figure_tables)
+            write_description_page(
+                Path(out), self.tables, self.infos, self.notes, self.figure_tables
+            )
         )
 
 

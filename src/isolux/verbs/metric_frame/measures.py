@@ -35,8 +35,8 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.inputs import IN_MEMORY
-from isolux.vocabulary.notes import split_by_severity
-from isolux.vocabulary.spec import Statistics, validate_settings
+from isolux.vocabulary.notes import split_cautions_from_notes
+from isolux.vocabulary.spec import Statistics, validate_stage_settings
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 _LEVEL, _GROUP = "level", "group"
@@ -76,7 +76,7 @@ class MetricByGroup:
 
 def _validate_statistics(values: Mapping[str, Any]) -> Statistics:
     """Validate the statistics settings; errors are isolux's own."""
-    return validate_settings({"data": "table:held", **values}).statistics
+    return validate_stage_settings({"data": "table:held", **values}).statistics
 
 
 def measure_names(
@@ -151,7 +151,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
 
 def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
     """Raise the scores' cautions as Python warnings: there is no report to show them."""
-    cautions, _ = split_by_severity(scores.notes)
+    cautions, _ = split_cautions_from_notes(scores.notes)
     missing = inputs.y_pred.null_count()
     if missing:  # worded for arrays: the task's own caution is about files and flags
         cautions = [text for text in cautions if "people have no answer of" not in text]

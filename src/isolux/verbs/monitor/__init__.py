@@ -143,7 +143,7 @@ class Monitoring:
         import json
 
         from isolux.io.atomic import staged_directory, write_parquet, write_text
-        from isolux.report.monitoring import render_monitoring
+        from isolux.report.monitoring import render_monitoring_page
 
         with staged_directory(
             out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring"
@@ -157,7 +157,7 @@ class Monitoring:
             write_text(
                 stage / MONITOR_RECORD, json.dumps(full_record, indent=1, ensure_ascii=False) + "\n"
             )
-            page = render_monitoring(
+            page = render_monitoring_page(
                 self.table, self.summary_table(), self.findings, self.notes, self.record
             )
             write_text(stage / "monitor.html", page)
