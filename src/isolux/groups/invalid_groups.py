@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.vocabulary.counts import count_people_at_rows
 from isolux.vocabulary.errors import JoinError, SpecError
-from isolux.vocabulary.spelling import describe_letters, fold_spelling
+from isolux.vocabulary.spelling import describe_variants, fold_spelling
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
@@ -51,7 +51,10 @@ def check_spelling_variants(
     raise SpecError(
         f"groups of {name!r} differ by case, blanks or letters of the same look alone",
         expected="one spelling for each group",
-        found=", ".join(f"{describe_letters(spelling)} ({n:,})" for spelling, n in sizes.items()),
+        found=", ".join(
+            f"{text} ({n:,})"
+            for text, n in zip(describe_variants(sizes), sizes.values(), strict=True)
+        ),
         hint=f'if they are one group, --group "{name}:{commonest}={",".join(sizes)}"',
     )
 

@@ -7,6 +7,7 @@ letters of Greek and Cyrillic in the shape of Latin ones, several dashes, and si
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 # The letters of Unicode's confusables (UTS 39) that have one shape in most fonts.
 _CYRILLIC = "АВЕКМНОРСТУХЅІЈаеорсухѕіј"
@@ -35,16 +36,29 @@ def fold_spelling(name: str) -> str:
     return unicodedata.normalize("NFKC", " ".join(text.split()).casefold())
 
 
-def describe_letters(name: str) -> str:
-    r"""Quote a name, and name its letters that are not on a plain keyboard.
+def describe_variants(names: Iterable[str]) -> list[str]:
+    r"""Quote names that look alike, and name the letters that tell them apart where none shows it.
 
     Examples
     --------
-    >>> print(describe_letters("\u0410sian"))
-    'Аsian' with CYRILLIC CAPITAL LETTER A
-    >>> describe_letters("Asian")
-    "'Asian'"
+    >>> describe_variants(["Asian", "\u0410sian"])
+    ["'Asian'", "'Аsian' with CYRILLIC CAPITAL LETTER A"]
+    >>> describe_variants(["é", "É "])
+    ["'é'", "'É '"]
     """
-    letters = dict.fromkeys(c for c in name if not c.isascii())
-    names = ", ".join(unicodedata.name(c, f"U+{ord(c):04X}") for c in letters)
-    return f"{name!r} with {names}" if names else repr(name)
+    names = list(names)
+    if len({" ".join(name.split()).casefold() for name in names}) == 1:
+        return [repr(name) for name in names]
+    letters = [", ".join(dict.fromkeys(map(_name_letter, filter(_is_odd, n)))) for n in names]
+    return [
+        f"{name!r} with {text}" if text else repr(name)
+        for name, text in zip(names, letters, strict=True)
+    ]
+
+
+def _is_odd(letter: str) -> bool:
+    return not letter.isascii()
+
+
+def _name_letter(letter: str) -> str:
+    return unicodedata.name(letter, f"U+{ord(letter):04X}")

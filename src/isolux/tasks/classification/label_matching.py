@@ -14,7 +14,7 @@ from isolux.tasks.classification.label_advice import advise_label_map
 from isolux.vocabulary.counts import count_people, count_people_by_label
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spelling import describe_letters, fold_spelling
+from isolux.vocabulary.spelling import describe_variants, fold_spelling
 
 # Signs distinguish classes: "-1" and "1", "<18" and "18", "A+" and "A-".
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
@@ -120,8 +120,10 @@ def check_similar_classes(units: pl.DataFrame) -> None:
             "classes of the truth differ by case, blanks or letters of the same look alone",
             expected="one spelling for each class",
             found=", ".join(
-                f"{describe_letters(label)} ({n:,})"
-                for label, n in similar_rows.select("label", "count").iter_rows()
+                f"{text} ({n:,})"
+                for text, n in zip(
+                    describe_variants(similar_rows["label"]), similar_rows["count"], strict=True
+                )
             ),
             hint=f'if they are one class, --label-map "{commonest}={other_names}"',
         )
