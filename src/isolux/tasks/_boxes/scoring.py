@@ -14,6 +14,7 @@ from isolux.tasks._boxes.evidence import COCO_METRIC_NAMES, build_evidence_table
 from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import (
     BOX,
+    IS_CROWD,
     AnnotatedInstances,
     ModelDetections,
     box_columns,
@@ -58,6 +59,7 @@ def score_shapes(
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
+    crowd: pl.Expr = IS_CROWD,
 ) -> Scores:
     """Match the boxes or masks of each model and score all people; see ``detection.score``."""
     name, task_info, table = task
@@ -82,6 +84,7 @@ def score_shapes(
         person_class=person_class,
         by_class=class_matching.by_class,
         missing_by_reason=missing_by_reason,
+        crowd=crowd,
     )
     people = replace(people, has_class_scores=class_matching.has_class_scores)
     named_predictions = to_xywh_predictions(named_predictions, box_format, people)
