@@ -58,7 +58,7 @@ def test_polygons_and_run_lengths_are_judged_alike():
 
 @pytest.mark.parametrize("sizes", [None, (4, 3)])
 def test_a_mask_on_someone_without_one_is_neither_right_nor_wrong(sizes):
-    """As in a crowd: b is seen at column 2, so that of two masks only the one at column 1 errs.
+    """As in a crowd: a mask of one pixel in b's box (column 2) does not err, one at column 1 does.
 
     Ranked by score: b's mask (.95, ignored), column 1 (.92, a false alarm), a's mask (.9): the
     precision at all of recall is 1/2. With b's mask as a false alarm it would be 1/3.
@@ -68,7 +68,7 @@ def test_a_mask_on_someone_without_one_is_neither_right_nor_wrong(sizes):
         groups={"a": "x", "b": "x", "c": "x"},
         sizes=sizes,
     )
-    columns = [run_lengths(8, 4), run_lengths(4, 4, 4), run_lengths(0, 4, 8)]
+    columns = [run_lengths(8, 1, 3), run_lengths(4, 4, 4), run_lengths(0, 4, 8)]
     found = masks(*(("1", counts, SIZE) for counts in columns))
     found = found.with_columns(score=pl.Series([0.95, 0.92, 0.9]))
     scores = score(people, found, metrics=["average_recall", "average_precision"])
