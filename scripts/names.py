@@ -50,6 +50,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
     ("left", "/geometry/"): "the edge of a box",
     ("kind", "field"): "a column of stored tables",
     ("info", "field"): "what a plugin or dataset says about itself",
+    ("info", "/plausibility/"): "the INFO that every check has",
     ("value", "field"): "a column of stored tables",
     ("rest", "match"): "the remaining items of a pattern",
 }

@@ -294,6 +294,29 @@ class CheckInfo(PluginInfo):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlausibilityInfo:
+    """A check in ``plausibility/``: whether what an audit has read can be right.
+
+    Parameters
+    ----------
+    title, summary : str
+        A few words, and one sentence: what is computed.
+    rule : str
+        When it warns or refuses, with its thresholds.
+    tasks : tuple of str
+        The tasks that it is for; empty: all.
+    needs_predictions : bool
+        Whether it reads the predictions themselves, which scores in memory lack.
+    """
+
+    title: str
+    summary: str
+    rule: str
+    tasks: tuple[str, ...] = ()
+    needs_predictions: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInfo(PluginInfo):
     """A rule of intake: which photos are refused, in words for who sent them.
 

@@ -1,8 +1,9 @@
 """An audit from end to end; read it from top to bottom.
 
-    load → read predictions → score → put into groups → measure → compare groups → say it plainly
+    load → read predictions → score → put into groups → can it be right? → measure → compare groups
+    → say it plainly
 
-The steps from "put into groups" on stand in ``found.py``, the same for files and for memory.
+The steps from "put into groups" on stand in ``pipeline.py``, the same for files and for memory.
 
 ``run_audit`` starts from files, as the command line does; ``audit`` from files too, or from scores
 that are already at hand, made by ``isolux.score`` or by anyone.
@@ -51,6 +52,7 @@ from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.inputs import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import report_step
+from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.survey_sample import describe_sample
 
@@ -181,6 +183,8 @@ def _score_and_audit(
             injected_effects,
             extra_record,
             other_half_metrics,
+            to_polars(predictions),
+            options,
         )
     )
 

@@ -133,7 +133,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
         answers = labels_from_attributes(
             dataset, settings.prediction_column, question=question, **options
         )
-        notes = _caution_on_truth_as_prediction(settings.prediction_column, spec.task.get("target"))
+        notes: tuple[str, ...] = ()
     else:
         answers, notes = _join_file(
             dataset,
@@ -242,14 +242,6 @@ def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple
         format_name=settings.format if is_prediction_file else None,
         sheet=settings.prediction_sheet if is_prediction_file else None,
     )
-
-
-def _caution_on_truth_as_prediction(column: str, target: object) -> tuple[str, ...]:
-    """Caution where the predictions are the truth column itself."""
-    if column != target:
-        return ()
-    message = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
-    return (Caution(f"{message} --prediction-column names the model's own."),)
 
 
 def _has_detection_only(settings: Predictions) -> bool:

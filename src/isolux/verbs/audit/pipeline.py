@@ -32,6 +32,7 @@ from isolux.io.record_paths import make_paths_relative
 from isolux.people.redaction import redact_ids
 from isolux.people.survey_columns import has_survey_settings, parse_cluster_columns
 from isolux.people.synthetic import find_synthetic_marker, format_synthetic_note
+from isolux.plausibility import AuditInputs, check_plausibility
 from isolux.stats.statistic import PairStatistic
 from isolux.verbs.audit.protocol import build_protocol_record
 from isolux.verbs.error_budget import compute_audit_share
@@ -65,8 +66,14 @@ def run_pipeline(
     injected_effects: Sequence[Mapping[str, Any]] | None = None,
     extra_record: Mapping[str, Any] | None = None,
     other_half_metrics: pl.DataFrame | None = None,
+    predictions: pl.DataFrame | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[Run, AuditSpec]:
-    """Group scores, measure and compare the groups, and run the analyses."""
+    """Group scores, measure and compare the groups, and run the analyses.
+
+    ``predictions`` and ``options`` are what the task's ``score`` received; scores that were given
+    in memory have neither.
+    """
     scored_ids = scores.evaluated_units()["unit_id"]
     sample_record: dict[str, Any] = {}
     if (
@@ -87,6 +94,10 @@ def run_pipeline(
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
+    task = scores.task or spec.task.name
+    settings = {**spec.flat(), **(options or {})}
+    audit_inputs = AuditInputs(task, dataset, predictions, scores, members, settings)
+    scores = replace(scores, notes=(*check_plausibility(audit_inputs), *scores.notes))
     scores = _caution_on_zero_weight_groups(spec, scores, attributes, scored_ids)
     if spec.report.out is not None:
         begin_packing(scores.units, SCORES)

@@ -1,0 +1,41 @@
+"""What a check of plausibility may look at: all that an audit has read and scored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isolux.groups.membership import Membership
+from isolux.vocabulary.containers import Dataset, Scores
+
+
+@dataclass(frozen=True, slots=True)
+class AuditInputs:
+    """An audit between scoring and measuring.
+
+    Parameters
+    ----------
+    task : str
+        The task's name.
+    dataset : Dataset
+        The people, with their truth and attributes.
+    predictions : polars.DataFrame or None
+        The model's answers as the task received them; None: scores were given in memory.
+    scores : Scores
+        What the task made of them. ``scores.evidence`` holds truth and answer side by side.
+    membership : Membership
+        The groups that will be compared.
+    options : mapping of str to object
+        Every setting of the audit by its flag's name (``AuditSpec.flat``), and the options that the
+        task's ``score`` received, by theirs.
+    """
+
+    task: str
+    dataset: Dataset
+    predictions: pl.DataFrame | None
+    scores: Scores
+    membership: Membership
+    options: Mapping[str, Any] = field(default_factory=dict)

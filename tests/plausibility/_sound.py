@@ -1,0 +1,68 @@
+"""Sound audits on which no check may raise an alarm: by task, builders by what is special of them.
+
+Groups that differ strongly, rare classes, poor models and 20 people are sound data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from isolux.plausibility import AuditInputs
+from tests.plausibility._inputs import classify, predict_numbers
+
+CLASSES = np.array(["0-2", "3-9", "10-19", "20-29", "30-39"])
+
+
+def _races(n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice(["A", "B", "C"], n, p=[0.5, 0.4, 0.1])
+
+
+def _classify(
+    n: int, accuracy: dict[str, float], shares: tuple[float, ...], seed: int = 0
+) -> AuditInputs:
+    rng = np.random.default_rng(seed)
+    race = _races(n, rng)
+    truth = rng.choice(CLASSES[: len(shares)], n, p=shares)
+    is_right = rng.random(n) < np.array([accuracy[r] for r in race])
+    answers = np.where(is_right, truth, rng.choice(CLASSES[: len(shares)], n))
+    return classify(truth.tolist(), answers.tolist(), race.tolist())
+
+
+def _estimate(task: str, n: int, errors: dict[str, float], seed: int = 0) -> AuditInputs:
+    rng = np.random.default_rng(seed)
+    race = _races(n, rng)
+    truth = rng.integers(1, 90, n).astype(float)
+    numbers = truth + rng.normal(0, [errors[r] for r in race])
+    if task == "number":
+        return predict_numbers(task, numbers.tolist(), race.tolist())
+    return predict_numbers(task, numbers.clip(0, 110).tolist(), race.tolist(), truth.tolist())
+
+
+_ALIKE = {"A": 0.85, "B": 0.85, "C": 0.85}
+_UNLIKE = {"A": 0.95, "B": 0.9, "C": 0.45}
+_EVEN = (0.2,) * 5
+
+SOUND: dict[str, dict[str, Callable[[], AuditInputs]]] = {
+    "classification": {
+        "plain": lambda: _classify(600, _ALIKE, _EVEN),
+        "groups that differ": lambda: _classify(600, _UNLIKE, _EVEN),
+        "a rare class": lambda: _classify(600, _ALIKE, (0.6, 0.3, 0.08, 0.01, 0.01)),
+        "a poor model": lambda: _classify(600, dict.fromkeys("ABC", 0.2), _EVEN),
+        "a near perfect model": lambda: _classify(600, dict.fromkeys("ABC", 0.99), _EVEN),
+        "20 people": lambda: _classify(20, _ALIKE, (0.5, 0.5)),
+        "20 people, all right": lambda: _classify(20, dict.fromkeys("ABC", 1.0), (0.5, 0.5)),
+    },
+    **{
+        task: {
+            "plain": lambda task=task: _estimate(task, 400, dict.fromkeys("ABC", 6.0)),
+            "groups that differ": lambda task=task: _estimate(
+                task, 400, {"A": 3.0, "B": 6.0, "C": 20.0}
+            ),
+            "20 people": lambda task=task: _estimate(task, 20, dict.fromkeys("ABC", 6.0)),
+        }
+        for task in ("regression", "age_estimation", "number")
+    },
+}
+"""A check of a task that is not here adds sound data of it."""
