@@ -965,10 +965,18 @@ def _unreadable(folder: Path) -> tuple[Dataset, Path]:
     return with_files(folder, ["a.jpg"]), folder
 
 
+def _twice(folder: Path) -> tuple[Dataset, Path]:
+    """One person under two ids."""
+    sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), [5.0, 5.0])
+    people = pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"], **sides})
+    return Dataset("twice", MADE_UP, people), folder
+
+
 CHECKS: dict[str, Callable[[Path], tuple[Dataset, Path]]] = {
     "files": _missing,
     "metadata": _owned,
     "pictures": _unreadable,
+    "repeats": _twice,
 }
 """Checks that find nothing wrong in ``test_checks``' own dataset: one in which they do, and the
 folder of its pictures."""

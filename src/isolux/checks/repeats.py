@@ -79,7 +79,7 @@ def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
     """
     if not 0 < min_iou <= 1:
         raise SpecError("an overlap is above 0, at most 1", expected="0.8", found=f"{min_iou:g}")
-    people = INSTANCES.conform(dataset.instances)
+    people = INSTANCES.conform(dataset.instances).drop_nulls("image_id")
     if set(_BOX) <= set(people.columns) and people["box_x"].is_not_null().any():
         exact, near = _find_repeated_boxes(people, min_iou)
         rows = exact.head(0)
@@ -123,9 +123,7 @@ def _find_repeated_boxes(people: pl.DataFrame, min_iou: float) -> tuple[pl.DataF
     flags = [
         pl.col(c).fill_null(value=False) for c in ("is_crowd", "ignore") if c in people.columns
     ]
-    label = (
-        pl.col("classes").list.sort().list.join("\0") if "classes" in people.columns else pl.lit("")
-    )
+    label = pl.col("classes").list.sort().list.join("\0").fill_null("")
     boxes = people.filter(~pl.any_horizontal(pl.lit(value=False), *flags)).select(
         "instance_id", "image_id", *(pl.col(c).cast(pl.Float64) for c in _BOX), label=label
     )
@@ -200,9 +198,7 @@ def _hash_values(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
         (pl.col("unit_kind") == "instance") & pl.col("unit_id").is_in(ids)
     )
     digests = (
-        attributes.select(
-            "unit_id", digest=pl.struct("attribute", "value", "number", "votes").hash()
-        )
+        attributes.select("unit_id", digest=pl.struct("attribute", "value").hash())
         .group_by("unit_id")
         .agg(digest=pl.col("digest").sort().implode().hash())
     )
