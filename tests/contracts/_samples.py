@@ -967,7 +967,7 @@ def _unreadable(folder: Path) -> tuple[Dataset, Path]:
 
 def _twice(folder: Path) -> tuple[Dataset, Path]:
     """One person under two ids."""
-    sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), [5.0, 5.0])
+    sides = {f"box_{edge}": [5.0, 5.0] for edge in "xywh"}
     people = pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"], **sides})
     return Dataset("twice", MADE_UP, people), folder
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import polars as pl
 
 from isolux.datasets._clusters import apply_cluster, format_cluster_note
+from isolux.datasets._image_frames import correct_turned_sizes, describe_unturned_images
 from isolux.datasets._licence_terms import (
     TERMS_FILE,
     TERMS_FORMAT,
@@ -33,6 +34,7 @@ __all__ = [
     "TERMS_FORMAT",
     "Purpose",
     "apply_cluster",
+    "describe_unturned_images",
     "format_cluster_note",
     "load",
     "options",
@@ -130,7 +132,8 @@ def load(
         if images is None and root_setting is not None and Path(root_setting).is_dir()
         else images
     )
-    return replace(dataset, root=find_image_root(dataset.images, dataset.inputs, requested_root))
+    root = find_image_root(dataset.images, dataset.inputs, requested_root)
+    return correct_turned_sizes(replace(dataset, root=root))
 
 
 def options(name: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
+from isolux.geometry.frames import reaches_beyond
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import SpecError, TableError
 
@@ -59,12 +60,7 @@ def build_box_notes(
         )
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = instances.select("image_id", *BOX_COLUMNS).join(sizes, on="image_id")
-    outside = with_sizes.filter(
-        (pl.col("box_x") < -slack)
-        | (pl.col("box_y") < -slack)
-        | (pl.col("box_x") + pl.col("box_w") > pl.col("width") + slack)
-        | (pl.col("box_y") + pl.col("box_h") > pl.col("height") + slack)
-    ).height
+    outside = with_sizes.filter(reaches_beyond(slack_px=slack)).height
     if outside:
         notes.append(
             f"{outside:,} box(es) reach beyond their image by more than {slack:g} pixel; they are"
