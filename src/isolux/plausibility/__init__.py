@@ -15,13 +15,17 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from isolux.plausibility import perfect_answers, repeated_annotations
+from isolux.plausibility import perfect_answers, permuted_classes, repeated_annotations
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 
-CHECKS: tuple[ModuleType, ...] = (perfect_answers, repeated_annotations)
+CHECKS: tuple[ModuleType, ...] = (
+    perfect_answers,
+    permuted_classes,
+    repeated_annotations,
+)
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 
 

@@ -111,7 +111,7 @@ def _build_cautions(
     )
     figures = f"({share} of {n:,}; kappa {kappa:.2f})"
     if z < -_MIN_Z:
-        question = "Are two classes swapped? --label-map would say so."
+        question = "Are classes swapped, in the truth or in the answers?"
         return [Caution(f"{statement} less often than chance would {figures}. {question}")]
     if z < _MIN_Z or kappa < _MIN_KAPPA:
         question = "Are they about these people, and this question?"

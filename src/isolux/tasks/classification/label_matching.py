@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.tasks.classification.label_advice import advise_label_map
 from isolux.vocabulary.counts import count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
@@ -134,7 +135,7 @@ def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Cau
                 if not has_truth_class
                 else min(n_foreign / n_people, 1 - _MIN_SHARED_SHARE)
             )
-            _refuse_foreign(str(model), truth_counts, answer_counts, foreign, share)
+            _refuse_foreign(model_rows, truth_counts, answer_counts, foreign, share)
             # Where one class is true of everyone, each mistake names another.
             if n_foreign / n_people >= (_CAUTION_SHARE if truth_counts.height > 1 else 0.5):
                 text = (
@@ -152,13 +153,14 @@ def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Cau
 
 
 def _refuse_foreign(
-    model: str,
+    people: pl.DataFrame,
     truth_counts: pl.DataFrame,
     answer_counts: pl.DataFrame,
     foreign: pl.DataFrame,
     share: float,
 ) -> None:
     """Refuse labels that are scores, other spellings, or hardly ever classes of the truth."""
+    model = people["model"][0]
     classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
     unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
     class_by_answer, are_scores = (
@@ -178,33 +180,14 @@ def _refuse_foreign(
         problem,
         expected=f"the truth's classes: {list_classes(truth_counts, quoted=True)}",
         found=f"answers: {list_classes(answer_counts, quoted=True)}",
-        hint=_build_advice(class_by_answer, are_scores, classes, labels),
+        hint=_ADVICE_ON_SCORES if are_scores else advise_label_map(people, labels, class_by_answer),
     )
 
 
-def _build_advice(
-    class_by_answer: dict[str, str], are_scores: bool, classes: list[str], foreign: list[str]
-) -> str:
-    """Suggest a label map, or the right columns."""
-    if are_scores:
-        return (
-            "name the column with the class as --prediction-column (column=…) and the one with the"
-            " score as --score-column (score=…)"
-        )
-    pairs = class_by_answer or dict(zip(sorted(foreign), classes, strict=False))
-    by_class: dict[str, list[str]] = {}
-    for answer, label in pairs.items():
-        by_class.setdefault(label, []).append(answer)
-    flags = " ".join(
-        f'--label-map "{k}={",".join(v)}"' for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES]
-    )
-    mapping = ", ".join(f"{k!r}: {v!r}" for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES])
-    if class_by_answer:
-        return f"{flags} (label_map={{{mapping}}})"
-    return (
-        f"say which answer means which class, for example {flags} (label_map={{…}}); or give the"
-        " answers of the same people and the same question"
-    )
+_ADVICE_ON_SCORES = (
+    "name the column with the class as --prediction-column (column=…) and the one with the score as"
+    " --score-column (score=…)"
+)
 
 
 def _match_spellings(

@@ -95,8 +95,10 @@ def run_pipeline(
     members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
     task = scores.task or spec.task.name
-    settings = {**spec.flat(), **(options or {})}
-    audit_inputs = AuditInputs(task, dataset, predictions, scores, members, settings)
+    options = options or {}
+    audit_inputs = AuditInputs(
+        task, dataset, predictions, scores, members, {**spec.flat(), **options}, options
+    )
     scores = replace(scores, notes=(*check_plausibility(audit_inputs), *scores.notes))
     scores = _caution_on_zero_weight_groups(spec, scores, attributes, scored_ids)
     if spec.report.out is not None:
