@@ -15,7 +15,13 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from isolux.plausibility import perfect_answers, permuted_classes, repeated_annotations
+from isolux.plausibility import (
+    geometry_transforms,
+    perfect_answers,
+    permuted_classes,
+    repeated_annotations,
+    reversed_scores,
+)
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.notes import Caution
 
@@ -24,7 +30,9 @@ __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 CHECKS: tuple[ModuleType, ...] = (
     perfect_answers,
     permuted_classes,
+    geometry_transforms,
     repeated_annotations,
+    reversed_scores,
 )
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 

@@ -28,6 +28,7 @@ from isolux.tasks._boxes.matching import (
     score_rows,
     select_metrics,
 )
+from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -105,6 +106,7 @@ def score_shapes(
         evidence=build_evidence_tables(models, names),
         task=name,
         notes=(*cautions, *notes, *build_matching_notes(people, settings, names)),
+        previews=build_previews(named_predictions, people, settings.person_label),
     )
 
 

@@ -1,0 +1,158 @@
+"""Previews of people and predictions for the checks that follow scoring (``plausibility``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.boxes import box_pairs_xywh
+from isolux.geometry.masks import masks_from_counts
+from isolux.geometry.matching import Detections, Truths
+from isolux.geometry.previews import ShapePreview, Shapes
+from isolux.tasks._boxes.image_coverage import distinct_values, with_image_numbers
+from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances
+from isolux.vocabulary.schema import to_polars
+
+# With fewer people or predictions a similarity is too noisy; more images tell nothing new.
+_MIN_ROWS, _MAX_IMAGES = 20, 300
+# Of each image the predictions of the highest scores: the others are false alarms.
+_MAX_DETECTIONS = 50
+# From this overlap on a prediction is about someone, if not about them alone.
+_MIN_UNSCORED_IOU = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewRows:
+    """Which people (rows of ``people.rows``) and which of one model's rows a preview holds."""
+
+    model: str
+    person_rows: npt.NDArray[np.int64]
+    predicted: pl.DataFrame
+
+    def build(
+        self, people: AnnotatedInstances, person_label: str | Sequence[str] | None
+    ) -> ShapePreview:
+        """Build the preview of these rows."""
+        image_numbers = np.unique(people.truths.image[self.person_rows])
+        rows = people.rows[self.person_rows]
+        label = _read_labels(rows.select(pl.col("classes").list.first())["classes"])
+        predicted_label = _read_labels(self.predicted["label"])
+        judged_labels = [person_label] if isinstance(person_label, str) else person_label
+        judged_labels = people.classes if people.classes is not None else judged_labels
+        is_judged = np.ones(len(predicted_label), np.bool_)
+        if judged_labels is not None:
+            is_judged = np.isin(predicted_label.astype(str), list(judged_labels))
+        sizes = people.images.sort("image")[image_numbers].select("width", "height")
+        image = self.predicted["image"].to_numpy()
+        predicted_boxes = _stack_predicted_boxes(self.predicted)
+        return ShapePreview(
+            self.model,
+            Shapes(
+                np.searchsorted(image_numbers, people.truths.image[self.person_rows]),
+                _stack_boxes(rows),
+                label,
+            ),
+            Shapes(np.searchsorted(image_numbers, image), predicted_boxes, predicted_label),
+            self.predicted["score"].cast(pl.Float64).to_numpy(),
+            is_judged,
+            self._lie_on_unscored(people, image, predicted_boxes),
+            sizes.cast(pl.Float64).to_numpy(),
+        )
+
+    def _lie_on_unscored(
+        self,
+        people: AnnotatedInstances,
+        image: npt.NDArray[np.int64],
+        predicted_boxes: npt.NDArray[np.float64],
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each prediction overlaps someone who is not scored: ``[n]``."""
+        is_unscored = np.isin(people.truths.image, image)
+        is_unscored[self.person_rows] = False
+        rows = np.flatnonzero(is_unscored)
+        pairs = box_pairs_xywh(
+            Detections(image, np.ones(len(image))),
+            Truths(people.truths.image[rows], crowd=people.truths.is_crowd[rows]),
+            predicted_boxes,
+            _stack_boxes(people.rows[rows]),
+            lowest_iou=_MIN_UNSCORED_IOU,
+        )
+        return np.isin(np.arange(len(image)), pairs.detection)
+
+
+def select_preview_rows(predictions: object, people: AnnotatedInstances) -> list[PreviewRows]:
+    """Select evenly spaced images in which someone is scored, of each model that has enough."""
+    is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
+    image_numbers = np.unique(people.truths.image[is_scored])
+    n_images = min(len(image_numbers), _MAX_IMAGES)
+    image_numbers = image_numbers[np.linspace(0, len(image_numbers) - 1, n_images).astype(np.int64)]
+    person_rows = np.flatnonzero(is_scored & np.isin(people.truths.image, image_numbers))
+    if len(person_rows) < _MIN_ROWS:
+        return []
+    frame = to_polars(predictions).with_columns(pl.col("image_id").cast(pl.String))
+    images = people.images.sort("image")[image_numbers].select("image_id", "image")
+    frame = with_image_numbers(
+        frame.filter(pl.col("image_id").is_in(images["image_id"].implode())), images
+    )
+    if "label" not in frame.columns:
+        frame = frame.with_columns(label=pl.lit(None, dtype=pl.String))
+    models = distinct_values(frame, "model") if "model" in frame.columns else []
+    previews = []
+    for model in models or ["model"]:
+        rows = frame.filter(pl.col("model") == model) if len(models) > 1 else frame
+        rank = pl.col("score").rank("ordinal", descending=True).over("image")
+        rows = rows.filter(rank <= _MAX_DETECTIONS)
+        if rows.height >= _MIN_ROWS:
+            previews.append(PreviewRows(model, person_rows, rows))
+    return previews
+
+
+def build_previews(
+    predictions: object, people: AnnotatedInstances, person_label: str | Sequence[str] | None
+) -> tuple[ShapePreview, ...]:
+    """Build a preview of boxes, or of the boxes around predicted masks, for each model."""
+    if not set(BOX) <= set(people.rows.columns):
+        return ()
+    return tuple(
+        rows.build(people, person_label) for rows in select_preview_rows(predictions, people)
+    )
+
+
+def _read_labels(names: pl.Series) -> npt.NDArray[np.object_]:
+    return np.array(names.cast(pl.String).to_list(), dtype=object)
+
+
+def _stack_boxes(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
+    """Stack boxes ``[n, 4]``; zeros where there is none."""
+    if not set(BOX) <= set(rows.columns):
+        return np.zeros((rows.height, 4))
+    boxes = np.column_stack([rows[name].cast(pl.Float64).to_numpy() for name in BOX])
+    return np.where(np.isfinite(boxes).all(axis=1, keepdims=True), boxes, 0.0)
+
+
+def _list_extremes(side: str) -> tuple[pl.Expr, pl.Expr]:
+    """Return the lowest and highest coordinate of predicted joints; one at 0 is missing."""
+    known = pl.col(f"keypoints_{side}").list.eval(pl.element().filter(pl.element() != 0))
+    return known.list.min(), known.list.max()
+
+
+_LEFT, _RIGHT = _list_extremes("x")
+_UPPER, _LOWER = _list_extremes("y")
+_BOX_OF_JOINTS = {
+    "box_x": _LEFT,
+    "box_y": _UPPER,
+    "box_w": _RIGHT - _LEFT,
+    "box_h": _LOWER - _UPPER,
+}
+
+
+def _stack_predicted_boxes(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
+    if "keypoints_x" in rows.columns:
+        return _stack_boxes(rows.select(**_BOX_OF_JOINTS))
+    if "mask_counts" not in rows.columns:
+        return _stack_boxes(rows)
+    sizes = (rows[name].cast(pl.Int64).to_numpy() for name in ("mask_height", "mask_width"))
+    return masks_from_counts(rows["mask_counts"], *sizes, file="predictions").box_xywh
