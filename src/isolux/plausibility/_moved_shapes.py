@@ -74,7 +74,7 @@ def _list_transformations(preview: ShapePreview, halves: Halves) -> Iterator[tup
         if order is not None:
             names = preview.keypoints
             listed = ", ".join(
-                f"{names[k]} is {names[int(order[k])]}"
+                f"{names[k]} stands where {names[int(order[k])]} should"
                 for k in np.flatnonzero(order != np.arange(len(order)))[:3]
             )
             yield f"the joints are in another order ({listed}, …)", _reorder(shapes, order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from isolux.geometry.previews import ShapePreview
@@ -55,11 +56,9 @@ def check(inputs: AuditInputs) -> list[Caution]:
 
 def _measure_area(score: FloatArray, is_right: NDArray[np.bool_]) -> tuple[float, float] | None:
     """Measure the area under the curve and its standard error under the null; None: too few."""
-    from scipy.stats import rankdata
-
     n, m = int(is_right.sum()), int((~is_right).sum())
     if min(n, m) < _MIN_ROWS:
         return None
-    rank_sum = rankdata(score)[is_right].sum()
+    rank_sum = pl.Series(score).rank("average").to_numpy()[is_right].sum()
     area = float((rank_sum - n * (n + 1) / 2) / (n * m))
     return area, float(np.sqrt((n + m + 1) / (12 * n * m)))

@@ -13,14 +13,15 @@ from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import Detections, Truths
 from isolux.geometry.previews import ShapePreview, Shapes
-from isolux.tasks._boxes.image_coverage import distinct_values, with_image_numbers
+from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances
 from isolux.vocabulary.schema import to_polars
 
-# With fewer people or predictions a similarity is too noisy; more images tell nothing new.
-_MIN_ROWS, _MAX_IMAGES = 20, 300
-# Of each image the predictions of the highest scores: the others are false alarms.
-_MAX_DETECTIONS = 50
+# With fewer people or predictions a similarity is too noisy; more tell nothing new.
+_MIN_ROWS, _MAX_IMAGES, _MAX_PEOPLE = 20, 300, 2_000
+# Of each image as many predictions as people or this many, those of the highest scores, and this
+# many of the lowest, which are the surest where scores are the wrong way round.
+_MIN_DETECTIONS = 25
 # From this overlap on a prediction is about someone, if not about them alone.
 _MIN_UNSCORED_IOU = 0.3
 
@@ -84,30 +85,38 @@ class PreviewRows:
 
 
 def select_preview_rows(predictions: object, people: AnnotatedInstances) -> list[PreviewRows]:
-    """Select evenly spaced images in which someone is scored, of each model that has enough."""
-    is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
-    image_numbers = np.unique(people.truths.image[is_scored])
-    n_images = min(len(image_numbers), _MAX_IMAGES)
-    image_numbers = image_numbers[np.linspace(0, len(image_numbers) - 1, n_images).astype(np.int64)]
-    person_rows = np.flatnonzero(is_scored & np.isin(people.truths.image, image_numbers))
+    """Select people of some images, and the predictions there of each model that has enough."""
+    person_rows = _select_people(people)
     if len(person_rows) < _MIN_ROWS:
         return []
+    images = people.images.select("image_id", "image")
+    n_people = pl.DataFrame({"image": people.truths.image[person_rows]}).group_by("image")
+    images = images.join(n_people.agg(n_people=pl.len()), on="image")
     frame = to_polars(predictions).with_columns(pl.col("image_id").cast(pl.String))
-    images = people.images.sort("image")[image_numbers].select("image_id", "image")
-    frame = with_image_numbers(
-        frame.filter(pl.col("image_id").is_in(images["image_id"].implode())), images
-    )
+    frame = frame.filter(pl.col("image_id").is_in(images["image_id"].implode()))
+    frame = frame.join(images, on="image_id", maintain_order="left")
     if "label" not in frame.columns:
         frame = frame.with_columns(label=pl.lit(None, dtype=pl.String))
     models = distinct_values(frame, "model") if "model" in frame.columns else []
+    rank = pl.col("score").rank("ordinal", descending=True).over("image")
+    n_top = pl.max_horizontal("n_people", pl.lit(_MIN_DETECTIONS))
+    is_selected = (rank <= n_top) | (rank > pl.len().over("image") - _MIN_DETECTIONS)
     previews = []
     for model in models or ["model"]:
         rows = frame.filter(pl.col("model") == model) if len(models) > 1 else frame
-        rank = pl.col("score").rank("ordinal", descending=True).over("image")
-        rows = rows.filter(rank <= _MAX_DETECTIONS)
-        if rows.height >= _MIN_ROWS:
-            previews.append(PreviewRows(model, person_rows, rows))
-    return previews
+        previews.append(PreviewRows(model, person_rows, rows.filter(is_selected)))
+    return [rows for rows in previews if rows.predicted.height >= _MIN_ROWS]
+
+
+def _select_people(people: AnnotatedInstances) -> npt.NDArray[np.int64]:
+    """Select the rows of scored people in evenly spaced images."""
+    is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
+    images = np.unique(people.truths.image[is_scored])
+    n_people_per_image = max(is_scored.sum() / max(len(images), 1), 1.0)
+    n_crowded = max(int(_MAX_PEOPLE / n_people_per_image), _MIN_ROWS)
+    n_images = min(len(images), _MAX_IMAGES, n_crowded)
+    images = images[np.linspace(0, len(images) - 1, n_images).astype(np.int64)]
+    return np.flatnonzero(is_scored & np.isin(people.truths.image, images))
 
 
 def build_previews(
