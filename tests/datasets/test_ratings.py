@@ -213,3 +213,11 @@ def test_empty_cells_words_are_doubted_until_they_are_left_out(tmp_path):
     said = isolux_curate.consensus(f"ratings:{path}")
     assert "'n/a' counts as an answer (2 times)" in " ".join(said.notes)
     assert "n/a" not in " ".join(isolux_curate.consensus(f"ratings:{path}", ignored=["N/A"]).notes)
+
+
+@pytest.mark.parametrize("word", ["None", "*", "-1", "nan", "failed"])
+def test_ratings_that_stand_for_an_empty_cell_are_doubted(tmp_path, word):
+    rows = "".join(f"p{k},{word if k < 3 else k % 4},{k % 4}\n" for k in range(12))
+    path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
+    said = isolux_curate.consensus(f"ratings:{path}")
+    assert f"{word!r} counts as an answer (3 times). Is it an empty cell?" in " ".join(said.notes)

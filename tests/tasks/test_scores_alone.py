@@ -124,13 +124,6 @@ def test_a_threshold_that_parts_no_scores_is_said_first(threshold, smaller, told
     assert [note.startswith(told) for note in said] == [True]
 
 
-@pytest.mark.parametrize("smaller", ["other", "positive"])
-def test_codes_for_missing_values_among_scores_are_said_first(smaller):
-    given = {"a": 0.9, "b": -999.0, "c": 0.2, "d": -999.0}
-    said = [note for note in audit(given, smaller=smaller).notes if isinstance(note, Caution)]
-    assert said[0].startswith("2 of 4 values of 'm' are -999, and all others 0.2 to 0.9.")
-
-
 @pytest.mark.parametrize("threshold", [2.5, 0.0])
 def test_a_threshold_among_the_scores_is_no_caution(threshold):
     assert not [n for n in audit(threshold=threshold).notes if isinstance(n, Caution)]

@@ -8,6 +8,7 @@ import polars as pl
 
 from isolux.vocabulary.counts import count_people_of_units
 from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
@@ -32,11 +33,10 @@ def check_join(
 def check_spelling_variants(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
-    """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
-    # Folded by case and white space.
+    """Refuse groups whose names look alike: ``Male`` and ``male``, or a Cyrillic A in ``Asian``."""
     codes_by_folded: dict[str, list[int]] = {}
     for code, spelling in enumerate(values):
-        codes_by_folded.setdefault(" ".join(spelling.split()).casefold(), []).append(code)
+        codes_by_folded.setdefault(fold_spelling(spelling), []).append(code)
     variant_codes = next((codes for codes in codes_by_folded.values() if len(codes) > 1), None)
     if variant_codes is None:
         return
@@ -48,9 +48,9 @@ def check_spelling_variants(
     }
     commonest = max(sizes, key=lambda spelling: sizes[spelling])
     raise SpecError(
-        f"groups of {name!r} differ by case or blanks alone",
+        f"groups of {name!r} differ by case, blanks or letters of the same look alone",
         expected="one spelling for each group",
-        found=", ".join(f"{spelling!r} ({n:,})" for spelling, n in sizes.items()),
+        found=", ".join(f"{describe_letters(spelling)} ({n:,})" for spelling, n in sizes.items()),
         hint=f'if they are one group, --group "{name}:{commonest}={",".join(sizes)}"',
     )
 

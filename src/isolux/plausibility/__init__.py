@@ -17,8 +17,12 @@ from types import ModuleType
 
 from isolux.plausibility import (
     geometry_transforms,
+    group_units,
+    numbers_as_classes,
+    pair_scores,
     perfect_answers,
     permuted_classes,
+    placeholders,
     repeated_annotations,
     reversed_scores,
 )
@@ -29,10 +33,14 @@ __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 
 CHECKS: tuple[ModuleType, ...] = (
     perfect_answers,
+    placeholders,
     permuted_classes,
     geometry_transforms,
     repeated_annotations,
     reversed_scores,
+    group_units,
+    numbers_as_classes,
+    pair_scores,
 )
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 

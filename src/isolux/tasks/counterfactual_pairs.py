@@ -15,7 +15,6 @@ from functools import partial
 import polars as pl
 
 from isolux.tasks._numbers.numeric_predictions import (
-    caution_on_model_sentinels,
     read_metric_name,
     read_unit_numbers,
 )
@@ -172,7 +171,7 @@ def score(
     return Scores(
         units=stack_scores([_build_scores(centred, name) for name in names]),
         info=replace(INFO, metrics=reported_metrics),
-        notes=(*caution_on_model_sentinels(numbers), *_describe_pairs(centred), *notes),
+        notes=(*_describe_pairs(centred), *notes),
     )
 
 

@@ -14,9 +14,6 @@ import polars as pl
 
 from isolux.stats.numeric_statistics import quantile, spearman
 from isolux.tasks._numbers.numeric_predictions import (
-    UNKNOWN_VALUES_ADVICE,
-    caution_on_model_sentinels,
-    caution_on_sentinels,
     read_metric_name,
     read_numeric_attribute,
     read_unit_numbers,
@@ -173,14 +170,10 @@ def score(
                 where="metrics",
             )
         names.remove("spearman")
-    notes += caution_on_model_sentinels(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
         along_values = read_numeric_attribute(dataset, along, unknown_values).rename(
             {"number": "along"}
-        )
-        notes += caution_on_sentinels(
-            along_values["along"].to_numpy(), subject=f"{along!r}", advice=UNKNOWN_VALUES_ADVICE
         )
         evidence = units.join(along_values, on="unit_id", how="left", maintain_order="left")
     evidence = evidence.with_columns(

@@ -164,7 +164,7 @@ def score(
             found="no target",
         )
     names = _select_metrics(metrics, within)
-    errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    errors, notes = read_errors(dataset, predictions, target, unknown_values, model)
     task_info = restrict_task_info(INFO, names)
     units = {"own unit": unit, "fraction": "fraction"}
     measured_metrics = [
@@ -176,7 +176,7 @@ def score(
         units=error_rows(errors, "regression", names, within),
         info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: errors},
-        notes=(*codes, *caution_on_mismatch(errors), *notes),
+        notes=(*caution_on_mismatch(errors), *notes),
         task="regression",
         task_choices={
             "target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}

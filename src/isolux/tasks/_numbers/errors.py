@@ -11,9 +11,6 @@ import polars as pl
 from isolux.stats.numeric_statistics import spearman_of
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.numeric_predictions import (
-    UNKNOWN_VALUES_ADVICE,
-    caution_on_model_sentinels,
-    caution_on_sentinels,
     read_metric_name,
     read_numeric_attribute,
     read_unit_numbers,
@@ -76,8 +73,8 @@ def read_errors(
     target: str,
     unknown_values: Collection[str],
     model: str | None,
-) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Read predictions and truth, and compute errors; with cautions about codes, and notes."""
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read predictions and truth, and compute errors; with notes."""
     frame = to_polars(predictions)
     read_metric_name(frame)
     units, notes = read_unit_numbers(dataset, frame, model)
@@ -88,11 +85,7 @@ def read_errors(
     unknown = int(errors.unique("unit_id")["truth"].null_count())
     if unknown:
         notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
-    true_values = truth["truth"].cast(pl.Float64).to_numpy()
-    code_cautions = caution_on_sentinels(
-        true_values, subject=f"the true {target!r}", advice=UNKNOWN_VALUES_ADVICE
-    )
-    return errors, [*code_cautions, *caution_on_model_sentinels(units)], notes
+    return errors, notes
 
 
 def error_rows(

@@ -208,7 +208,7 @@ def score(
     composition = read_age_composition(age_mix, sex)
     _check_settings(within, legal_age, challenge_age, youngest)
     requested = read_metrics(INFO, metrics)
-    errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    errors, notes = read_errors(dataset, predictions, target, unknown_values, model)
     if composition is not None:
         errors, mix_notes = assign_cells(errors, composition, dataset, unknown_values)
         notes += mix_notes
@@ -222,7 +222,6 @@ def score(
         info=restrict_task_info(INFO, names),
         evidence={EVIDENCE: errors},
         notes=(
-            *cautions,
             *_caution_on_implausible_ages(errors, target),
             *caution_on_mismatch(errors),
             *notes,

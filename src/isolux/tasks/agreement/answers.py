@@ -7,10 +7,10 @@ from collections.abc import Collection
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.placeholders import caution_on_placeholder_labels
 from isolux.vocabulary.tables import INSTANCES
 
 ALL_ANNOTATORS = "all annotators"
@@ -51,7 +51,7 @@ def read_answers(
     )
     n_unmatched = answers.height - matched.height
     note = f"{n_unmatched:,} answers are about items that the dataset has not; they were left out."
-    blanks = caution_on_blank_words(matched["label"], "--option ignored=")
+    blanks = caution_on_placeholder_labels(matched["label"], "--option ignored=")
     return matched, [*([note] if n_unmatched else []), *blanks]
 
 

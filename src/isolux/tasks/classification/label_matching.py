@@ -13,6 +13,7 @@ from isolux.tasks.classification.label_advice import advise_label_map
 from isolux.vocabulary.counts import count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
@@ -99,7 +100,7 @@ def match_labels(
 
 
 def check_similar_classes(units: pl.DataFrame) -> None:
-    """Refuse classes that differ only in case or blanks: ``Male`` and ``male``."""
+    """Refuse classes whose names look alike: ``Male`` and ``male``."""
     counts = count_people_by_value(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
@@ -108,9 +109,12 @@ def check_similar_classes(units: pl.DataFrame) -> None:
         commonest = similar_rows.sort("count", descending=True)["label"][0]
         other_names = ",".join(label for label in similar_rows["label"] if label != commonest)
         raise TableError(
-            "classes of the truth differ by case or blanks alone",
+            "classes of the truth differ by case, blanks or letters of the same look alone",
             expected="one spelling for each class",
-            found=list_classes(similar_rows, quoted=True),
+            found=", ".join(
+                f"{describe_letters(label)} ({n:,})"
+                for label, n in similar_rows.select("label", "count").iter_rows()
+            ),
             hint=f'if they are one class, --label-map "{commonest}={other_names}"',
         )
 
@@ -236,7 +240,7 @@ def _parse_number(label: str) -> float | None:
 
 def _fold_spelling(label: str) -> str:
     """Reduce a spelling to words in lower case; a sign at either end is kept: ``-1``, ``A-``."""
-    inner = re.sub(r"[\W_]+", " ", label).strip().casefold()
+    inner = re.sub(r"[\W_]+", " ", fold_spelling(label)).strip()
     before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
     signs = (before[1] if before else "", after[1] if after else "")
     return signs[0] + inner + signs[1] if inner else label

@@ -16,7 +16,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks._numbers.numeric_predictions import EMPTY_CELLS_ADVICE, caution_on_sentinels
 from isolux.tasks._threshold import auc_with_null_se, caution_on_repeated_scores
 from isolux.tasks.classification.answers import ClassPredictions, Confidence, describe_out_of_range
 from isolux.tasks.classification.metric_selection import SCORE_METRICS
@@ -280,10 +279,7 @@ def _describe_scores(
 ) -> list[str]:
     """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
-    original_scores = scores if smaller == "other" else -scores
-    notes: list[str] = [
-        *caution_on_sentinels(original_scores, subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE)
-    ]
+    notes: list[str] = []
     if n_missing:
         summary = f"{n_missing:,} of {n:,} people have no score of {model!r}"
         text = f"{summary}: every number is about the others alone. Is the file whole?"

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from isolux.people.sources import prepare_people
-from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.placeholders import caution_on_placeholder_labels
 from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus
 
 _MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
@@ -84,7 +84,7 @@ def consensus(
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (
         *dataset.notes,
-        *caution_on_blank_words(answers["label"], "--ignored "),
+        *caution_on_placeholder_labels(answers["label"], "--ignored "),
         *consensus_labels.notes,
         *_note_unlabelled_items(consensus_labels.labels),
     )
