@@ -340,12 +340,12 @@ name: golden
 rules:
   - {metric: accuracy, at_least: 80 %}
   - {metric: accuracy, attribute: lighting, at_least: 70 %}
-  - {metric: accuracy, attribute: lighting, within: 5 points}
-  - {metric: accuracy, attribute: region, worse_by_at_most: 3 points}
-  - {metric: accuracy, attribute: lighting, lost_at_most: 1 point}
+  - {metric: accuracy, attribute: lighting, max_difference: 5 points}
+  - {metric: accuracy, attribute: region, max_deficit: 3 points}
+  - {metric: accuracy, attribute: lighting, max_drop: 1 point}
   - {metric: accuracy, attribute: region, ratio_at_least: 0.9}
-  - {covered: lighting, groups: [dim, bright], people: 200, clusters: 50}
-  - {ran: [group_gaps]}
+  - {required_groups: lighting, groups: [dim, bright], people: 200, clusters: 50}
+  - {required_analyses: [group_gaps]}
 """)
 
 
@@ -376,7 +376,7 @@ def make_project() -> None:
     at = Path("curation/faces/project.yaml")
     classes = "classes: [gardener, guitarist, nurse, waiter]"
     text = at.read_text().replace("classes: []", classes)
-    at.write_text(text.replace("rules: {}", "rules:\n  megapixels: {least: 0.1}"))
+    at.write_text(text.replace("rules: {}", "rules:\n  megapixels: {min_megapixels: 0.1}"))
 
 
 def run_in_memory() -> None:

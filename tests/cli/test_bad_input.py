@@ -143,7 +143,7 @@ def test_people_without_predictions_are_counted(ask):
 def test_one_value_is_no_comparison(ask):
     ran = ask(people().with_columns(tone=pl.lit("a")))
     assert ran.code == 0, ran.err
-    rows = pl.read_parquet("run/disparities.parquet").filter(kind="any_difference")
+    rows = pl.read_parquet("run/disparities.parquet").filter(kind="omnibus_test")
     assert rows["status"].unique().to_list() == ["undefined"]
     assert set(rows["reason"]) == {"only one group has enough units and clusters to be compared"}
 

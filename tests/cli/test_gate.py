@@ -18,10 +18,10 @@ from tests.policy._table import run
 
 CI = Path(__file__).resolve().parents[2] / "ci"
 RULES = {
-    "pass": accuracy(within="6 points"),
+    "pass": accuracy(max_difference="6 points"),
     "fail": accuracy(at_least="97 %"),
-    "insufficient": accuracy(within="4 points"),
-    "misuse": accuracy(within=5),
+    "insufficient": accuracy(max_difference="4 points"),
+    "misuse": accuracy(max_difference=5),
 }
 CODES = {"pass": 0, "fail": 1, "misuse": 2, "insufficient": 3, "broken": 4}
 
@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
     for name, rule in RULES.items():
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(policy_of(rule)), encoding="utf-8")
     (folder / "back.yaml").write_text(
-        yaml.safe_dump(policy_of(accuracy(lost_at_most="2 points"))), encoding="utf-8"
+        yaml.safe_dump(policy_of(accuracy(max_drop="2 points"))), encoding="utf-8"
     )
     program = folder / "bin" / "isolux"
     program.parent.mkdir()

@@ -85,7 +85,7 @@ def test_what_it_takes_is_what_an_audit_gives(plugin: Plugin) -> None:
 def test_its_ends_are_in_order_and_hold_what_they_bound(plugin: Plugin) -> None:
     info = plugin.module.INFO
     if info.interval == "percentile":
-        assert not hasattr(plugin.module, "ends"), "percentiles have no other ends"
+        assert not hasattr(plugin.module, "bounds"), "percentiles have no other ends"
         return
     (measure,) = (one for one in load_measures() if one.name == plugin.name)
     values = np.array([0.5, 0.75, 0.9])
@@ -128,14 +128,14 @@ def test_the_report_calls_it_by_its_title(plugin: Plugin) -> None:
 
 def test_every_kind_of_row_has_words() -> None:
     kinds, page = _audited()
-    assert {"difference", "any_difference", "equalized_odds_difference"} <= kinds
+    assert {"difference", "omnibus_test", "equalized_odds_difference"} <= kinds
     for kind in kinds:
         info = describe_disparity_kind(kind)
         assert "not installed" not in info.summary, kind
         assert info.title.strip()
         assert info.summary.endswith(".")
     of_many = {"noise_corrected_sd"}  # of five groups or more: not said of these
-    other_words = {"log_ratio", "any_difference", "within"}
+    other_words = {"log_ratio", "omnibus_test", "max_difference_bound"}
     for kind in kinds - other_words - of_many:
         assert _is_said(describe_disparity_kind(kind).title, page), kind
     assert not _is_said(describe_disparity_kind(*of_many).title, page)

@@ -212,7 +212,7 @@ def test_further_columns_are_documented(path):
 
 
 def test_it_says_whose_judgement_it_is():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["timeofday"] == "time of day"
 
 

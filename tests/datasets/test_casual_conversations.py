@@ -282,7 +282,7 @@ def test_further_columns_are_documented(tmp_path):
 
 def test_it_says_whose_judgement_it_is():
     assert INFO.training_allowed is False
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
     terms = dict(INFO.terms)
     assert terms["gender"] == "self-reported gender"
     assert terms["skin_type"].startswith("annotated")

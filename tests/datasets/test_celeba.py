@@ -173,7 +173,7 @@ def test_an_unknown_setting_is_refused(folder):
 
 
 def test_whose_judgement_it_is_and_in_which_words():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["Male"] == "perceived male gender presentation"
     assert "research" in INFO.licence
 

@@ -323,7 +323,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 
 
 def test_what_it_says_of_itself():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert INFO.training_allowed is True
     assert "Microsoft COCO" in INFO.references[0].citation
 

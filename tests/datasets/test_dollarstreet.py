@@ -166,7 +166,7 @@ def test_buckets_are_those_of_the_income_rule(incomes):
 
 
 def test_it_says_what_it_is():
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
     assert any("not trained on" in sentence for sentence in INFO.assumptions)
 
 

@@ -301,7 +301,7 @@ def test_a_missing_folder_and_one_without_annotations_are_said(tmp_path):
 
 def test_it_may_not_train():
     assert INFO.training_allowed is False
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["gender_presentation"] == "perceived gender presentation"
 
 

@@ -41,7 +41,7 @@ def test_the_label_file_is_read(tmp_path):
 
 def test_whose_judgement_it_is_and_in_which_words():
     assert dict(INFO.terms)["gender"] == "perceived gender presentation"
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert INFO.licence == "CC BY 4.0"
     assert "Kärkkäinen" in INFO.references[0].citation
 

@@ -405,7 +405,7 @@ def test_unknown_settings_and_missing_folders_are_said(release):
 def test_it_may_not_train_and_people_may_withdraw():
     assert INFO.training_allowed is False
     assert "withdraw their consent" in INFO.withdrawal
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
 
 
 TEXT = as_csv(PEOPLE)

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.checks import inspect_images, locate_images, sizes
+from isolux.checks import image_sizes, inspect_images, locate_images
 from isolux.vocabulary.notes import Caution
 
 N = 12
@@ -63,7 +63,7 @@ def test_boxes_of_the_photo_as_shown_are_cut_out_of_it(tmp_path, is_swapped):
     )
     assert set(data.images.select("width", "height").rows()) == {(60, 100)}
     assert not any("reach beyond" in note for note in data.notes)
-    run = isolux.predict(data, _is_red, picture_of="person")
+    run = isolux.predict(data, _is_red, input_unit="person")
     assert run.predictions["label"].to_list() == ["red"] * N
     assert not _cautions(run.notes)
     # Of 12 boxes, those from y = 54 on have their centre below a frame that is 60 high.
@@ -80,7 +80,7 @@ def test_without_the_pictures_it_is_a_caution(tmp_path):
 
 def test_where_boxes_fit_both_ways_predict_says_which_was_taken(tmp_path):
     data = isolux.load("coco", _write(tmp_path, HIGH), images=tmp_path / "photos")
-    run = isolux.predict(data, _is_red, picture_of="person")
+    run = isolux.predict(data, _is_red, input_unit="person")
     (caution,) = _cautions(run.notes)
     assert caution.startswith("12 of 12 pictures are read as they are stored, not turned by")
     assert run.record["unturned"] == caution
@@ -96,7 +96,7 @@ def test_boxes_of_the_stored_photo_are_left_as_they_are(tmp_path):
     file.write_text(json.dumps(content))
     data = isolux.load("coco", file, images=tmp_path / "photos")
     assert set(data.images.select("width", "height").rows()) == {(100, 60)}
-    run = isolux.predict(data, _is_red, picture_of="person")
+    run = isolux.predict(data, _is_red, input_unit="person")
     assert run.predictions["label"].to_list() == ["red"] * N
     assert not _cautions(run.notes)
 
@@ -115,5 +115,7 @@ def test_a_careless_box_beyond_the_edge_turns_nothing(tmp_path):
 )
 def test_the_check_of_sizes_says_which_frame_the_boxes_fit(tmp_path, places, problem):
     data = isolux.load("coco", _write(tmp_path, places))
-    found = sizes.check(data, pictures=inspect_images(locate_images(data, tmp_path / "photos")))
+    found = image_sizes.check(
+        data, pictures=inspect_images(locate_images(data, tmp_path / "photos"))
+    )
     assert found.select(pl.col("problem").unique(), pl.len()).rows() == [(problem, N)]

@@ -211,7 +211,7 @@ def test_an_object_among_the_fields_is_refused(tmp_path, monkeypatch):
 
 
 def test_whose_judgement_it_is():
-    assert INFO.judgement == "inferred"
+    assert INFO.label_source == "inferred"
     assert "research" in INFO.licence
 
 

@@ -215,7 +215,7 @@ def test_damaged_files_of_version_7_3_are_named(tmp_path):
 
 
 def test_whose_judgement_it_is():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert {r.key for r in INFO.references} == {"celeba", "lfw"}
 
 

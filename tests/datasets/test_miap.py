@@ -76,7 +76,7 @@ def test_what_annotators_perceived(folder):
     ]  # fmt: skip
     assert values(dataset, "age_presentation") == ["Middle", "Older", "Young", "Unknown"]
     assert dict(INFO.terms)["gender_presentation"] == "perceived gender presentation"
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
 
 
 def test_flags(folder):

@@ -43,7 +43,7 @@ def test_a_sound_table_says_nothing(tmp_path):
 def test_rows_that_are_no_people_are_left_out_and_told_first(tmp_path, row, what):
     found, said = read(tmp_path, PEOPLE + row + "\n")
     assert found.instances.height == 30
-    assert found.ids_are_rows is False
+    assert found.has_row_number_ids is False
     assert len(said) == 1
     assert said[0].startswith(f"1 row(s) {what} and were left out: row 31 (")
 
@@ -107,7 +107,7 @@ def test_several_sheets_name_the_option_of_each_file(tmp_path):
         read_table(write_xlsx(tmp_path / "p.xlsx", sheets))
     counts = {"S": [["race", "k", "n"], ["a", 1, 2], ["b", 1, 3]], "Notes": [["hello"]]}
     file = write_xlsx(tmp_path / "c.xlsx", counts)
-    assert load_counts(file, sheet="S").outputs["times"].sum() == 5
+    assert load_counts(file, sheet="S").bundled_predictions["times"].sum() == 5
 
 
 @pytest.mark.parametrize("name", ["age", "age_group", "income range", "bin"])

@@ -137,7 +137,7 @@ def test_faces_are_clusters_unless_said(tmp_path):
 
 
 def test_it_says_whose_judgement_it_is():
-    assert INFO.judgement == "inferred"
+    assert INFO.label_source == "inferred"
     assert dict(INFO.terms)["gender"] == "apparent gender presentation"
     assert "research" in INFO.licence
 

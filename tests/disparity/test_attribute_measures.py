@@ -62,14 +62,14 @@ def test_no_spread_of_shares_is_wider_than_shares_can_lie():
 @pytest.mark.parametrize(("metric", "worst", "best"), [(ACCURACY, "b", "c"), (ERROR, "c", "b")])
 def test_the_worst_group_follows_the_metrics_direction(metric, worst, best):
     table = _measured(metric)[1].table
-    for kind in ("range", "epsilon", "any_difference"):
+    for kind in ("range", "epsilon", "omnibus_test"):
         row = _row(table, kind)
         assert (row["group_a"], row["group_b"]) == (worst, best), kind
 
 
 def test_any_difference_is_the_largest_pair_against_its_own_null():
     _, measured = _measured()
-    row = _row(measured.table, "any_difference")
+    row = _row(measured.table, "omnibus_test")
     tested = measured.family.tested["g", 0]
     t = np.abs(tested.null.t[:3]).max()
     assert row["value"] == pytest.approx(t)
@@ -130,7 +130,7 @@ def test_the_range_lies_within_the_pairs_and_reaches_their_p():
 def test_where_the_test_finds_nothing_the_range_holds_zero():
     alike = ([1.0] * 38 + [0.0] * 2) * 3
     table = _measured(values=alike, groups=GROUPS)[1].table
-    assert _row(table, "any_difference")["p_value"] > 0.05
+    assert _row(table, "omnibus_test")["p_value"] > 0.05
     assert _row(table, "range")["low"] == 0.0
     assert _row(table, "range")["high"] > 0.05, "and says how large it could be"
     assert _row(table, "ratio_min_max")["high"] == 1.0
@@ -158,7 +158,7 @@ def test_with_a_reference_the_range_is_still_over_all_pairs():
 
 def test_everyone_right_differs_by_nothing():
     table = _measured(values=[1.0] * 120)[1].table
-    row = _row(table, "any_difference")
+    row = _row(table, "omnibus_test")
     assert (row["value"], row["p_value"]) == (0.0, 1.0)
     assert _row(table, "range")["value"] == 0.0
     # Replicates that are all alike do not say how sure a spread is; the groups' intervals do, and
@@ -172,7 +172,7 @@ def test_everyone_right_differs_by_nothing():
 
 def test_one_group_large_enough_is_undefined_with_a_reason():
     table = _measured(groups=["a"] * 117 + ["b"] * 3)[1].table
-    row = _row(table, "any_difference")
+    row = _row(table, "omnibus_test")
     assert (row["value"], row["status"]) == (None, "undefined")
     assert row["reason"] == "only one group has enough units and clusters to be compared"
 

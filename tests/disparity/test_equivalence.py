@@ -28,7 +28,7 @@ def audited(rates, *, groups=None, photos=1, **settings):
 
 
 def within(audit):
-    return audit.disparities.filter(kind="within").row(0, named=True)
+    return audit.disparities.filter(kind="max_difference_bound").row(0, named=True)
 
 
 def told(audit):
@@ -85,7 +85,7 @@ def test_several_claims_are_corrected_by_holm():
                            "light": rng.choice(["dim", "bright"], n)})  # fmt: skip
     scores = pl.DataFrame({"unit_id": ids, "value": value.astype(float)})
     found = isolux.audit(scores, people, by=["tone", "light"], margin=5, replicates=200)
-    rows = found.disparities.filter(kind="within").sort("p_value")
+    rows = found.disparities.filter(kind="max_difference_bound").sort("p_value")
     raw = rows["p_value"].to_list()
     assert rows["p_adjusted"].to_list() == pytest.approx([2 * raw[0], max(2 * raw[0], raw[1])])
     assert "m = 2" in rows["family"][0]

@@ -54,11 +54,11 @@ def test_a_measure_cannot_take_the_name_of_a_kind(monkeypatch):
     module = ModuleType("theirs")
     module.INFO, module.measure = INFO, lambda values: values[..., 0]
     monkeypatch.setitem(sys.modules, "theirs", module)
-    point = EntryPoint("any_difference", "theirs", "isolux.measures")
+    point = EntryPoint("omnibus_test", "theirs", "isolux.measures")
     monkeypatch.setattr(
         registry, "entry_points", lambda group: [point] if group == point.group else []
     )
-    with pytest.raises(IsoluxError, match="as one of isolux, 'any_difference'"):
+    with pytest.raises(IsoluxError, match="as one of isolux, 'omnibus_test'"):
         load_measures()
 
 

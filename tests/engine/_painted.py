@@ -56,10 +56,10 @@ class Counting:
 
 
 def run(dataset, folder, function=brightness, *, version="1", shard_size=4, run_key="k",
-        picture_of: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
+        input_unit: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
     """Predict a dataset with a callable; give the store, what ran and what was gathered."""
     model = callable_model(function, name="net", version=version)
-    pictures = list_source_images(dataset, model.predicts, picture_of)
+    pictures = list_source_images(dataset, model.predicts, input_unit)
     shards = split_into_shards(pictures, shard_size)
     how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})
     store = ShardStore(folder)

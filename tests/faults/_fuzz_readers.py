@@ -274,8 +274,8 @@ OTHERS: dict[str, Reader] = LISTS | {
         if find_spec("onnxruntime")
         else {}
     ),
-    "planted": (
-        _text("planted.json", json.dumps(_PLANTED)),
+    "injected": (
+        _text("injected.json", json.dumps(_PLANTED)),
         lambda path: read_injected_effects(path, task="classification", by=["tone"], model=None),
     ),
 }

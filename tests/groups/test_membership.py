@@ -289,7 +289,7 @@ def test_names_in_another_script_and_signs_are_names():
     assert set(build_membership(rows, ["race"]).frame["group"]) == set(words)
 
 
-@pytest.mark.parametrize("taken", ["everyone", " Everyone ", "everyone else"])
+@pytest.mark.parametrize("taken", ["overall", " Everyone ", "everyone else"])
 def test_a_group_may_not_have_the_name_of_all_people_together(taken):
     rows = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "who", "value": [taken, "b"]}

@@ -76,9 +76,10 @@ def exact(p, q, n, m):
     """Chances of wrong answers, of all answers that two groups of independent people can give.
 
     The first's rate lies exactly at the margin from the second's. One direction passes where the
-    bound of the gap at 1.645 lies inside, and fails where it lies outside; ``within`` asks both
-    directions, and fails at 1.96: of two directions each has half of 5 %. Then what one direction
-    answers by the plain bound, and how often it passes by either where groups do not differ.
+    bound of the gap at 1.645 lies inside, and fails where it lies outside; ``max_difference``
+    asks both directions, and fails at 1.96: of two directions each has half of 5 %. Then what
+    one direction answers by the plain bound, and how often it passes by either where groups do
+    not differ.
     """
     first, second = (binom.pmf(np.arange(k + 1), k, share) for k, share in ((n, p), (m, q)))
     x, y = np.arange(n + 1), np.flatnonzero(second > 1e-7)
@@ -174,8 +175,8 @@ LIMIT = [  # a world that lies exactly at the limit of one case at least, and wh
     ("within 5 points", World((0.9, 0.85, 0.87, 0.88), (300,) * 4), within(0.05)),
     ("within 5 points", World((0.9, 0.85), (1000, 80)), within(0.05)),
     ("ratio_at_least 0.9", World((0.81, 0.9), MANY), lambda p, r: [ratio_cells(p, r, 0.9)]),
-    ("lost_at_most 2 points", World((0.88, 0.88), MANY), lost(0.02, 0.9)),
-    ("lost_at_most 2 points", World((0.88, 0.88), FEW, 6, 0.3), lost(0.02, 0.9)),
+    ("max_drop 2 points", World((0.88, 0.88), MANY), lost(0.02, 0.9)),
+    ("max_drop 2 points", World((0.88, 0.88), FEW, 6, 0.3), lost(0.02, 0.9)),
     ("three rules, one at its limit", World((0.9, 0.85), MANY), three_rules),
 ]  # fmt: skip
 HOLDS = [  # worlds in which every rule just holds
@@ -184,7 +185,7 @@ HOLDS = [  # worlds in which every rule just holds
     ("at_least 60 %, all at it", World((0.6,) * 6, (80,) * 6), at_least(0.6)),
     ("within 5 points", World((0.9, 0.85, 0.9, 0.85), (300,) * 4), within(0.05)),
     ("within 5 points", World((0.9, 0.85), (1000, 60)), within(0.05)),
-    ("lost_at_most 2 points", World((0.88, 0.88), MANY), lost(0.02, 0.9)),
+    ("max_drop 2 points", World((0.88, 0.88), MANY), lost(0.02, 0.9)),
     ("four rules, all at their limits", World((0.85, 0.9), (200, 200)), all_at_limits),
     ("four rules, all at their limits", World((0.85, 0.9), (80, 80), 6, 0.3), all_at_limits),
 ]  # fmt: skip
@@ -301,7 +302,7 @@ def test_one_world_at_a_time_gives_the_same_answers(limit, margin):
     """The worlds of this page are decided, and people asked for, as ``isolux.gate`` does it."""
     photos, right = worlds_of(World((0.9, 0.82), (200, 150)), 6, 500)
     ours = answers([value_cells(photos, right, limit), within_cells(photos, right, margin)])
-    rules = accuracy(at_least=f"{limit} share"), accuracy(within=f"{margin} share")
+    rules = accuracy(at_least=f"{limit} share"), accuracy(max_difference=f"{margin} share")
     for w, expected in enumerate(ours):
         counts = {f"g{g}": (int(right[w, g].sum()), int(photos[w, g].sum())) for g in (0, 1)}
         found = isolux.gate(run_of(counts), policy_of(*rules))

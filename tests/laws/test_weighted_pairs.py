@@ -97,7 +97,7 @@ def _world(cell: Cell, rng: np.random.Generator) -> tuple[Dataset, pl.DataFrame]
 
 
 def _held(run, truth: dict[str, float]) -> list[tuple[str, bool]]:
-    rows = run.group_metrics.filter(pl.col("group") != "everyone", pl.col("low").is_not_null())
+    rows = run.group_metrics.filter(pl.col("group") != "overall", pl.col("low").is_not_null())
     return [(r["metric"], r["low"] <= truth[r["metric"]] <= r["high"])
             for r in rows.to_dicts() if r["metric"] in truth]  # fmt: skip
 
@@ -117,7 +117,7 @@ def test_rates_of_pairs_hold_where_people_stand_for_unequally_many(k):
         for name, inside in _held(run, truth):
             held[name].append(inside)
         p = run.disparities.filter(
-            pl.col("kind") == "any_difference", pl.col("metric").is_in([*truth])
+            pl.col("kind") == "omnibus_test", pl.col("metric").is_in([*truth])
         )
         held["p"] += (p["p_value"].drop_nulls() <= 0.05).to_list()
         if world < WORLDS / 5:

@@ -48,7 +48,7 @@ def _one(rates: list[float], photos, successes, *, shared: bool, seed: int) -> d
         ends = percentile(function(drawn), 0.95)
         found[f"{kind} by percentile covered"] = ends.low <= truth[kind] <= ends.high
         found[f"{kind} by percentile holds 0"] = ends.low <= 0.0
-    p = by_kind["any_difference"]["p_value"]  # null: nothing varies within groups that are apart
+    p = by_kind["omnibus_test"]["p_value"]  # null: nothing varies within groups that are apart
     found["test finds a difference"] = p is not None and p <= 0.05
     found["worst group is g0"] = by_kind["range"]["group_a"] == "g0"
     return {k: float(v) for k, v in found.items()}
@@ -59,7 +59,7 @@ _KINDS = (
     "epsilon",
     "standard_deviation",
     "noise_corrected_sd",
-    "any_difference",
+    "omnibus_test",
 )
 
 

@@ -22,12 +22,12 @@ PROMPTS = "nurse: [a photo of a nurse, a nurse]\nchef: a photo of a chef\n"
 MODELS = {
     "classifier": ("labels", ()), "embedder": ("embeddings", ()),
     "clip": ("labels", ("prompts",)), "siglip": ("labels", ("prompts",)),
-    "detr": ("boxes", ("least_score=0",)), "owl": ("boxes", ("prompts", "least_score=0")),
-    "mask2former": ("masks", ("least_score=0",)),
-    "deformable_detr": ("boxes", ("least_score=0",)), "rt_detr": ("boxes", ("least_score=0",)),
-    "owl_vit": ("boxes", ("prompts", "least_score=0")),
-    "maskformer": ("masks", ("least_score=0",)),
-    "grounding_dino": ("boxes", ("prompts", "least_score=0")),
+    "detr": ("boxes", ("min_score=0",)), "owl": ("boxes", ("prompts", "min_score=0")),
+    "mask2former": ("masks", ("min_score=0",)),
+    "deformable_detr": ("boxes", ("min_score=0",)), "rt_detr": ("boxes", ("min_score=0",)),
+    "owl_vit": ("boxes", ("prompts", "min_score=0")),
+    "maskformer": ("masks", ("min_score=0",)),
+    "grounding_dino": ("boxes", ("prompts", "min_score=0")),
 }  # fmt: skip
 
 

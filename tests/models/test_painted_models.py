@@ -58,7 +58,7 @@ def audited(root, name, model, tmp_path, options, **settings):
     ]
     table = done.run.record["protocol"]["tables"][caption]
     shown = pl.DataFrame(table["rows"], schema=table["columns"], orient="row")
-    tests = done.disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
+    tests = done.disparities.filter(kind="omnibus_test").drop_nulls("p_adjusted")
     return shown, tests, done
 
 

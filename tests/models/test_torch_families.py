@@ -213,7 +213,7 @@ def detectors(folder):
 
 def detector(folder, name, *options):
     given = [f"weights={folder / name}.safetensors", f"labels={folder / 'two.txt'}",
-             "least_score=0", "most=3", *options]  # fmt: skip
+             "min_score=0", "max_detections=3", *options]  # fmt: skip
     model = open_model(f"torchvision:{name}", given)
     inner = model.predictor.inner  # small: regions are cut out by plain PyTorch here
     inner.transform.min_size, inner.transform.max_size = (64,), 96

@@ -41,7 +41,7 @@ def test_a_threshold_of_a_fraction_on_percent() -> None:
 def test_a_threshold_in_percent_of_distances() -> None:
     """Distances of 0.4 and 0.9, times 100: nobody is nearer than 0.65 but a copy."""
     distances = [100 * (1 - s) for s in SIMILARITY[:-1]] + [0.1]
-    (caution,) = pair_scores.check(verify(distances, threshold=0.65, smaller="alike"))
+    (caution,) = pair_scores.check(verify(distances, threshold=0.65, lower_score_means="same"))
     assert ", and 65 about 9" in caution
 
 
@@ -53,8 +53,8 @@ def test_thresholds_that_people_choose(threshold) -> None:
 @pytest.mark.parametrize("model", ["dist", "cosine_distance", "Distance 2"])
 def test_few_pairs_by_distance(model) -> None:
     (caution,) = pair_scores.check(verify([0.2, 0.9] * 5, model=model))
-    assert caution.endswith("--smaller alike (smaller='alike') reads a smaller one so.")
-    assert not pair_scores.check(verify([0.2, 0.9] * 5, model=model, smaller="alike"))
+    assert caution.endswith("(lower_score_means='same') reads a smaller one so.")
+    assert not pair_scores.check(verify([0.2, 0.9] * 5, model=model, lower_score_means="same"))
     assert not pair_scores.check(verify([0.9, 0.2] * 5, model=model))
     assert not pair_scores.check(verify([0.2, 0.9] * 5, model="distinct_faces"))
 

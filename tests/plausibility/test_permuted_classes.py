@@ -76,7 +76,7 @@ def test_the_flag_that_is_printed_mends_it(names, by, tmp_path, monkeypatch, cap
     flag = re.search(r"renamed\? (--.*) makes", warnings[0])[1]
     assert isolux(monkeypatch, capsys, *call, *shlex.split(flag)).code == 0
     metrics = pl.read_parquet("run/group_metrics.parquet")
-    everyone = metrics.filter(pl.col("group") == "everyone", pl.col("metric") == "accuracy")
-    assert everyone["value"][0] > 0.8
+    overall = metrics.filter(pl.col("group") == "overall", pl.col("metric") == "accuracy")
+    assert overall["value"][0] > 0.8
     warnings = json.loads((tmp_path / "run/audit.json").read_text())["warnings"]
     assert not any("other names" in warning for warning in warnings)

@@ -39,12 +39,12 @@ def test_a_summary_is_no_metric_of_a_policy_even_beside_both_errors(name):
         ([between(FMR, ratio_at_least=0.8), at_most(FMR)], [FNMR]),
         ([between(FMR, ratio_at_least=0.8)], [FMR, FNMR]),
         ([between(FNMR, ratio_at_least=0.8), at_most(FNMR)], [FMR]),
-        ([between(FNMR, within="2 points")], [FNMR]),
-        ([between(FMR, worse_by_at_most="1 point"), at_most(FNMR)], [FMR]),
-        ([between("false_positive_identification_rate", within="1 point")],
+        ([between(FNMR, max_difference="2 points")], [FNMR]),
+        ([between(FMR, max_deficit="1 point"), at_most(FNMR)], [FMR]),
+        ([between("false_positive_identification_rate", max_difference="1 point")],
          ["false_positive_identification_rate"]),
         # A limit for the groups of an attribute is none for everyone.
-        ([between(FNMR, within="2 points"), between(FNMR, at_most="5 %")], [FNMR]),
+        ([between(FNMR, max_difference="2 points"), between(FNMR, at_most="5 %")], [FNMR]),
     ],
 )  # fmt: skip
 def test_what_an_error_of_a_threshold_needs_beside_its_differences(rules, missing):
@@ -61,8 +61,10 @@ def test_what_an_error_of_a_threshold_needs_beside_its_differences(rules, missin
     "rules",
     [
         [between(FMR, ratio_at_least=0.8), at_most(FMR), at_most(FNMR)],
-        [between(FNMR, within="2 points"), at_most(FNMR)],
-        [between("accuracy", within="2 points")],  # an accuracy of no one is not a pass elsewhere
+        [between(FNMR, max_difference="2 points"), at_most(FNMR)],
+        [
+            between("accuracy", max_difference="2 points")
+        ],  # an accuracy of no one is not a pass elsewhere
         [at_most(FMR)],
     ],
 )

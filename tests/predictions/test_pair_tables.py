@@ -68,6 +68,6 @@ def test_an_audit_of_pairs_need_not_keep_them(tmp_path, keep):
     back = run_directory.load_run(run_directory.save_run(run, tmp_path / "run"))
     assert ("pairs" in back.evidence) is keep
     assert back.group_metrics.equals(run.group_metrics)
-    rule = {"metric": "tar_at_far", "attribute": "tone", "within": "50 points"}
+    rule = {"metric": "tar_at_far", "attribute": "tone", "max_difference": "50 points"}
     told = isolux.gate(back, {"policy": 1, "rules": [rule]}).text()
     assert ("audit again with --option keep_pairs=yes" in " ".join(told.split())) is not keep

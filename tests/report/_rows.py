@@ -38,7 +38,7 @@ def line(metric: str, label: str | None = None, model: str = "erm") -> dict[str,
 
 def add_everyone(tables: Tables, of: Mapping[str, Any], n: int, rate: float) -> None:
     row = _estimate(n, rate, tables.min_units)
-    tables.metrics.append({**of, "attribute": None, "group": "everyone", "values": [], **row})
+    tables.metrics.append({**of, "attribute": None, "group": "overall", "values": [], **row})
 
 
 def add_attribute(
@@ -65,7 +65,7 @@ def add_attribute(
     for group, n, rate, se in judged:
         gap = rate - everyone
         tables.disparities.append(
-            {**base, "kind": "difference_to_overall", "group_a": group, "group_b": "everyone"}
+            {**base, "kind": "difference_to_overall", "group_a": group, "group_b": "overall"}
             | gap_of(gap, se)
             | {"n_units_a": n}
         )
@@ -134,7 +134,7 @@ def _add_spread(
 ) -> None:
     if len(judged) < 2:
         reason = "fewer than two groups are large enough"
-        row = {**base, "kind": "any_difference", "status": "insufficient units", "reason": reason}
+        row = {**base, "kind": "omnibus_test", "status": "insufficient units", "reason": reason}
         tables.disparities.append(row)
         return
     ranked = sorted(judged, key=lambda row: row[2])
@@ -149,7 +149,7 @@ def _add_spread(
         p = min(1.0, len(ranked) ** 2 * math.erfc(z / math.sqrt(2)))
     test = {"p_value": p / 3, "p_adjusted": p, "test": "score interval"}
     spread = {
-        "any_difference": {"value": 9.1, **test},
+        "omnibus_test": {"value": 9.1, **test},
         "range": {"value": rates[-1] - rates[0]},
         "ratio_min_max": {"value": rates[0] / rates[-1]},
         "epsilon": {"value": math.log10(rates[-1] / rates[0])},

@@ -152,8 +152,8 @@ def test_a_name_of_500_letters_does_not_drown_a_sentence():
     assert choose_statements(run).stated[0].row["group"] == long
 
 
-MARGIN = {"kind": "within", "group_a": None, "group_b": None, "low": None, "high": 0.03,
-          "value": 0.01, "p_value": 0.01, "p_adjusted": 0.01}  # fmt: skip
+MARGIN = {"kind": "max_difference_bound", "group_a": None, "group_b": None, "low": None,
+          "high": 0.03, "value": 0.01, "p_value": 0.01, "p_adjusted": 0.01}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -120,11 +120,11 @@ def test_an_occupation_must_be_named():
         score(scenes(ROWS), NUMBERS, changed="gender", metrics=["within_scene_by_occupation"])
 
 
-def test_by_the_command_line_a_planted_association_is_found_and_its_absence_is_not(
+def test_by_the_command_line_a_injected_association_is_found_and_its_absence_is_not(
     monkeypatch, capsys, tmp_path
 ):
     found = {}
-    for name, size in (("planted", 0.3), ("absent", 0.0)):
+    for name, size in (("injected", 0.3), ("absent", 0.0)):
         files = write_changed(tmp_path / name, association=size, seed=1)
         out = tmp_path / f"{name} run"
         ran = run(
@@ -139,6 +139,6 @@ def test_by_the_command_line_a_planted_association_is_found_and_its_absence_is_n
         )
         found[name] = {label: (p, value) for label, p, value in rows.select(
             "label", "p_adjusted", "value").iter_rows()}  # fmt: skip
-    assert max(found["planted"][work][0] for work in ("nurse", "plumber")) < 0.001
-    assert found["planted"]["teacher"][0] > 0.05
+    assert max(found["injected"][work][0] for work in ("nurse", "plumber")) < 0.001
+    assert found["injected"]["teacher"][0] > 0.05
     assert min(p for p, _ in found["absent"].values()) > 0.05

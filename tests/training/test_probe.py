@@ -33,7 +33,7 @@ def test_probabilities_by_hand():
 def test_without_an_early_stop_it_is_the_penalised_maximum_of_scikit_learn():
     """C = 1 / (l2 n): scikit-learn sums the losses that are averaged here."""
     x, y = blobs()
-    recipe = ProbeSettings(l2=0.05, patience=10_000, most_steps=5_000)
+    recipe = ProbeSettings(l2=0.05, patience=10_000, max_steps=5_000)
     fit = fit_probe(x, y, np.arange(600), NAMES, recipe)
     train = ~fit.held_out
     scaled = (x - fit.probe.mean) / fit.probe.scale
@@ -84,7 +84,7 @@ def test_features_that_never_vary_do_no_harm():
     ("settings", "words"),
     [
         ({"held_out": 0.0}, "held_out"), ({"held_out": 0.6}, "held_out"), ({"l2": -1.0}, "l2"),
-        ({"l2": float("nan")}, "l2"), ({"most_steps": 0}, "most_steps"),
+        ({"l2": float("nan")}, "l2"), ({"max_steps": 0}, "max_steps"),
         ({"patience": 0}, "patience"),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ from tests.policy._table import CASES, run
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "schemas" / "gate-1.json").read_text(encoding="utf-8"))
-EASY = policy_of(accuracy(within="6 points"))
+EASY = policy_of(accuracy(max_difference="6 points"))
 
 
 @pytest.fixture
@@ -58,7 +58,11 @@ def test_the_schema_is_strict_and_knows_every_kind_of_rule():
 
 
 def test_junit_has_a_case_a_rule_and_never_a_skip():
-    rules = accuracy(within="26 points"), accuracy(within="19 points"), accuracy(at_least="85 %")
+    rules = (
+        accuracy(max_difference="26 points"),
+        accuracy(max_difference="19 points"),
+        accuracy(at_least="85 %"),
+    )
     found = isolux.gate(run("apart"), policy_of(*rules, name="a <b> & 'c'"))
     root = ET.fromstring(found.junit())  # noqa: S314 - our own
     (suite,) = root
@@ -73,7 +77,11 @@ def test_junit_has_a_case_a_rule_and_never_a_skip():
 
 def test_junitparser_reads_it_back(tmp_path):
     junitparser = pytest.importorskip("junitparser")
-    rules = accuracy(within="26 points"), accuracy(within="19 points"), accuracy(at_least="85 %")
+    rules = (
+        accuracy(max_difference="26 points"),
+        accuracy(max_difference="19 points"),
+        accuracy(at_least="85 %"),
+    )
     path = tmp_path / "gate.xml"
     path.write_text(isolux.gate(run("apart"), policy_of(*rules)).junit(), encoding="utf-8")
     (suite,) = junitparser.JUnitXml.fromfile(str(path))
@@ -139,18 +147,18 @@ def test_a_metric_that_is_no_share_has_limits_in_its_unit(tmp_path):
         by="race", replicates=100,
     )  # fmt: skip
     rules = [{"metric": "mean_absolute_error", "attribute": "race", **asked}
-             for asked in ({"at_most": "4 units"}, {"within": "1 units"})]  # fmt: skip
+             for asked in ({"at_most": "4 units"}, {"max_difference": "1 units"})]  # fmt: skip
     found = isolux.gate(audit, policy_of(*rules))
     assert [one.answer for one in found.rules] == ["pass", "pass"]
     with pytest.raises(SpecError, match=r"another unit(.|\n)*found: 5 points"):
-        isolux.gate(audit, policy_of(rules[1] | {"within": "5 points"}))
+        isolux.gate(audit, policy_of(rules[1] | {"max_difference": "5 points"}))
     proposed = yaml.safe_load(proposed_policy(audit))
     assert any(one.get("metric") == "mean_absolute_error" for one in proposed["rules"])
     assert isolux.gate(audit, proposed).answer == "pass"
 
 
 def test_a_baseline_that_is_the_run_itself_is_warned_about_first():
-    rule = policy_of(accuracy(lost_at_most="2 points"))
+    rule = policy_of(accuracy(max_drop="2 points"))
     found = isolux.gate(run("alike"), rule, baseline=run("alike"))
     assert found.text().startswith("note: WARNING: the baseline has the scores of the run")
     other = run_of({"day": (189, 200), "night": (188, 200)})
@@ -160,7 +168,8 @@ def test_a_baseline_that_is_the_run_itself_is_warned_about_first():
 def test_a_group_of_five_decides_nothing_whatever_the_audits_minimum():
     few = run_of({"day": (190, 200), "dusk": (5, 5)}, min_units=1, min_clusters=1)
     for rule in (accuracy(at_least="50 %"), accuracy(at_least="99 %", groups=["dusk"]),
-                 accuracy(within="90 points"), accuracy(worse_by_at_most="90 points")):  # fmt: skip
+                 accuracy(max_difference="90 points"),
+                  accuracy(max_deficit="90 points")):  # fmt: skip
         (found,) = isolux.gate(few, policy_of(rule)).rules
         assert found.answer == "insufficient", found.text
         assert "dusk" in found.text
@@ -258,7 +267,7 @@ def test_what_is_no_run_is_said(saved, tmp_path, what):
 # Policies that are wrong.
 
 
-ONE = accuracy(within="5 points")
+ONE = accuracy(max_difference="5 points")
 
 
 @pytest.mark.parametrize(
@@ -270,24 +279,30 @@ ONE = accuracy(within="5 points")
         ({"policy": 1}, "holds no rules"),
         ({"policy": 1, "rules": []}, "holds no rules"),
         ({"policy": 1, "rules": "within 5 points"}, "a list under"),
-        ({"policy": 1, "rules": ["within"]}, "a rule is not a mapping"),
+        ({"policy": 1, "rules": ["max_difference"]}, "a rule is not a mapping"),
         ({"policy": 1, "rules": [{}]}, "a rule is not a mapping"),
         ({"policy": 1, "rules": [{"metric": "accuracy"}]}, "asks nothing"),
-        ({"policy": 1, "rules": [{"withn": "5 points"}]}, "did you mean 'within'"),
-        ({"policy": 1, "rules": [{"within": "5 points", "metric": "accuracy"}]}, "lacks attribute"),
-        ({"policy": 1, "rules": [accuracy(within=None)]}, "asks nothing"),
-        ({"policy": 1, "rules": [accuracy(within="")]}, "lacks within"),
-        ({"policy": 1, "rules": [accuracy(within="five points")]}, "within is not a number"),
-        ({"policy": 1, "rules": [accuracy(within="5")]}, "within has no unit"),
+        ({"policy": 1, "rules": [{"max_diference": "5 points"}]}, "did you mean 'max_difference'"),
+        ({"policy": 1, "rules": [{"max_difference": "5 points", "metric": "accuracy"}]},
+         "lacks attribute"),
+        ({"policy": 1, "rules": [accuracy(max_difference=None)]}, "asks nothing"),
+        ({"policy": 1, "rules": [accuracy(max_difference="")]}, "lacks max_difference"),
+        ({"policy": 1, "rules": [accuracy(max_difference="five points")]},
+         "max_difference is not a number"),
+        ({"policy": 1, "rules": [accuracy(max_difference="5")]}, "max_difference has no unit"),
         ({"policy": 1, "rules": [accuracy(at_least=float("nan"))]}, "nothing to pass: give one"),
-        ({"policy": 1, "rules": [accuracy(within=float("inf"))]}, "within is not a number"),
-        ({"policy": 1, "rules": [accuracy(within="-5 points")]}, "leaves no room"),
-        ({"policy": 1, "rules": [accuracy(within="100 points")]}, "every difference there can be"),
-        ({"policy": 1, "rules": [accuracy(within="5 points", groups=[True])]}, "in quotes"),
-        ({"policy": 1, "rules": [accuracy(within="5 points", attribute="light*")]}, "joined by"),
-        ({"policy": 1, "rules": [{"covered": "light", "people": 0}]}, "whole number from 1"),
-        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "not a count"),
-        ({"policy": 1, "rules": [accuracy(lost_at_most="1 point", people="x")]}, "same, shared or"),
+        ({"policy": 1, "rules": [accuracy(max_difference=float("inf"))]},
+         "max_difference is not a number"),
+        ({"policy": 1, "rules": [accuracy(max_difference="-5 points")]}, "leaves no room"),
+        ({"policy": 1, "rules": [accuracy(max_difference="100 points")]},
+         "every difference there can be"),
+        ({"policy": 1, "rules": [accuracy(max_difference="5 points", groups=[True])]}, "in quotes"),
+        ({"policy": 1, "rules": [accuracy(max_difference="5 points", attribute="light*")]},
+         "joined by"),
+        ({"policy": 1, "rules": [{"required_groups": "light", "people": 0}]},
+         "whole number from 1"),
+        ({"policy": 1, "rules": [{"required_groups": "light", "people": "many"}]}, "not a count"),
+        ({"policy": 1, "rules": [accuracy(max_drop="1 point", people="x")]}, "same, shared or"),
         ({"policy": 1, "rules": [ONE], "levl": 0.9}, "did you mean 'level'"),
     ],
 )  # fmt: skip
@@ -301,10 +316,10 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "policy.yaml"
     path.write_text(
         "policy: 1\nrules:\n- metric: accuracy\n  attribute: light\n"
-        "  within: 5 points\n  within: 50 points\n",
+        "  max_difference: 5 points\n  max_difference: 50 points\n",
         encoding="utf-8",
     )
-    with pytest.raises(SpecError, match=r"'within' occurs twice(.|\n)*line 6"):
+    with pytest.raises(SpecError, match=r"'max_difference' occurs twice(.|\n)*line 6"):
         isolux.gate(run("alike"), path)
 
 
@@ -317,8 +332,8 @@ def test_a_policy_that_is_not_there_or_no_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(("rule", "said"), [
-    (accuracy(within="7 points"), True),
-    (accuracy(within="30 points"), False),
+    (accuracy(max_difference="7 points"), True),
+    (accuracy(max_difference="30 points"), False),
     (accuracy(at_least="92 %"), True),
     (accuracy(at_least="70 %"), False),
 ])  # fmt: skip
@@ -356,7 +371,7 @@ def test_cases_of_several_metrics_are_called_by_their_titles():
     scores = pl.concat([one.with_columns(metric=pl.lit(name))
                         for name in ("accuracy", "false_positive_rate")])  # fmt: skip
     audited = isolux.audit(scores, people, by="light", replicates=100)
-    rule = {"findings": ["group_gaps"], "none_above": "40 points"}
+    rule = {"findings": ["group_gaps"], "no_finding_above": "40 points"}
     text = isolux.gate(audited, policy_of(rule)).rules[0].text
     assert text.startswith("It holds in all 2 cases; nearest: night (Accuracy) is 0.5 points above")
 
@@ -371,7 +386,7 @@ def test_the_proposal_is_a_policy_that_so_many_people_can_decide():
     found = isolux.gate(run("alike"), yaml.safe_load(text))
     assert found.answer == "pass"
     kinds = [rule.kind for rule in found.rules]
-    assert kinds == ["at_least", "within", "covered", "ran"]
+    assert kinds == ["at_least", "max_difference", "required_groups", "required_analyses"]
 
 
 # No margin below 30 points can be decided of so few.
@@ -391,7 +406,7 @@ def test_a_proposal_asks_about_a_difference_that_was_found_and_the_run_does_not_
 
 
 def test_attributes_that_no_rule_asks_about_are_named_beside_the_answer():
-    rules = policy_of(accuracy(at_least="70 %", attribute=None), {"covered": "light"})
+    rules = policy_of(accuracy(at_least="70 %", attribute=None), {"required_groups": "light"})
     found = isolux.gate(run("apart"), rules)
     said = "ounted by a rule, but no rule checks how well the model works for them: light"
     said += " (a difference was found)"
@@ -410,14 +425,14 @@ def test_an_attribute_without_a_found_difference_is_named_without_one_and_asked_
     of_all = policy_of(accuracy(at_least="70 %", attribute=None))
     assert isolux.gate(run("alike"), of_all).uncovered_attributes == "not asked by any rule: light"
     assert "ot asked" not in isolux.gate(run("alike"), EASY).text()
-    above = policy_of({"none_above": "30 points", "findings": ["group_gaps"]})
+    above = policy_of({"no_finding_above": "30 points", "findings": ["group_gaps"]})
     assert isolux.gate(run("apart"), above).uncovered_attributes == ""
 
 
 def test_a_proposal_for_hostile_names_is_still_the_policy():
-    names = {"yes": (190, 200), "a: b # c": (188, 200), "x\n- ran: y": (185, 200)}
+    names = {"yes": (190, 200), "a: b # c": (188, 200), "x\n- required_analyses: y": (185, 200)}
     text = proposed_policy(run_of(names))
-    rule = next(one for one in yaml.safe_load(text)["rules"] if "covered" in one)
+    rule = next(one for one in yaml.safe_load(text)["rules"] if "required_groups" in one)
     assert set(rule["groups"]) == set(names)
     assert isolux.gate(run_of(names), yaml.safe_load(text)).rules[2].answer == "pass"
 
@@ -432,7 +447,7 @@ def test_two_hundred_groups_are_asked_about_in_seconds():
     """19,900 pairs, each in two directions; what is quadratic in them takes minutes."""
     many = run_of({f"g{k}": (54, 60) for k in range(200)})
     began = time.process_time()
-    found = isolux.gate(many, policy_of(accuracy(within="30 points")))
+    found = isolux.gate(many, policy_of(accuracy(max_difference="30 points")))
     assert time.process_time() - began < 20
     assert found.answer == "pass"
     assert "in all 19,900 cases" in found.rules[0].text

@@ -91,11 +91,11 @@ def test_a_metric_of_nearly_the_same_people_is_left_out_and_the_page_says_so():
         people_of(truth, race), answers, metrics=["accuracy", "detection_rate"],
         undetected="leave-out",
     )  # fmt: skip
-    whole = run.group_metrics.filter(group="everyone")
+    whole = run.group_metrics.filter(group="overall")
     assert whole.select("metric", "n_units").rows() == [("accuracy", 307), ("detection_rate", 310)]
     assert run.record["clusters"]["n_units"] == 310
     cut = publish(run, 10)
-    assert shown_of(cut, "everyone") == shown_of(cut, "A") == {"accuracy"}
+    assert shown_of(cut, "overall") == shown_of(cut, "A") == {"accuracy"}
     assert set(cut.disparities["metric"]) == {"accuracy"}
     assert cut.record["clusters"]["n_units"] == 307
     assert "310" not in re.sub(r"<[^>]+>", " ", render(summarise(cut)).partition("<body")[2])
@@ -121,7 +121,7 @@ def test_a_measure_of_the_whole_attribute_goes_even_if_it_names_groups_that_are_
     """The range of three groups is that of two: which shows that the hidden one lies between."""
     truth, race = binary({"A": (80, 90), "B": (90, 80), "C": (6, 90), "D": (7, 91)})
     run = audited(people_of(truth, race), a_fifth_wrong(truth), metrics=["recall", "accuracy"])
-    names = pl.col("kind").is_in(["range", "epsilon", "any_difference", "within"])
+    names = pl.col("kind").is_in(["range", "epsilon", "omnibus_test", "max_difference_bound"])
     told = run.disparities.filter(names)
     for a, b in (("A", "B"), ("B", "A")):  # whichever two the measure names
         told = told.with_columns(group_a=pl.lit(a), group_b=pl.lit(b))
@@ -130,4 +130,6 @@ def test_a_measure_of_the_whole_attribute_goes_even_if_it_names_groups_that_are_
         assert cut.group_metrics.filter(group="A", metric="recall").height == 2
         assert set(cut.disparities["metric"]) == {"accuracy"}
     kept = publish(run, 2).disparities
-    assert {"range", "within", "any_difference"} <= set(kept.filter(metric="recall")["kind"])
+    assert {"range", "max_difference_bound", "omnibus_test"} <= set(
+        kept.filter(metric="recall")["kind"]
+    )

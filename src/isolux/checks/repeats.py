@@ -170,7 +170,7 @@ def _find_near_boxes(
 
 def _find_repeated_rows(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     """List who has the image and all values of an earlier one: ``instance_id, first``."""
-    if dataset.outputs is not None or dataset.times is not None:
+    if dataset.bundled_predictions is not None or dataset.multiplicity is not None:
         return pl.DataFrame(schema={"instance_id": pl.String, "first": pl.String})
     in_shared_images = people.filter(pl.len().over("image_id") > 1)
     identities = _hash_values(dataset, in_shared_images)

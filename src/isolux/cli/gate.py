@@ -35,7 +35,7 @@ def gate(
     policy : Path, optional
         The policy: a YAML file.
     baseline : str, optional
-        Run directory that `lost_at_most` rules compare with.
+        Run directory that `max_drop` rules compare with.
     init : bool
         Print a policy that fits this run, with a comment on each line, and decide nothing.
     json : bool

@@ -169,7 +169,7 @@ def _print_status(folder: Path) -> None:
         ["shards", f"{n_committed:,} of {record['shards']:,} committed"],
     ]
     missing = record.get("unanswered") or []
-    rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]
+    rows += [["no answer", f"{row['inferences']:,}: {row['reason']}"] for row in missing]
     print_table("", ["", str(folder)], rows)
     if record["state"] != "finished":
         say(f"go on: isolux predict --resume {folder}")

@@ -32,7 +32,7 @@ CELEBA_INFO = DatasetInfo(
     licence="non-commercial research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("Male", "perceived male gender presentation"),
         ("Young", "perceived as young"),

@@ -41,7 +41,7 @@ INFO = DatasetInfo(
     licence="annotations CC BY 4.0; images under their own licences on Flickr",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="objects",
     terms=(
         ("category", "annotated category"),

@@ -53,7 +53,7 @@ INFO = DatasetInfo(
     " 4.0, images under their own licences on Flickr",
     training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("bb_skin", "perceived skin colour of the largest person in the image"),
         ("bb_gender", "perceived gender expression of the largest person in the image"),

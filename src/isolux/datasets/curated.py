@@ -39,7 +39,7 @@ INFO = DatasetInfo(
     summary="What isolux curate publish wrote: people.csv, photos and the terms of use.",
     references=(citations.DATASHEETS.with_location("the dataset's own datasheet.md"),),
     licence="stated in the dataset's own dataset.json",
-    judgement="declared by the user",
+    label_source="declared by the user",
     withdrawal="subjects, copyright holders and annotators may withdraw: load it with --withdrawn",
     assumptions=(
         "cluster_id is alike for people who share photos, and for all photos of theirs",

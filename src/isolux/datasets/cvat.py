@@ -28,7 +28,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "images are independent of one another, those in one image are not",
         "a polygon is taken by the box around it",

@@ -37,7 +37,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="Using any of the annotations for training is strictly prohibited.",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender_presentation", "perceived gender presentation"),
         ("skin_tone", "perceived skin tone (Monk scale)"),

@@ -52,7 +52,7 @@ INFO = DatasetInfo(
     licence="CC BY 4.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender", "perceived gender presentation"),
         ("race", "perceived race"),

@@ -48,7 +48,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your pictures",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each picture is of one person, of the class that its folder is named after",
         "pictures are independent of one another, or a column says which belong together",

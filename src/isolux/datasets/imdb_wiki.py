@@ -47,7 +47,7 @@ INFO = DatasetInfo(
     licence="academic research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="inferred",
+    label_source="inferred",
     terms=(
         ("gender", "gender as the person's page states it"),
         ("age", "age by the page's birthday and the caption's year"),

@@ -46,7 +46,7 @@ INFO = DatasetInfo(
     licence="annotations CC BY 4.0; images CC BY 2.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender_presentation", "perceived gender presentation"),
         ("age_presentation", "perceived age presentation"),

@@ -42,7 +42,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one person",
         "rows are independent of one another, or a cluster column says which belong together",
@@ -229,7 +229,7 @@ def of_frame(
             source=source,
         ),
         inputs=inputs,
-        ids_are_rows=row_ids.column is None,
+        has_row_number_ids=row_ids.column is None,
         id_columns={
             **({} if image_column_name is None else {image_column_name: "image_id"}),
             **({} if row_ids.column is None else {row_ids.column: "instance_id"}),

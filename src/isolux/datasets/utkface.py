@@ -41,7 +41,7 @@ INFO = DatasetInfo(
     licence="non-commercial research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="the publisher removes a picture whose owner asks; no list of them comes with it",
-    judgement="inferred",
+    label_source="inferred",
     terms=(
         ("age", "apparent age"),
         ("age_group", "apparent age"),

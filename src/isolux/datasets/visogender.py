@@ -76,7 +76,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="This dataset is strictly not to be used for training under any circumstances.",
     withdrawal="the authors remove a picture on request, by a form that their page links",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender", "perceived gender of the person of the occupation"),
         ("other_gender", "perceived gender of the other person"),

@@ -30,7 +30,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     noun="objects",
     terms=(("difficult", "marked as difficult"), ("truncated", "marked as cut off")),
     assumptions=(

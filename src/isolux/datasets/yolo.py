@@ -37,7 +37,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     noun="objects",
     assumptions=(
         "images are independent of one another, those in one image are not",

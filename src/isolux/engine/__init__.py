@@ -80,8 +80,10 @@ class _LocalRun:
 
     def __post_init__(self) -> None:
         self.total = sum(len(shard.images) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
-        self.failures = Failures(looks, self.predictor.settings.max_failures, self.store.folder)
+        inferences = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(
+            inferences, self.predictor.settings.max_failures, self.store.folder
+        )
         self.there = self.store.list_committed()
 
     def execute(self, stop: Callable[[], bool]) -> RunOutcome:

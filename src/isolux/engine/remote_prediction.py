@@ -102,7 +102,7 @@ def predict_shard(
             return {"made": pl.DataFrame({"key": [key], "batch": [predictor.caller.batch]})}
     (shard_predictions,) = predictor.predict_shards([rebuilt_shard])
     job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.caller.batch]})
-    return {"made": job_result, "looks": shard_predictions.table}
+    return {"made": job_result, "inferences": shard_predictions.table}
 
 
 def _open_predictor(request: Mapping[str, Any]) -> ShardPredictor:
@@ -230,8 +230,8 @@ class _RemoteRun:
     def __post_init__(self) -> None:
         self.batch = self.settings.batch
         self.total = sum(len(shard.images) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
-        self.failures = Failures(looks, self.settings.max_failures, self.store.folder)
+        inferences = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(inferences, self.settings.max_failures, self.store.folder)
         self.there = self.store.list_committed()
         self.run_key = str(self.request["run_key"])
 
@@ -279,7 +279,7 @@ class _RemoteRun:
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
         self.n_finished_images += len(shard.images)
-        inferences = tables.get("looks")
+        inferences = tables.get("inferences")
         if inferences is None:
             self.failures.add_earlier(
                 self.store.select_settled(shard, [shorten_key(key)]).get(shorten_key(key), 0)
@@ -307,4 +307,4 @@ class _RemoteRun:
         schema = inference_table(self.model.predicts).schema
         key = compute_shard_key(self.run_key, shard, [None] * len(shard.images))
         job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
-        return {"made": job_result, "looks": pl.DataFrame(rows, schema=schema, orient="row")}
+        return {"made": job_result, "inferences": pl.DataFrame(rows, schema=schema, orient="row")}

@@ -31,7 +31,7 @@ class PredictionSettings:
     time_limit : float
         Seconds a shard.
     max_failures : float
-        The share of looks, 0 to 1, that may remain without an answer.
+        The share of inferences, 0 to 1, that may remain without an answer.
     box_factor : float
         See ``open_picture``.
     reader_processes : int or None

@@ -214,7 +214,7 @@ class _Batch:
     shard : Shard
     reads : list of PrefetchedImage
         The shard's, up to here.
-    looks : list of (PrefetchedImage, int)
+    inferences : list of (PrefetchedImage, int)
         Those that are asked for, each by its place in what was read.
     began : float
         When the shard began.
@@ -224,7 +224,7 @@ class _Batch:
 
     shard: Shard
     reads: list[PrefetchedImage]
-    looks: list[tuple[PrefetchedImage, int]]
+    inferences: list[tuple[PrefetchedImage, int]]
     began: float
     last: bool
 
@@ -293,7 +293,7 @@ class ShardPredictor:
         batch, first_pending = pending.popleft()
         n_hung = self.caller.n_hung
         read_responses = self.caller.finish_batch(first_pending, self._deadline(batch))
-        for read, k in batch.looks:  # free the memory of finished inputs
+        for read, k in batch.inferences:  # free the memory of finished inputs
             read.model_inputs[k] = None
         if batch.last:
             self._free_since = time.monotonic()
@@ -312,20 +312,20 @@ class ShardPredictor:
         while self._started_shards:
             shard, began = self._started_shards.popleft(), time.monotonic()
             reads: list[PrefetchedImage] = []
-            looks: list[tuple[PrefetchedImage, int]] = []
+            inferences: list[tuple[PrefetchedImage, int]] = []
             n_bytes = 0
             for picture in shard.images:
                 read = self.prefetcher.next(picture, began + self.settings.time_limit)
                 reads.append(read)
-                looks += [
+                inferences += [
                     (read, k) for k, response in enumerate(read.responses) if response is None
                 ]
                 n_bytes += read.n_bytes
-                if len(looks) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
-                    yield _Batch(shard, reads[:], looks, began, last=False)
-                    looks, n_bytes = [], 0
+                if len(inferences) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
+                    yield _Batch(shard, reads[:], inferences, began, last=False)
+                    inferences, n_bytes = [], 0
                 self.prefetcher.refill()
-            yield _Batch(shard, reads, looks, began, last=True)
+            yield _Batch(shard, reads, inferences, began, last=True)
             self.prefetcher.refill()
 
     def _iterate_images(self, shards: Iterable[Shard]) -> Iterator[SourceImage]:
@@ -334,7 +334,7 @@ class ShardPredictor:
             yield from shard.images
 
     def _submit_batch(self, batch: _Batch) -> PendingBatch:
-        model_inputs = [read.model_inputs[k] for read, k in batch.looks]
+        model_inputs = [read.model_inputs[k] for read, k in batch.inferences]
         return self.caller.begin_batch(model_inputs, self._deadline(batch))
 
     def _deadline(self, batch: _Batch) -> float:
@@ -345,7 +345,7 @@ class ShardPredictor:
         self, batch: _Batch, responses: list[ModelResponse], report: Callable[[int], None]
     ) -> Iterator[ShardPredictions]:
         """Store a batch's responses, and yield the shard when it is complete."""
-        for (read, k), response in zip(batch.looks, responses, strict=True):
+        for (read, k), response in zip(batch.inferences, responses, strict=True):
             read.responses[k] = response
         if not batch.last:
             report(len(batch.reads))

@@ -73,7 +73,7 @@ def prediction_columns(prediction_type: str) -> dict[str, Any]:
 def inference_table(prediction_type: str) -> Table:
     """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
-        "looks",
+        "inferences",
         "one look of a model at one unit, or at one image",
         (
             Column("unit_id", _STRING, "the unit of labels and embeddings, else the image"),

@@ -82,8 +82,8 @@ def list_source_images(
     if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images",
-            expected="--picture-of image",
-            found="--picture-of person",
+            expected="--input-unit image",
+            found="--input-unit person",
         )
     is_by_person = predicts in _PERSON_PREDICTIONS
     instances = INSTANCES.conform(dataset.instances)
@@ -154,7 +154,7 @@ def _list_units(
             image, units = next(iter(crowded_images.items()))
             raise SpecError(
                 "an image shows several people, and each would get the answer to the whole image",
-                expected="--picture-of person, which shows the model each person's box",
+                expected="--input-unit person, which shows the model each person's box",
                 found=f"{len(crowded_images):,} of {len(units_by_image):,} images; {image!r} shows"
                 f" {len(units)}",
                 where=source,
@@ -164,7 +164,7 @@ def _list_units(
         instances,
         source,
         "people cannot be cut out of their images",
-        "--picture-of image shows the whole image",
+        "--input-unit image shows the whole image",
     )
     for instance, image, *box in instances.select(
         "instance_id", "image_id", *_BOX_COLUMNS

@@ -5,7 +5,8 @@
     OUT/predict.json               what was asked, of which model: enough to go on
     OUT/shards/000003-KEY.parquet  the answers of shard 3; KEY is content
     OUT/predictions.parquet        the answers of all shards, once every one is there
-    OUT/looks.parquet              one row a look: the picture's hash, why there is no answer
+    OUT/inferences.parquet              one row an inference: the image's hash, why there is no
+    answer
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from isolux.vocabulary.schema import check
 RUN_FILE = "predict.json"
 """The file that marks a prediction directory."""
 
-_RUN_TABLES = ("predictions.parquet", "looks.parquet")
+_RUN_TABLES = ("predictions.parquet", "inferences.parquet")
 _SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
 _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 

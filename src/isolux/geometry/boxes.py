@@ -1,6 +1,6 @@
 """Boxes: their overlap, and the pairs of boxes that overlap enough.
 
-The frame of coordinates stands in every name. ``xywh``: left, top, width, height, in pixels, y
+The frame of coordinates is part of every name. ``xywh``: left, top, width, height, in pixels, y
 downwards.
 
 Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to
@@ -55,9 +55,12 @@ class BoxColumns:
 
 XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
     "xywh": BoxColumns,
+    # torchvision and most PyTorch detectors.
     "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
+    # YOLO and DETR.
     "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
     "yxhw": lambda a, b, c, d: BoxColumns(b, a, d, c),
+    # The TensorFlow Object Detection API.
     "yxyx": lambda a, b, c, d: BoxColumns(b, a, d - b, c - a),
 }
 """By name of a format: left, top, width, height from its four columns."""
@@ -190,6 +193,7 @@ def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra_px: float
     """Compute intersection over union, broadcast, in the order of pycocotools' ``bbIou``."""
     low = np.maximum(d[..., :2], t[..., :2])
     common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra_px
+    # A product of two negative sides would be positive: has_overlap excludes it.
     has_overlap = (common_size > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
     common = common_size[..., 0] * common_size[..., 1]
     area = (d[..., 2] + extra_px) * (d[..., 3] + extra_px)

@@ -12,7 +12,7 @@ from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
-_RESERVED_NAMES = ("everyone", "everyone else")
+_RESERVED_NAMES = ("overall", "everyone", "everyone else")
 
 
 def check_join(
@@ -34,6 +34,7 @@ def check_spelling_variants(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
     """Refuse groups whose names look alike: ``Male`` and ``male``, or a Cyrillic A in ``Asian``."""
+    # To a reader these are one group, whose people would be compared in two halves.
     codes_by_folded: dict[str, list[int]] = {}
     for code, spelling in enumerate(values):
         codes_by_folded.setdefault(fold_spelling(spelling), []).append(code)
@@ -57,6 +58,7 @@ def check_spelling_variants(
 
 def check_reserved_names(values: Sequence[str], name: str) -> None:
     """Refuse a group with the reserved name of the overall row or the complement."""
+    # These names stand for the overall row and for complements in every table.
     reserved = next((v for v in values if v.strip().casefold() in _RESERVED_NAMES), None)
     if reserved is not None:
         raise SpecError(
@@ -71,6 +73,7 @@ def check_value_count(values: Sequence[str], name: str, max_values: int | None) 
     """Refuse too many values: all pairs of thousands of groups are millions of tests."""
     if max_values is None or len(values) <= max_values:
         return
+    # For numbers, the error that suggests bins is the more useful one.
     check_continuous(values, name)
     raise SpecError(
         f"{name!r} has {len(values):,} different values, too many to compare their groups",

@@ -40,6 +40,7 @@ def mark_handle_known(handle: str) -> str:
 def null_unknown_words(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """Replace every word that means unknown by null."""
     number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
+    # Without the end: a number 3.0 and a text "3" are one value.
     rows = rows.with_columns(number=number_or_null).with_columns(
         value=pl.coalesce(
             "value", drop_sign_of_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
@@ -69,6 +70,7 @@ def caution_on_null_words(name: str, values: Iterable[str]) -> list[str]:
     words = [
         v for v in values if v == "None" or is_blank_word(v) or is_unknown_word(v, UNKNOWN_VALUES)
     ]
+    # "unknown" is the name of the group itself.
     words = [word for word in words if word != UNKNOWN]
     if not words:
         return []

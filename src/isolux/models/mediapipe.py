@@ -134,8 +134,8 @@ class MediaPipePoseModel:
 def load(
     spec: str,
     *,
-    least_score: float = 0.5,
-    far: bool = True,
+    min_score: float = 0.5,
+    full_range: bool = True,
     order: Order = "coco",
     complexity: int = 1,
 ) -> MediaPipeFaceDetector | MediaPipePoseModel:
@@ -145,9 +145,9 @@ def load(
     ----------
     spec : str
         ``faces`` or ``pose``.
-    least_score : float
+    min_score : float
         What a face, or a person, must reach to be answered with.
-    far : bool
+    full_range : bool
         Of faces: the network for faces within 5 metres; no: that for those within 2.
     order : {"coco", "fhibe", "blazepose"}
         Of keypoints: COCO's 17, or all 33 in FHIBE's order (right first) or their own (left first).
@@ -184,19 +184,19 @@ def load(
     )
     identity: dict[str, Any] = {
         "kind": spec,
-        "least_score": least_score,
+        "min_score": min_score,
         "weights": _weights(Path(str(package.__file__)).parent),
     }
     try:
         if spec == "faces":
             detector = package.solutions.face_detection.FaceDetection(
-                model_selection=int(far), min_detection_confidence=least_score
+                model_selection=int(full_range), min_detection_confidence=min_score
             )
-            return MediaPipeFaceDetector(detector.process, identity | {"far": far})
+            return MediaPipeFaceDetector(detector.process, identity | {"full_range": full_range})
         posing = package.solutions.pose.Pose(
             static_image_mode=True,
             model_complexity=complexity,
-            min_detection_confidence=least_score,
+            min_detection_confidence=min_score,
         )
     except (AttributeError, RuntimeError, ValueError, OSError) as error:
         raise SpecError(

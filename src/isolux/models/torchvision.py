@@ -161,8 +161,8 @@ def load(
     answers: DetectionType | None = None,
     weights: str | None = None,
     labels: str | None = None,
-    least_score: float = 0.05,
-    most: int = 100,
+    min_score: float = 0.05,
+    max_detections: int = 100,
     device: str = "cpu",
     online: bool = False,
     trust_checkpoint: bool = False,
@@ -179,9 +179,9 @@ def load(
         The weights, as a safetensors file. Default: torchvision's own, from torch's cache.
     labels : str, optional
         File with the names of its classes, without that of nothing. Default: torchvision's.
-    least_score : float
+    min_score : float
         Boxes of a lower score are left out.
-    most : int
+    max_detections : int
         Boxes of a picture, at most.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -220,7 +220,7 @@ def load(
     _refuse_unknown(library, spec)
     detection_type = _choose_type(spec, answers)
     official = library.get_model_weights(spec).DEFAULT
-    limits = _limits(spec, least_score, most)
+    limits = _limits(spec, min_score, max_detections)
     if weights is None:
         _refuse_absent(torch, official, online=online, trusted=trust_checkpoint)
         inner = library.get_model(spec, weights=official, progress=False, **limits)
@@ -235,8 +235,8 @@ def load(
         "weights": weight_hashes,
         "answers": detection_type,
         "classes": list(names),
-        "least_score": least_score,
-        "most": most,
+        "min_score": min_score,
+        "max_detections": max_detections,
         "device": device,
     }
     return TorchvisionDetector(
@@ -265,11 +265,11 @@ def _choose_type(spec: str, answers: DetectionType | None) -> DetectionType:
     return answers or native_type
 
 
-def _limits(spec: str, least_score: float, max_detections: int) -> dict[str, Any]:
+def _limits(spec: str, min_score: float, max_detections: int) -> dict[str, Any]:
     """Name the two limits as the network does."""
     if "rcnn" in spec:
-        return {"box_score_thresh": least_score, "box_detections_per_img": max_detections}
-    return {"score_thresh": least_score, "detections_per_img": max_detections}
+        return {"box_score_thresh": min_score, "box_detections_per_img": max_detections}
+    return {"score_thresh": min_score, "detections_per_img": max_detections}
 
 
 def _list_names(labels: str | None, default_names: Sequence[str]) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
     """Load the people that an audit evaluates, with the attributes that form groups."""
-    uses_unscored_people = registry.task_info(spec.task.name).whole_images
+    uses_unscored_people = registry.task_info(spec.task.name).uses_unscored_people
     predictions = spec.predictions
     output_columns = {
         "score": predictions.score_column,
@@ -41,7 +41,7 @@ def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Datase
     return load_people(
         spec.people,
         spec.groups.attributes,
-        whole_images=uses_unscored_people,
+        uses_unscored_people=uses_unscored_people,
         outputs=output_columns if predictions.file is None else {},
         shards=_open_sharded_table(spec) if in_memory_table is None else None,
         sample=spec.sample,
@@ -63,7 +63,7 @@ def load_people(
     people: People,
     attributes: Sequence[str] = (),
     *,
-    whole_images: bool = False,
+    uses_unscored_people: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
     shards: ShardedTable | None = None,
@@ -127,9 +127,9 @@ def load_people(
         dataset = dataset.with_clusters(cluster)
     if sample is not None:
         dataset = attach_survey_sample(dataset, sample, other_cluster)
-    if not whole_images:
+    if not uses_unscored_people:
         dataset = drop_unscored_people(dataset)
-    return filter_people(dataset, people.only, whole_images=whole_images)
+    return filter_people(dataset, people.only, uses_unscored_people=uses_unscored_people)
 
 
 def _collect_loader_options(

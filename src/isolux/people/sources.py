@@ -64,7 +64,7 @@ def prepare_people(
         dataset = add_captions(dataset, captions)
         requested = [*_LOCATION_ATTRIBUTES, *requested]
     dataset = derive.add_derived_attributes(dataset, [*requested, *condition_attributes])
-    return filter_people(drop_unscored_people(dataset), only, whole_images=False)
+    return filter_people(drop_unscored_people(dataset), only, uses_unscored_people=False)
 
 
 def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
@@ -134,5 +134,5 @@ def build_groupings_over(
     attribute_names = by or attributes["attribute"].unique(maintain_order=True).to_list()
     absent = "note" if len(datasets) > 1 else "refuse"
     return read_groupings(
-        Groups(by=tuple(attribute_names), absent_values=absent, **settings), attributes
+        Groups(by=tuple(attribute_names), unmatched_values=absent, **settings), attributes
     )

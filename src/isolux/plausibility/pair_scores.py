@@ -42,7 +42,7 @@ INFO = PlausibilityInfo(
 def check(inputs: AuditInputs) -> list[Caution]:
     """Caution on what pair scores cannot mean."""
     cautions: list[Caution] = []
-    is_distance = inputs.options.get("smaller") == "alike"
+    is_distance = inputs.options.get("lower_score_means") == "same"
     threshold = inputs.options.get("threshold")
     for model, scores, is_genuine in _read_pairs(inputs):
         genuine, impostors = scores[is_genuine], scores[~is_genuine]
@@ -88,8 +88,8 @@ def _check_name(model: str, genuine: FloatArray, impostors: FloatArray) -> list[
         return []
     return [
         Caution(
-            f"{model!r} is named a distance, and a larger one is read as more alike. --smaller"
-            " alike (smaller='alike') reads a smaller one so."
+            f"{model!r} is named a distance, and a larger one is read as more alike."
+            " --lower-score-means same (lower_score_means='same') reads a smaller one so."
         )
     ]
 

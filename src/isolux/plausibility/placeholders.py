@@ -114,7 +114,7 @@ def _read_answers(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:
     column = next((c for c in ("value", column) if c in predictions.columns), "")
     if not column or "label" in predictions.columns or not predictions.schema[column].is_numeric():
         return
-    is_distance = inputs.options.get("smaller", "other") != "other"
+    is_distance = inputs.options.get("lower_score_means") in ("same", "positive")
     may_be_zero = inputs.task not in _SCORED_TASKS or is_distance
     for (model,), rows in predictions.group_by(["model"], maintain_order=True):
         values = _to_numpy(rows[column])

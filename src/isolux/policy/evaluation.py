@@ -88,9 +88,9 @@ class RuleEvaluation:
 def evaluate_rule(rule: PolicyRule, inputs: PolicyInputs) -> RuleEvaluation:
     """Build the comparisons of one rule."""
     evaluation = RuleEvaluation(rule)
-    if rule.kind == "none_above":
+    if rule.kind == "no_finding_above":
         _compare_all_groups(evaluation, inputs)
-    elif rule.kind == "lost_at_most":
+    elif rule.kind == "max_drop":
         _evaluate_baseline(evaluation, inputs)
     else:
         _evaluate_run(evaluation, inputs)
@@ -128,7 +128,7 @@ def _build_comparisons(
             [compare_values(ComparisonSide(estimates, j, rows), limit, sign)] if len(rows) else []
         )
     attribute = str(rule.attribute)
-    if rule.kind == "worse_by_at_most":
+    if rule.kind == "max_deficit":
         return _compare_to_reference(evaluation, estimates, j, rows)
     if len(rows) < 2:
         if not excluded_subjects:  # groups too small are named already
@@ -161,12 +161,12 @@ def _compare_to_reference(
         if not is_overall_among_groups(estimates, attribute, j):
             reason = (
                 OVERALL_OUTSIDE
-                if measure.info.pooled
+                if measure.info.has_overall_among_groups
                 else "everyone's value is no measure for groups"
             )
             evaluation.unevaluated.append(
                 UnevaluatedComparison(
-                    _format_measure(measure), f"{reason}; name a group with `than`"
+                    _format_measure(measure), f"{reason}; name a group with `reference`"
                 )
             )
             return []
@@ -498,7 +498,7 @@ def _better_sign(rule: PolicyRule, measure: Measure) -> float:
     if measure.info.direction == "none":
         raise SpecError(
             f"of {measure.metric}, neither more nor less is better: nothing is worse",
-            expected="`within`, or `at_least` and `at_most`",
+            expected="`max_difference`, or `at_least` and `at_most`",
             found=rule.kind,
             where=rule.source,
         )

@@ -24,7 +24,7 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
 
     Examples
     --------
-    >>> rule = {"metric": "accuracy", "attribute": "light", "within": "5 points"}
+    >>> rule = {"metric": "accuracy", "attribute": "light", "max_difference": "5 points"}
     >>> read_policy({"policy": 1, "rules": [rule]}).rules[0].amount.text
     '5 points'
     """
@@ -175,14 +175,14 @@ def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
             found=repr(mapping["groups"]),
             where=source_name,
         )
-    reference = mapping.get("than")
+    reference = mapping.get("reference")
     if reference is not None and reference in _read_texts(
         mapping.get("groups", ()), "groups", source_name
     ):
         raise SpecError(
             f"{reference} is held to itself",
-            expected="`groups:` without the group of `than:`",
-            found=f"groups: {mapping['groups']}, than: {reference}",
+            expected="`groups:` without the group of `reference:`",
+            found=f"groups: {mapping['groups']}, reference: {reference}",
             where=source_name,
         )
 
@@ -218,21 +218,21 @@ def _build_rule(
     amount, ratio = None, None
     analyses: tuple[str, ...] = ()
     attribute = mapping.get("attribute")
-    if rule_kind == "covered":
-        attribute = mapping["covered"]
-    elif rule_kind == "ran":
-        analyses = _read_analyses(mapping["ran"], source_name)
+    if rule_kind == "required_groups":
+        attribute = mapping["required_groups"]
+    elif rule_kind == "required_analyses":
+        analyses = _read_analyses(mapping["required_analyses"], source_name)
     elif rule_kind == "ratio_at_least":
         ratio = _read_ratio(mapping[rule_kind], source_name)
     else:
         amount = read_amount(mapping[rule_kind], key=rule_kind, source=source_name)
-    if rule_kind == "none_above":
+    if rule_kind == "no_finding_above":
         analyses = _read_analyses(mapping["findings"], source_name)
     threshold = mapping.get("threshold")
     if threshold is not None and (isinstance(threshold, bool) or not _is_number(threshold)):
         raise SpecError("a threshold is not a number", found=repr(threshold), where=source_name)
     baseline_people = "same"
-    if rule_kind == "lost_at_most":
+    if rule_kind == "max_drop":
         baseline_people = mapping.get("people", "same")
         if baseline_people not in ("same", "shared", "different"):
             raise SpecError(
@@ -251,8 +251,8 @@ def _build_rule(
         _read_text(mapping, "model", source_name),
         None if attribute is None else _read_attribute(attribute, source_name),
         _read_texts(mapping.get("groups", ()), "groups", source_name),
-        _read_text(mapping, "than", source_name),
-        _read_count(mapping, "people", source_name) if rule_kind == "covered" else None,
+        _read_text(mapping, "reference", source_name),
+        _read_count(mapping, "people", source_name) if rule_kind == "required_groups" else None,
         _read_count(mapping, "clusters", source_name),
         cast("Any", baseline_people),
         analyses,
@@ -358,7 +358,7 @@ _TRADED_ERROR = {
     for metric_name, traded_metric in (pair, pair[::-1])
 }
 """Two errors of which a threshold trades one for the other."""
-_DIFFERENCE_KINDS = ("within", "worse_by_at_most")
+_DIFFERENCE_KINDS = ("max_difference", "max_deficit")
 _SUMMARY_HINT = "a model that fails everyone fails all groups alike, and would pass"
 
 
@@ -384,7 +384,7 @@ def refuse_summary_alone(rules: Sequence[PolicyRule], source: str) -> None:
             raise SpecError(
                 f"{rule.metric!r} is a summary of how groups differ, and decides nothing alone",
                 expected="a rule of each error for everyone (at_most), and of its differences"
-                " between groups (within, worse_by_at_most, ratio_at_least)",
+                " between groups (within, max_deficit, ratio_at_least)",
                 found=f"metric: {rule.metric}",
                 where=rule_source,
                 hint=_SUMMARY_HINT,

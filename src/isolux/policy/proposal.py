@@ -75,7 +75,7 @@ def propose_policy(inputs: PolicyInputs, run: str = "") -> str:
             *_align_comments(
                 [
                     (
-                        f"  - ran: [{', '.join(run_analyses)}]",
+                        f"  - required_analyses: [{', '.join(run_analyses)}]",
                         "without them the run is not what was agreed",
                     )
                 ]
@@ -189,7 +189,7 @@ def _propose_margin(
                 f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
-                f"    within: {limit}",
+                f"    max_difference: {limit}",
                 f"equal groups pass with probability {_POWER:g}{detectable_text}",
             ),
         ]
@@ -217,7 +217,10 @@ def _propose_failing_rule(
                 f"    attribute: {_quote_name(attribute)}",
                 f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
-            (f"    within: {proposed_margin}", "which difference you accept is for you to say"),
+            (
+                f"    max_difference: {proposed_margin}",
+                "which difference you accept is for you to say",
+            ),
         ]
     )
 
@@ -334,7 +337,7 @@ def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[s
     size_text = f"in each of them; the smallest now: {smallest_text}"
     yield from _align_comments(
         [
-            (f"  - covered: {_quote_name(attribute)}", "who must be in the data"),
+            (f"  - required_groups: {_quote_name(attribute)}", "who must be in the data"),
             (
                 f"    groups: [{names}]",
                 f"those of {inputs.min_counts[0]} people or more{excluded_text}",

@@ -56,7 +56,7 @@ _Z_GRID = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
 """Standard errors at which a bound is evaluated, up to 8; linear interpolation lies between."""
 _TOUCH_TOLERANCE = 1e-12
 """A bound this near its limit touches it."""
-_NON_STATISTICAL_KINDS = ("covered", "ran")
+_NON_STATISTICAL_KINDS = ("required_groups", "required_analyses")
 _ANSWER_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
@@ -177,7 +177,7 @@ def _answer_rule(
     cases += [
         _case_of_unevaluated(case_answers, evaluation) for case_answers in evaluation.unevaluated
     ]
-    if rule.kind == "none_above":
+    if rule.kind == "no_finding_above":
         cases += check_findings(rule, inputs, policy)
     if not cases:
         cases = [RuleCase("fail", reason="there was nothing to check")]
@@ -325,7 +325,7 @@ def answer_non_statistical_rule(rule: PolicyRule, inputs: PolicyInputs) -> RuleA
     """Answer a rule of required groups or analyses, which needs no interval."""
     cases = (
         _check_required_groups(rule, inputs)
-        if rule.kind == "covered"
+        if rule.kind == "required_groups"
         else _check_required_analyses(rule, inputs)
     )
     order = {"fail": 0, "insufficient": 1, "pass": 2}
@@ -470,7 +470,7 @@ def find_missing_predictions(
         else inputs.missing_predictions.iter_rows(named=True)
     ):
         n, missing, group = row["n"], row["missing"], row["group"]
-        concerns_attribute = rule.kind == "none_above" or row["attribute"] == rule.attribute
+        concerns_attribute = rule.kind == "no_finding_above" or row["attribute"] == rule.attribute
         is_requested = group is None or (
             concerns_attribute
             and (not requested_groups or normalise_group_name(group) in requested_groups)

@@ -48,7 +48,7 @@ def read_amount(amount: object, *, key: str, source: str) -> Amount:
 
     Examples
     --------
-    >>> read_amount("5 points", key="within", source="rule 1")
+    >>> read_amount("5 points", key="max_difference", source="rule 1")
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
@@ -99,7 +99,7 @@ def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float
 
     Examples
     --------
-    >>> margin_in_unit(Amount(5.0, "points"), "fraction", key="within", source="rule 1")
+    >>> margin_in_unit(Amount(5.0, "points"), "fraction", key="max_difference", source="rule 1")
     0.05
     """
     if amount.unit == "%":
@@ -176,13 +176,13 @@ def _convert_to_unit(amount: Amount, unit: str, key: str, source: str) -> float:
 RuleKind = Literal[
     "at_least",
     "at_most",
-    "within",
-    "worse_by_at_most",
-    "lost_at_most",
+    "max_difference",
+    "max_deficit",
+    "max_drop",
     "ratio_at_least",
-    "none_above",
-    "covered",
-    "ran",
+    "no_finding_above",
+    "required_groups",
+    "required_analyses",
 ]
 BaselinePeople = Literal["same", "shared", "different"]
 
@@ -190,21 +190,25 @@ _METRIC_KEYS = ("metric", "label", "threshold", "model", "name")
 RULE_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "at_least": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
     "at_most": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
-    "within": (("metric", "attribute"), ("groups",), "no two groups differ by as much"),
-    "worse_by_at_most": (
+    "max_difference": (("metric", "attribute"), ("groups",), "no two groups differ by as much"),
+    "max_deficit": (
         ("metric", "attribute"),
-        ("groups", "than"),
+        ("groups", "reference"),
         "no group is so much worse than the others",
     ),
-    "lost_at_most": (
+    "max_drop": (
         ("metric",),
         ("attribute", "groups", "people"),
         "no group lost so much since the baseline",
     ),
     "ratio_at_least": (("metric", "attribute"), ("groups",), "the smallest value over the largest"),
-    "none_above": (("findings",), (), "no gap of the audit and no finding is so large"),
-    "covered": ((), ("groups", "people", "clusters"), "groups that must be there, and their size"),
-    "ran": ((), (), "analyses that must have run"),
+    "no_finding_above": (("findings",), (), "no gap of the audit and no finding is so large"),
+    "required_groups": (
+        (),
+        ("groups", "people", "clusters"),
+        "groups that must be there, and their size",
+    ),
+    "required_analyses": ((), (), "analyses that must have run"),
 }
 """Of each kind of rule: keys that it needs, keys that it may have, what it asks."""
 
@@ -214,8 +218,8 @@ def allowed_keys(rule_kind: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> allowed_keys("ran")
-    ('ran', 'name')
+    >>> allowed_keys("required_analyses")
+    ('required_analyses', 'name')
     """
     required_keys, optional_keys, _ = RULE_KINDS[rule_kind]
     return tuple(
@@ -247,18 +251,19 @@ class PolicyRule:
         What is asked about; None: every class, threshold or model that the run has (where a metric
         has a value over all classes, that alone).
     attribute : str, optional
-        The attribute, or intersection joined by ``*``; None: everyone. Of ``covered`` its value.
+        The attribute, or intersection joined by ``*``; None: everyone. Of ``required_groups``
+        its value.
     groups : tuple of str
         Some groups alone; empty: each group whose value is known.
     reference : str, optional
         The group that others are held to; None: everyone else.
     min_people : int or str, optional
-        Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same``, ``shared`` or
+        Of ``required_groups``: the fewest in a group. Of ``max_drop``: ``same``, ``shared`` or
         ``different``.
     min_clusters : int, optional
-        Of ``covered``: the fewest independent clusters in a group.
+        Of ``required_groups``: the fewest independent clusters in a group.
     analyses : tuple of str
-        Of ``ran`` and ``none_above``.
+        Of ``required_analyses`` and ``no_finding_above``.
     ratio : float, optional
         Of ``ratio_at_least``: between 0 and 1.
     title : str
@@ -290,7 +295,7 @@ class PolicyRule:
     @property
     def needs_baseline(self) -> bool:
         """Whether the rule needs a second run."""
-        return self.kind == "lost_at_most"
+        return self.kind == "max_drop"
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 
 _MAX_LISTED = 4
-_DIFFERENCE_KINDS = ("within", "worse_by_at_most", "lost_at_most", "none_above")
+_DIFFERENCE_KINDS = ("max_difference", "max_deficit", "max_drop", "no_finding_above")
 
 
 def rule_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
     """Return the name that a policy gives a rule, or what it asks in a few words."""
     if rule.title:
         return rule.title
-    if rule.kind == "ran":
+    if rule.kind == "required_analyses":
         return f"{', '.join(rule.analyses)} must have run"
-    if rule.kind == "covered":
+    if rule.kind == "required_groups":
         return _title_covered(rule)
     amount = rule.amount.text if rule.amount else f"{rule.ratio:g}"
-    if rule.kind == "none_above":
+    if rule.kind == "no_finding_above":
         return f"No gap and no finding of {', '.join(rule.analyses)} above {amount}"
     name = _metric_title(rule, inputs)
     groups = _describe_groups(rule)
     titles = {
         "at_least": f"{name} of {groups}: at least {amount}",
         "at_most": f"{name} of {groups}: at most {amount}",
-        "within": f"{name}: no two of {groups} more than {amount} apart",
-        "worse_by_at_most": f"{name}: none of {groups} more than {amount} worse than "
+        "max_difference": f"{name}: no two of {groups} more than {amount} apart",
+        "max_deficit": f"{name}: none of {groups} more than {amount} worse than "
         f"{rule.reference or 'everyone else'}",
-        "lost_at_most": f"{name}: {groups} lost at most {amount} since the baseline",
+        "max_drop": f"{name}: {groups} lost at most {amount} since the baseline",
         "ratio_at_least": f"{name}: smallest over largest of {groups} at least {amount}",
     }
     return titles[rule.kind]
@@ -236,7 +236,7 @@ def _format_measured(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     interval_text = f"({format_value(low, unit)} to {format_value(high, unit)})"
     if rule.kind not in _DIFFERENCE_KINDS:
         return f"has {format_with_unit(estimate, unit)} {interval_text}"
-    if rule.kind == "lost_at_most":
+    if rule.kind == "max_drop":
         change = _add_sign(format_points(estimate, unit), estimate)
         return f"changed by {change} {_format_signed_interval(low, high, unit)}"
     direction = "above" if (estimate or 0) >= 0 else "below"
@@ -360,7 +360,7 @@ def describe_coverage(rule: PolicyRule, cases: Sequence[RuleCase]) -> str:
     answer = cases[0].answer
     deciding_cases = [case for case in cases if case.answer == answer]
     if answer == "pass":
-        if rule.kind == "ran":
+        if rule.kind == "required_analyses":
             return "All of them ran." if len(deciding_cases) > 1 else "It ran."
         smallest = min(deciding_cases, key=lambda case: case.n or 0)
         number = f"{len(deciding_cases):,} groups are" if len(deciding_cases) > 1 else "group is"
@@ -385,7 +385,7 @@ def _join_and(phrases: Sequence[str]) -> str:
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else "".join(phrases)
 
 
-_NON_STATISTICAL_KINDS = ("covered", "ran")
+_NON_STATISTICAL_KINDS = ("required_groups", "required_analyses")
 _MAX_ATTRIBUTES = 8
 _FOUND_SUFFIX = " (a difference was found)"
 
@@ -407,7 +407,7 @@ def list_found_differences(inputs: PolicyInputs) -> list[tuple[str, str]]:
 
 def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
     """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
-    if any(rule.kind == "none_above" for rule in policy.rules):
+    if any(rule.kind == "no_finding_above" for rule in policy.rules):
         return ""
     limited_attributes = {
         normalise_group_name(rule.attribute)
@@ -431,7 +431,7 @@ def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
     counted_attributes = {
         normalise_group_name(rule.attribute)
         for rule in policy.rules
-        if rule.attribute is not None and rule.kind == "covered"
+        if rule.attribute is not None and rule.kind == "required_groups"
     }
     unmentioned = [
         entry

@@ -31,14 +31,14 @@ from isolux.statements.text import Statement
 from isolux.vocabulary.spec import split_intersection
 
 _OF_ATTRIBUTE = {
-    "any_difference": "any_difference",
+    "omnibus_test": "omnibus_test",
     "noise_corrected_sd": "tau",
     "standard_deviation": "standard_deviation",
     "range": "range",
     "ratio_min_max": "ratio",
     "epsilon": "epsilon",
     "mean_absolute_gap": "mean_gap",
-    "within": "within",
+    "max_difference_bound": "max_difference_bound",
 }
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
 
@@ -306,14 +306,14 @@ def _arrange_rows(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> lis
 
 def _summarise_disparity(rows: Sequence[Mapping[str, Any]]) -> DisparitySummary:
     rows_by_measure = {_OF_ATTRIBUTE[row["kind"]]: row for row in rows}
-    test: Mapping[str, Any] = rows_by_measure.get("any_difference", {})
+    test: Mapping[str, Any] = rows_by_measure.get("omnibus_test", {})
     tau: Mapping[str, Any] = rows_by_measure.get("tau", {})
 
     def get_value(measure: str) -> float | None:
         return rows_by_measure[measure]["value"] if measure in rows_by_measure else None
 
     widest: Mapping[str, Any] = rows_by_measure.get("range", {})
-    equivalence_row: Mapping[str, Any] = rows_by_measure.get("within", {})
+    equivalence_row: Mapping[str, Any] = rows_by_measure.get("max_difference_bound", {})
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
     equivalence_row = equivalence_row if equivalence_row.get("status") == "ok" else {}
     return DisparitySummary(

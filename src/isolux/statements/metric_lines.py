@@ -89,7 +89,7 @@ def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
     """Find the smallest adjusted p-value over the attributes of each line."""
     if disparities is None or "model" not in disparities.columns:
         return {}
-    rows = disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
+    rows = disparities.filter(kind="omnibus_test").drop_nulls("p_adjusted")
     p_values = rows.group_by(LINE_COLUMNS).agg(pl.col("p_adjusted").min())
     return {line_key(row): row["p_adjusted"] for row in p_values.iter_rows(named=True)}
 

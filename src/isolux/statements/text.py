@@ -308,7 +308,7 @@ def describe_margins(
         return
     adjusted = replace(words, is_adjusted=True)  # by Holm, whatever else is not
     margin_text = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
-    for row in disparities.filter(kind="within").iter_rows(named=True):
+    for row in disparities.filter(kind="max_difference_bound").iter_rows(named=True):
         line = names.lines.get(tuple(row[name] for name in LINE_COLUMNS))
         if line is None or line.unit != "fraction":
             continue

@@ -129,7 +129,7 @@ class ProbeSettings:
         .5.
     l2 : float
         Weight of the L2 penalty, 0 or more.
-    most_steps : int
+    max_steps : int
         Of L-BFGS.
     patience : int
         Steps without a lower held-out cross-entropy after which it stops.
@@ -139,7 +139,7 @@ class ProbeSettings:
 
     held_out: float = 0.2
     l2: float = 1e-3
-    most_steps: int = 500
+    max_steps: int = 500
     patience: int = 20
     seed: int = 0
 
@@ -147,7 +147,7 @@ class ProbeSettings:
         for name, good, expected in (
             ("held_out", 0.0 < self.held_out <= 0.5, "above 0, at most 0.5"),
             ("l2", np.isfinite(self.l2) and self.l2 >= 0, "a number of at least 0"),
-            ("most_steps", self.most_steps >= 1, "1 or more"),
+            ("max_steps", self.max_steps >= 1, "1 or more"),
             ("patience", self.patience >= 1, "1 or more"),
         ):
             if not good:
@@ -300,6 +300,6 @@ def _minimise_loss(
         jac=True,
         method="L-BFGS-B",
         callback=record_step,
-        options={"maxiter": settings.most_steps, "maxfun": 10 * settings.most_steps},
+        options={"maxiter": settings.max_steps, "maxfun": 10 * settings.max_steps},
     )
     return best_weights, np.array(losses), selected_step

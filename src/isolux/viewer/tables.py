@@ -89,7 +89,7 @@ def build_test_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out the tests of whole attributes, which ask whether groups differ at all."""
     run_tables = [
         coding.encode(
-            run_index, _of_one_model(run).filter(pl.col("kind") == "any_difference")
+            run_index, _of_one_model(run).filter(pl.col("kind") == "omnibus_test")
         ).select("model", "line", "attribute", "p_adjusted", "test", "status", "reason")
         for run_index, run in enumerate(runs)
     ]

@@ -213,8 +213,8 @@ def caution_on_placeholder_labels(labels: pl.Series, flag: str) -> list[Caution]
 
     Examples
     --------
-    >>> print(caution_on_placeholder_labels(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])
-    'n/a' counts as an answer (1 time). Is it an empty cell? --ignored n/a leaves it out.
+    >>> print(caution_on_placeholder_labels(pl.Series(["3", "4", "n/a"]), "--ignored-answers ")[0])
+    'n/a' counts as an answer (1 time). Is it an empty cell? --ignored-answers n/a leaves it out.
     """
     table = labels.drop_nulls().str.strip_chars().alias("label").value_counts()
     counts: dict[str, int] = dict(table.rows())

@@ -80,7 +80,7 @@ INFO = DatasetInfo(
     licence="BDD100K's own licence: non-commercial research and education",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="objects",
     terms=(
         ("category", "annotated category"),

@@ -56,7 +56,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="its licence is for the evaluation of models, not for their training",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("age", "self-reported age"),
         ("age_group", "self-reported age"),

@@ -46,7 +46,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "every case is in one row of a model and measure, and no row repeats others",
         "cases are independent: nothing says which of them share a person",
@@ -116,7 +116,7 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "paper.csv"
     ...     _ = file.write_text("race,errors,n\nBlack,30,1000\nWhite,12,1500\n")
-    ...     load(file).outputs.select("value", "times").rows()
+    ...     load(file).bundled_predictions.select("value", "times").rows()
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     source = str(path)
@@ -153,7 +153,7 @@ def load(
         images=units.select("image_id"),
         inputs={source: sha256_file(path)},
         notes=tuple(notes),
-        outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
+        bundled_predictions=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
 
 

@@ -52,7 +52,7 @@ INFO = DatasetInfo(
     licence="photos CC BY 4.0 (Gapminder); Meta's table of factors CC BY-NC 4.0",
     training_allowed=True,
     withdrawal="no way for the households shown to withdraw is published",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("income", "household income, US dollars a month, adjusted for consumption"),
         ("income_bucket", "household income bucket"),

@@ -58,7 +58,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
     withdrawal="people may withdraw their consent at any time; use the newest release",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("pronoun", "self-reported pronouns"),
         ("ancestry", "self-reported ancestry"),

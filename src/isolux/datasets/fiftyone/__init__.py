@@ -69,7 +69,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your own data",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each label of the field chosen is one person, or object, to be judged",
         "images are independent of one another, or a cluster column says which belong together",

@@ -54,7 +54,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your data set: its card says it",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one person",
         "rows are independent of one another, or a cluster column says which belong together",

@@ -50,7 +50,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one comparison",
         "without ids, pairs are independent of one another",
@@ -115,7 +115,7 @@ def load(
     ...     file = Path(folder) / "pairs.csv"
     ...     _ = file.write_text("same,dist,race_a,race_b\n1,0.2,Black,Black\n0,0.9,Black,White\n")
     ...     found = load(file)
-    >>> found.outputs.select("instance_id", "other_id", "score", "genuine").row(0)
+    >>> found.bundled_predictions.select("instance_id", "other_id", "score", "genuine").row(0)
     ('pair 1, first', 'pair 1, second', 0.2, True)
     >>> found.attributes.filter(unit_id="pair 2, second")["value"].to_list()
     ['White']
@@ -147,7 +147,7 @@ def load(
         images=units.select("image_id").unique(maintain_order=True),
         inputs={source: sha256_file(path)},
         notes=(*notes, *attribute_notes),
-        outputs=_build_outputs(
+        bundled_predictions=_build_outputs(
             frame, columns, ids, is_genuine, model_names, model or columns.score, source
         ),
     )

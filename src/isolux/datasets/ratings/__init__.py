@@ -40,7 +40,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="perceived",
+    label_source="perceived",
     assumptions=(
         "annotators answered on their own",
         "items are independent of one another, or a cluster column says which belong together",
@@ -115,7 +115,7 @@ def load(
     ...     _ = file.write_text("photo,tone,rater,region,label\na,3,x,Asia,adult\n"
     ...                         "a,3,y,Africa,child\nb,9,x,Asia,adult\nb,9,y,Africa,adult\n")
     ...     found = load(file)
-    >>> found.outputs.select("instance_id", "annotator", "label", "region").row(1)
+    >>> found.bundled_predictions.select("instance_id", "annotator", "label", "region").row(1)
     ('a', 'y', 'child', 'Africa')
     >>> found.attributes.select("unit_id", "attribute", "value").rows()
     [('a', 'tone', '3'), ('b', 'tone', '9')]
@@ -155,9 +155,9 @@ def load(
         attributes=build_attributes(columns, ids, separator=separator, source=source),
         images=build_images(instances, are_paths=False, root=None, source=source),
         inputs={source: sha256_file(path)},
-        ids_are_rows=layout.item is None,
+        has_row_number_ids=layout.item is None,
         notes=tuple(notes),
-        outputs=outputs.select("instance_id", "annotator", "label", *answered_columns),
+        bundled_predictions=outputs.select("instance_id", "annotator", "label", *answered_columns),
         skipped_columns=skipped_columns,
     )
     return offer_cluster_columns(dataset, item_table, source)

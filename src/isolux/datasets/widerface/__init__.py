@@ -54,7 +54,7 @@ INFO = DatasetInfo(
     licence="images for research use; demographics CC BY-NC 4.0",
     training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="faces",
     terms=(
         ("perceived_gender", "perceived gender presentation"),

@@ -173,7 +173,7 @@ def load(
     seed: int = 0,
     places: str | None = None,
     top: int = 5,
-    least_score: float = 0.05,
+    min_score: float = 0.05,
     device: str = "cpu",
     precision: Literal["float32", "float16", "bfloat16"] = "float32",
     online: bool = False,
@@ -216,7 +216,7 @@ def load(
         box, such as ``<bin_{}>`` of OFA; it is asked with the prompt as it stands.
     top : int
         How many labels of a picture are kept, the best first.
-    least_score : float
+    min_score : float
         Boxes and masks of a lower score are left out.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -260,7 +260,7 @@ def load(
         if prompt_texts is not None and checkpoint.task == "zero-shot":
             return ZeroShotClassifier(checkpoint, prompt_texts, top=top, pooling=several)
         if prompt_texts is not None and checkpoint.task == "zero-shot-detection":
-            return ZeroShotDetector(checkpoint, prompt_texts, top=top, least_score=least_score)
+            return ZeroShotDetector(checkpoint, prompt_texts, top=top, min_score=min_score)
         if checkpoint.task in (*_FREE_TEXT_TASKS, "grounding"):
             return _build_text_model(
                 checkpoint, generation, prompt_texts, question, classes, places, top, spec
@@ -271,7 +271,7 @@ def load(
         if checkpoint.task == "classification":
             return ImageClassifier(checkpoint, class_map(names, classes), top)
         drawing = ObjectDetector if checkpoint.task == "detection" else InstanceSegmenter
-        return drawing(checkpoint, ClassMap(names), least_score)
+        return drawing(checkpoint, ClassMap(names), min_score)
 
     return make(refuse_random_weights(checkpoint, make, spec))
 

@@ -30,11 +30,11 @@ class ObjectDetector(HfImageModel):
     """A detector of its own classes."""
 
     classes: ClassMap
-    least_score: float
+    min_score: float
     predicts: str = "boxes"
 
     def _extra_identity(self) -> dict[str, Any]:
-        return {"classes": list(self.classes.names), "least_score": self.least_score}
+        return {"classes": list(self.classes.names), "min_score": self.min_score}
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -44,7 +44,7 @@ class ObjectDetector(HfImageModel):
             for offset, batch, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
                 detections = processor.post_process_object_detection(
-                    outputs, threshold=self.least_score, target_sizes=_stack_sizes(torch, batch)
+                    outputs, threshold=self.min_score, target_sizes=_stack_sizes(torch, batch)
                 )
                 for k, detection in enumerate(detections):
                     names = [_class_name(self.classes, int(j)) for j in detection["labels"]]
@@ -63,13 +63,13 @@ class ZeroShotDetector(HfImageModel):
 
     prompts: Mapping[str, tuple[str, ...]]
     top: int
-    least_score: float
+    min_score: float
     predicts: str = "boxes"
 
     def _extra_identity(self) -> dict[str, Any]:
         return {
             "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
-            "least_score": self.least_score,
+            "min_score": self.min_score,
         }
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
@@ -98,13 +98,13 @@ class ZeroShotDetector(HfImageModel):
             (detection,) = processor.post_process_grounded_object_detection(
                 outputs,
                 tokens["input_ids"],
-                threshold=self.least_score,
+                threshold=self.min_score,
                 text_threshold=0.0,
                 target_sizes=sizes,
             )
         else:
             (detection,) = processor.post_process_grounded_object_detection(
-                outputs, threshold=self.least_score, target_sizes=sizes
+                outputs, threshold=self.min_score, target_sizes=sizes
             )
         return _box_rows(
             picture, detection, [name] * len(detection["scores"]), model_input, self._numbers
@@ -132,7 +132,7 @@ class InstanceSegmenter(ObjectDetector):
                 outputs = self.loaded.model(pixel_values=values)
                 segmentations = post(
                     outputs,
-                    threshold=self.least_score,
+                    threshold=self.min_score,
                     target_sizes=[(model_input.height, model_input.width) for model_input in batch],
                 )
                 for k, segmentation in enumerate(segmentations):

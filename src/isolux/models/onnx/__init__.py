@@ -108,7 +108,7 @@ def load(
     scores_output: str | None = None,
     labels_output: str | None = None,
     background: Literal["first", "last", "none"] | None = None,
-    least_score: float | None = None,
+    min_score: float | None = None,
     device: str = "cpu",
     threads: int = 0,
 ) -> OnnxModel:
@@ -151,7 +151,7 @@ def load(
         What the network calls this output. Default: found by usual names.
     background : {"first", "last", "none"}, optional
         Which class of boxes' scores means that nothing is there. Default: none.
-    least_score : float, optional
+    min_score : float, optional
         Boxes of a lower score are left out. Default: 0.05.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -200,7 +200,7 @@ def load(
         "scores_output": scores_output,
         "labels_output": labels_output,
         "background": background,
-        "least_score": least_score,
+        "min_score": min_score,
     }
     settings = _read_file_settings(session, spec, (*requested, "labels"))
     settings |= {

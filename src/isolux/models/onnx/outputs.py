@@ -38,7 +38,7 @@ class Outputs:
     box_format: BoxFormat = "xyxy"
     box_units: BoxUnits = "pixels"
     background: str = "none"
-    least_score: float = 0.05
+    min_score: float = 0.05
     count: int | None = None
 
     @classmethod
@@ -82,7 +82,7 @@ class Outputs:
             box_format=settings["box_format"],
             box_units=settings["box_units"],
             background=settings.get("background", "none"),
-            least_score=float(settings.get("least_score", 0.05)),
+            min_score=float(settings.get("min_score", 0.05)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def detections(
     for k, model_input in enumerate(inputs):
         boxes = _select_image(arrays[str(outputs.boxes)], k, len(inputs), 2)
         scores, numbers = _score_boxes(arrays, outputs, k, len(inputs))
-        is_kept = scores >= outputs.least_score
+        is_kept = scores >= outputs.min_score
         rows += box_rows(
             boxes[is_kept],
             scores[is_kept],

@@ -151,7 +151,7 @@ _EVERY_GROUP: dict[str, object] = {"min_units": 1, "min_clusters": 1}
 _COMMON: dict[str, object] = {
     "votes": "any+unknown",
     "unknown": "keep",
-    "absent_values": "note",  # a part of FACET may lack a tone
+    "unmatched_values": "note",  # a part of FACET may lack a tone
 }
 _RECALL_METRICS = {
     "metric": ("average_recall", "recall_at_iou"),
@@ -186,7 +186,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "task": "detection",
         "by": ("skin_tone", "gender_presentation", "age_presentation", "hairtype*skin_tone"),
         "group": _TONE_GROUPS,
-        "group_rest": "keep",
+        "ungrouped_values": "keep",
         "max_detections": None,
         "min_units": 50,
     },

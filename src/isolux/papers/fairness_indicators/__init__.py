@@ -34,7 +34,7 @@ _TONES = format_merges({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, 
 _ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
-    "absent_values": "note",  # a part of a dataset may lack a skin type
+    "unmatched_values": "note",  # a part of a dataset may lack a skin type
 }
 _LABEL_PROTOCOL: dict[str, object] = {
     "task": "label_association",
@@ -117,7 +117,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> from isolux.vocabulary.tables import SCORES
     >>> rates = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "harmful", "threshold": 0.1, "attribute": [None, "tone"],
-    ...     "group": ["everyone", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
+    ...     "group": ["overall", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
     ...     "n_units": [90, 40], "n_clusters": [45, 20]}))
     >>> run = Run({}, SCORES.empty(), ATTRIBUTES.empty(), rates, DISPARITIES.empty(),
     ...           FINDINGS.empty())
@@ -182,7 +182,7 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
     """
     rows = run.group_metrics.filter(
         pl.col("attribute").is_null() | (pl.col("attribute") == entry)
-    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("everyone"))
+    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("overall"))
     index = ["model", "metric", "threshold"]
     pivoted = rows.pivot(
         on="group", index=index, values="value", aggregate_function="first", maintain_order=True
@@ -191,7 +191,7 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
     ranked = sorted(
         names, key=lambda group: [_sort_key(group_value) for group_value in names[group]]
     )
-    rounded = pivoted.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
+    rounded = pivoted.select(*index, pl.col("overall", *ranked).round(_DIGITS))
     if not threshold:
         return rounded.drop("threshold")
     with_threshold = (
@@ -240,12 +240,14 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
         )
         .unique(["income_bucket", "region"], maintain_order=True)
     )
-    wide = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
-        pl.exclude("income_bucket").fill_null(0)
-    )
-    present_buckets = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
+    square_position = cells.pivot(
+        on="region", index="income_bucket", values="n_clusters"
+    ).with_columns(pl.exclude("income_bucket").fill_null(0))
+    present_buckets = [
+        bucket for bucket in _BUCKETS if bucket in square_position["income_bucket"].to_list()
+    ]
     ranked = pl.DataFrame({"income_bucket": present_buckets}).join(
-        wide, on="income_bucket", how="left"
+        square_position, on="income_bucket", how="left"
     )
     regions = [name for name in ranked.columns if name != "income_bucket"]
     total = ranked.select(pl.lit("total").alias("income_bucket"), pl.col(regions).sum())
@@ -283,7 +285,8 @@ _UNKNOWN = (
 )
 _SQUARE = (
     "Appendix B.2 cuts a wide box to the square at its left, the released code to that at its "
-    "middle; isolux crop --recipe miap does the first, and with --wide centre the second."
+    "middle; isolux crop --recipe miap does the first, and with --square-position centre the "
+    "second."
 )
 _FILTERED = (
     "The text says that 2,982 videos are used and that 29 have no face; it takes a frame 'when "

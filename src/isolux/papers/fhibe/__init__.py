@@ -176,7 +176,7 @@ _ANY_POSE = "lowest_oks=1e-100"
 _EVERY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": _LEAST_SUBJECTS,
-    "absent_values": "note",  # a part of FHIBE may lack a continent
+    "unmatched_values": "note",  # a part of FHIBE may lack a continent
 }
 _OWN_TEST: dict[str, object] = {"explain": ("rank_tests",)}
 _BODY: dict[str, object] = {"by": ATTRIBUTES, "nested": NESTED, **_EVERY_SIZE, **_OWN_TEST}

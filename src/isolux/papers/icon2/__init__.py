@@ -135,16 +135,16 @@ def precision_by_group(run: Run) -> pl.DataFrame:
         keys = [c for c in ("model", "class") if c in with_dispersion.columns]
         overall_rows = overall if "model" in keys else overall.unique("class", keep="first")
         with_dispersion = with_dispersion.join(
-            overall_rows.select(*keys, "everyone")
+            overall_rows.select(*keys, "overall")
             if keys
-            else overall_rows.head(1).select("everyone"),
+            else overall_rows.head(1).select("overall"),
             on=keys or None,
             how="left" if keys else "cross",
             nulls_equal=bool(keys),
             maintain_order="left",
         )
-        other_columns = [c for c in with_dispersion.columns if c not in (*index, "everyone")]
-        with_dispersion = with_dispersion.select(*index, "everyone", *other_columns)
+        other_columns = [c for c in with_dispersion.columns if c not in (*index, "overall")]
+        with_dispersion = with_dispersion.select(*index, "overall", *other_columns)
     return _to_percent(with_dispersion, [c for c in with_dispersion.columns if c not in index])
 
 
@@ -152,11 +152,11 @@ def _overall_precision(run: Run) -> pl.DataFrame:
     """Read everyone's plain average precision: ``model``, ``class``, ``everyone``."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
-    ).select("model", pl.col("label").alias("class"), everyone="value")
+    ).select("model", pl.col("label").alias("class"), overall="value")
     classes = rows.drop_nulls("class")
     class_means = (
         classes.group_by("model", maintain_order=True)
-        .agg(pl.col("everyone").mean())
+        .agg(pl.col("overall").mean())
         .with_columns(pl.lit(None, pl.String).alias("class"))
         .select(rows.columns)
     )
@@ -173,9 +173,7 @@ def precision_by_value(run: Run) -> pl.DataFrame:
         everyone at that value; points), and a column a group: the share of it at that value, in
         percent.
     """
-    rows = _confounder_table(run, "Values and shares").rename(
-        {"value of everyone": "AP"}, strict=False
-    )
+    rows = _confounder_table(run, "Values and shares").rename({"overall value": "AP"}, strict=False)
     shares, index = _pivot_groups(
         rows, (*_ROW_KEYS, "explanatory", "at", "AP"), "share of the group"
     )

@@ -288,9 +288,9 @@ class ShardedTable:
         return replace(
             dataset,
             notes=(*self._build_notes(counts, cluster, ids), *dataset.notes),
-            ids_are_rows=not counts.has_ids,
-            times=times,
-            rows=row_locations,
+            has_row_number_ids=not counts.has_ids,
+            multiplicity=times,
+            row_locations=row_locations,
         )
 
     def _build_notes(self, counts: PeopleCounts, cluster: str | None, ids: str | None) -> list[str]:
@@ -384,5 +384,5 @@ def load_full_rows(
     dataset: Dataset = table.of_frame(frame, files.to_table_rows(), inputs, **options)
     note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.reason}."
     return apply_cluster(
-        replace(dataset, notes=(note, *dataset.notes), rows=files.to_table_rows()), cluster
+        replace(dataset, notes=(note, *dataset.notes), row_locations=files.to_table_rows()), cluster
     )

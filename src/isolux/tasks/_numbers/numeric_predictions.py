@@ -48,6 +48,7 @@ def read_unit_numbers(
     )
     units = (
         pl.DataFrame({"model": models}, schema={"model": pl.String})
+        # All people for every model, so that a missing number is a row with a reason.
         .join(instances, how="cross", maintain_order="left_right")
         .join(
             table.rename({"instance_id": "unit_id"}),
@@ -77,6 +78,7 @@ def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
 def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Check columns, types, duplicates and size of numbers."""
     source = "predictions"
+    # Model outputs call the number "score", tables of measurements call it "value".
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
@@ -136,8 +138,10 @@ def read_numeric_attribute(
     is_unknown = word.is_in(words.implode()) | is_code
     number_columns = [pl.col("number")] if "number" in rows.columns else []
     rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
+        # The number that the loader stored goes first: bins of the attribute use it as well.
         number=pl.coalesce(*number_columns, parsed)
     )
+    # "inf" and "nan" parse as numbers, and one of them would make a group's mean useless.
     is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= MAX_ABSOLUTE_VALUE)
     unusable_rows = rows.filter(~is_usable.fill_null(value=False))
     if unusable_rows.height:
@@ -149,6 +153,7 @@ def read_numeric_attribute(
             found=f"{unusable_rows['value'][0]!r} of {unusable_rows['unit_id'][0]!r}",
             where=dataset.name,
         )
+    # Taking the first of two ages would depend on the order of rows.
     duplicates = rows.filter(pl.col("unit_id").is_duplicated())
     if duplicates.height:
         raise TableError(

@@ -15,8 +15,10 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
+# Signs distinguish classes: "-1" and "1", "<18" and "18", "A+" and "A-".
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
+# Stricter than float(), which also reads "nan", "infinity" and "1_000".
 _NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MIN_SHARED_SHARE = 0.1
 """Share of predictions that must be classes of the truth. Below it the model has other classes; one
@@ -72,10 +74,13 @@ def match_labels(
     truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))
     spellings = list(dict.fromkeys([*truth_labels, *answer_labels]))
     labels_by_number: dict[float, list[str]] = {}
+    # Truth before predictions, and shortest first within each: the first spelling of a number
+    # becomes the canonical one, such as "1" rather than "1.0".
     for label in [*sorted(truth_labels, key=len), *sorted(answer_labels, key=len), *extra_labels]:
         if (number := _parse_number(label)) is not None:
             labels_by_number.setdefault(number, []).append(label)
     unknown_words = [word.strip().lower() for word in unknown_values]
+    # "-9" as a word for unknown also matches "-9.0", as pandas writes it.
     unknown_numbers = {
         number for word in unknown_words if (number := _parse_number(word)) is not None
     }
@@ -87,11 +92,12 @@ def match_labels(
     new_by_old: dict[str, str] = {}
     unmatched = []
     for old, new in merge.items():
-        spelled = [
-            w for w in labels_by_number.get(_parse_number(old) or math.nan, ()) if w in spellings
-        ]
+        number = _parse_number(old)
+        same_labels = () if number is None else labels_by_number.get(number, ())
+        spelled = [label for label in same_labels if label in spellings]
         old_spellings = {*spelled, *([old] if old in spellings else [])}
         new_by_old |= dict.fromkeys(old_spellings, new)
+        # Collected and refused later: a merge of nothing is a spelling mistake.
         if not old_spellings & {*truth, *answers}:
             unmatched.append(old)
     canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
@@ -104,6 +110,7 @@ def check_similar_classes(units: pl.DataFrame) -> None:
     counts = count_people_by_value(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
+    # As two classes, predictions of one would be errors for people of the other.
     if duplicates.height:
         similar_rows = duplicates.filter(pl.col("folded") == duplicates["folded"][0])
         commonest = similar_rows.sort("count", descending=True)["label"][0]
@@ -171,6 +178,7 @@ def _refuse_foreign(
         _match_spellings(labels, classes, unseen_classes),
         _are_scores(labels, classes),
     )
+    # A model may know more classes than the data; those predictions are mistakes, not a wrong file.
     if share <= 1 - _MIN_SHARED_SHARE and not class_by_answer and not are_scores:
         return
     problem = f"hardly any answer of {model!r} is a class that is true of anyone"
@@ -202,6 +210,7 @@ def _match_spellings(
     class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
     for answer in foreign:
         folded_answer = _fold_spelling(answer)
+        # "1" is no abbreviation of "10".
         if answer in class_by_answer or not folded_answer or _parse_number(answer) is not None:
             continue
         candidates = [
@@ -222,10 +231,12 @@ def _are_scores(foreign: list[str], classes: list[str]) -> bool:
         {number for label in labels if (number := _parse_number(label)) is not None}
         for labels in (foreign, classes)
     )
+    # Classes that are fractions themselves (diopters, grades) allow fractions as predictions.
     if any(number != round(number) for number in class_numbers):
         return False
     # Integers may be codes of classes; fractions are not.
     is_fraction = any(number != round(number) for number in answer_numbers)
+    # Far more distinct integers than classes are ages or percents, not codes.
     return is_fraction or len(answer_numbers) > max(10, 2 * len(classes))
 
 
@@ -243,6 +254,7 @@ def _fold_spelling(label: str) -> str:
     inner = re.sub(r"[\W_]+", " ", fold_spelling(label)).strip()
     before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
     signs = (before[1] if before else "", after[1] if after else "")
+    # A label of signs alone, such as "+", is kept as it is.
     return signs[0] + inner + signs[1] if inner else label
 
 
@@ -283,6 +295,7 @@ def invert_label_map(label_map: LabelMap | None) -> dict[str, str]:
     new_by_old: dict[str, str] = {}
     for new, old_names in (label_map or {}).items():
         for old in (old_names,) if isinstance(old_names, str) else old_names:
+            # Otherwise the order of the settings would decide.
             if new_by_old.setdefault(old, new) != new:
                 raise SpecError(
                     f"the class {old!r} is merged into two classes",

@@ -68,14 +68,14 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
     if settings.file is not None:
         inputs |= hash_prediction_file(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
-        if settings.file is None and dataset.outputs is not None:
+        if settings.file is None and dataset.bundled_predictions is not None:
             if settings.model_column is not None and dataset.name != COUNTS:
                 raise SpecError(
                     "--model-column names a column of --predictions, or of a table of counts",
                     expected=f"no such flag: {dataset.name}:FILE holds the answers of one model",
                     found=f"--model-column {settings.model_column}",
                 )
-            return dataset.outputs, (), inputs
+            return dataset.bundled_predictions, (), inputs
         outputs = match_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":

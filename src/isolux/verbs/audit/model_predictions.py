@@ -76,7 +76,7 @@ def predict_or_read(
     if "instance_id" in prediction_run.predictions.columns:
         # Row numbers are valid ids here: the model predicted these very rows.
         declared_dataset = (
-            replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
+            replace(dataset, has_row_number_ids=False) if spec.model.spec is not None else dataset
         )
         predictions, notes = join_predictions(
             declared_dataset, prediction_run.predictions, id_from=spec.predictions.id_from
@@ -235,7 +235,7 @@ def _select_images(
     crops = settings.get("crops")
     if crops is not None:
         return list_crop_images(dataset, crops)
-    images = list_source_images(dataset, record["model"]["predicts"], settings["picture_of"])
+    images = list_source_images(dataset, record["model"]["predicts"], settings["input_unit"])
     return images, image_folder(dataset)
 
 
@@ -288,7 +288,7 @@ def _caution_on_changed_people(prediction_run: PredictionResult, dataset: Datase
     if not changed_files:
         return []
     message = f"{', '.join(changed_files[:_MAX_LISTED])} changed after the model answered"
-    if prediction_run.record["settings"]["picture_of"] == "person":
+    if prediction_run.record["settings"]["input_unit"] == "person":
         return [Caution(f"{message}: if boxes changed, it saw other parts of the pictures.")]
     return [f"{message}: answers are joined by ids, so people's ids must be the same."]
 

@@ -124,7 +124,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
                     "if answers are in the same table as the people: --prediction-column NAME "
                     "--target NAME"
                 )
-                if dataset.outputs is None
+                if dataset.bundled_predictions is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
         question = settings.question_column or (
@@ -189,7 +189,7 @@ def _join_file(
 
 def _takes_questions(spec: AuditSpec) -> bool:
     """Return whether the task takes several questions; else refuse a question column."""
-    takes_questions = bool(registry.task_info(spec.task.name).questions)
+    takes_questions = bool(registry.task_info(spec.task.name).has_questions)
     if spec.predictions.question_column is not None and not takes_questions:
         raise SpecError(
             f"the task {spec.task.name} judges one answer of each person",

@@ -132,7 +132,7 @@ def compare(
     >>> new = audit(scored("new", [1.0, 1.0, 0.0, 1.0]), who, by="light", replicates=500)
     >>> change = compare(old, new).disparities.filter(kind="model_difference")
     >>> change.select("group_a", "value").rows()
-    [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
+    [('overall', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = run_of(a), run_of(b)
     folders = [Path(source).name if isinstance(source, str | Path) else "" for source in (a, b)]

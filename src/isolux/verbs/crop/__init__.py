@@ -85,7 +85,7 @@ def crop(
     factor: float | None = None,
     size: int | None = None,
     padding: float | None = None,
-    wide: Literal["left", "centre"] | None = None,
+    square_position: Literal["left", "centre"] | None = None,
     images: str | None = None,
     only: Sequence[str] = (),
     withdrawn: str | None = None,
@@ -114,7 +114,7 @@ def crop(
         Side length of the crop in pixels; default: the recipe's, or as large as the box.
     padding : float, optional
         For fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
-    wide : {"left", "centre"}, optional
+    square_position : {"left", "centre"}, optional
         For miap: where the square of a wide box lies; default: left, as in the paper.
     images : str, optional
         The folder that contains the pictures; default: looked for near the annotation.
@@ -161,7 +161,7 @@ def crop(
     ('7', 6, 6, None)
     """
     crop_recipe = find_recipe(recipe)
-    options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, wide))
+    options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, square_position))
     dataset = prepare_people(
         data,
         only=only,

@@ -59,7 +59,7 @@ def gate(
     policy : Policy, mapping, str or Path
         A YAML or JSON file, or what it holds.
     baseline : Audit, Run, str or Path, optional
-        The run that `lost_at_most` looks back to.
+        The run that `max_drop` looks back to.
 
     Returns
     -------

@@ -107,7 +107,7 @@ def predict(
         Called with the pictures that are done, how many there are, and how many were looked at now.
     **settings
         Settings of the stages ``people``, ``model`` and ``engine`` by their flat names: ``batch``,
-        ``picture_of``, ``time_limit``, ``only``, ``workers``, …; and ``model_name``.
+        ``input_unit``, ``time_limit``, ``only``, ``workers``, …; and ``model_name``.
 
     Returns
     -------
@@ -196,12 +196,12 @@ def _predict_into(
         images = list_source_images(
             dataset,
             model.predicts,
-            settings.picture_of,
+            settings.input_unit,
             by_box=bool(getattr(model.predictor, "by_box", False)),
         )
         folder = image_folder(dataset)
     else:
-        _refuse_crops(settings.picture_of, model.predicts)
+        _refuse_crops(settings.input_unit, model.predicts)
         images, folder = list_crop_images(dataset, settings.crops)
     shards = split_into_shards(images, settings.shard_size)
     engine_settings = PredictionSettings(
@@ -280,7 +280,7 @@ def _refuse_crops(input_unit: str, predicts: str) -> None:
             if predicts not in _PERSON_PREDICTIONS
             else "a model is shown crops, or people's boxes",
             expected="one of the two",
-            found="crops" + (" and --picture-of person" if input_unit == "person" else ""),
+            found="crops" + (" and --input-unit person" if input_unit == "person" else ""),
         )
 
 
@@ -331,7 +331,7 @@ def _open_model(spec: AuditSpec) -> Model:
 
 
 def _load_dataset(spec: AuditSpec, model: Model) -> Dataset:
-    return load_people(spec.people, whole_images=model.predicts not in _PERSON_PREDICTIONS)
+    return load_people(spec.people, uses_unscored_people=model.predicts not in _PERSON_PREDICTIONS)
 
 
 def _refuse_loading_settings(spec: AuditSpec) -> None:

@@ -32,7 +32,7 @@ ROUNDING_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Rounding steps as fractions of a metric's range; the coarsest, ten points, is still useful."""
 _HIDING_FACTOR = 2.0
 _RELATIVE_TOLERANCE = 1e-9
-_PUBLISHED_KINDS = ("difference", "difference_to_overall", "any_difference")
+_PUBLISHED_KINDS = ("difference", "difference_to_overall", "omnibus_test")
 _P_VALUE_STEP = 0.01
 _GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 
@@ -129,7 +129,7 @@ def round_comparisons(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame
             pl.coalesce(f"_value_{suffix}", f"_value_{suffix}_of_all").alias(f"_value_{suffix}"),
         )
     step = pl.max_horizontal("_step_a", "_step_b")
-    is_pair = pl.col("kind") != "any_difference"
+    is_pair = pl.col("kind") != "omnibus_test"
     # From the rounded values alone: rounding the difference itself would reveal more.
     rounded_values = [
         _round_to_step(pl.col(f"_value_{suffix}"), step, "round") for suffix in ("a", "b")

@@ -111,7 +111,7 @@ def train_fairface(
     seed: int = 0,
     device: str = "cpu",
     threads: int = 0,
-    picture_of: Literal["image", "person"] = "image",
+    input_unit: Literal["image", "person"] = "image",
     cluster: str | None = None,
     only: Sequence[str] = (),
     withdrawn: str | None = None,
@@ -160,7 +160,7 @@ def train_fairface(
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
         Threads that open pictures; 0: one per core.
-    picture_of : {"image", "person"}
+    input_unit : {"image", "person"}
         Whether a face is the whole image, or a person's box in it.
     cluster : str, optional
         What was sampled together: a cluster is learnt from or held out as a whole.
@@ -234,13 +234,13 @@ def train_fairface(
             "held_out": held_out,
             "rows": rows,
             "balance": list(people.balance),
-            "picture_of": picture_of,
+            "input_unit": input_unit,
         },
     }
     checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
     ids = people.frame["instance_id"]
     training_images = select_training_images(
-        dataset, ids, picture_of, build_preparation(side), threads
+        dataset, ids, input_unit, build_preparation(side), threads
     )
     scan = training_images.scan()
     notes = (*dataset.notes, *people.notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))

@@ -26,7 +26,7 @@ class ModelRun(SettingsStage):
         flat="answers",
         flag=False,
     )
-    picture_of: Literal["image", "person"] = setting(
+    input_unit: Literal["image", "person"] = setting(
         "image", "what the model is shown for each person: the whole image, or their box"
     )
     box_factor: float = setting(

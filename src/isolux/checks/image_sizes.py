@@ -92,7 +92,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     rotated_size = pl.format("{}, turned as its EXIF says", file_size)
     return concatenate_problems(
         make_image_problems(
-            "sizes",
+            "image_sizes",
             sized.filter(~is_unrotated_size),
             "the picture has another size than its annotation",
             "error",
@@ -101,7 +101,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             advice,
         ),
         make_image_problems(
-            "sizes", unturned, problem, "warning", annotated_size, rotated_size, hint
+            "image_sizes", unturned, problem, "warning", annotated_size, rotated_size, hint
         ),
     )
 
