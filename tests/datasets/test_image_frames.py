@@ -67,7 +67,7 @@ def test_boxes_of_the_photo_as_shown_are_cut_out_of_it(tmp_path, is_swapped):
     assert run.predictions["label"].to_list() == ["red"] * N
     assert not _cautions(run.notes)
     # Of 12 boxes, those from y = 54 on have their centre below a frame that is 60 high.
-    said = "12 of 12 pictures are turned by EXIF; the dataset has their size before that, and boxes"
+    said = "12 of 12 images are turned by EXIF; the dataset has their size before that, and boxes"
     assert any(note.startswith(said) and "(3 lie" in note for note in run.notes) is is_swapped
 
 
@@ -75,14 +75,14 @@ def test_without_the_pictures_it_is_a_caution(tmp_path):
     file = _write(tmp_path, LOW)
     (tmp_path / "photos").rename(tmp_path / "elsewhere")
     (caution,) = _cautions(isolux.load("coco", file).notes)
-    assert caution.startswith("3 of 12 boxes lie outside their pictures, and inside them if width")
+    assert caution.startswith("3 of 12 boxes lie outside their images, and inside them if width")
 
 
 def test_where_boxes_fit_both_ways_predict_says_which_was_taken(tmp_path):
     data = isolux.load("coco", _write(tmp_path, HIGH), images=tmp_path / "photos")
     run = isolux.predict(data, _is_red, input_unit="person")
     (caution,) = _cautions(run.notes)
-    assert caution.startswith("12 of 12 pictures are read as they are stored, not turned by")
+    assert caution.startswith("12 of 12 images are read as they are stored, not turned by")
     assert run.record["unturned"] == caution
 
 

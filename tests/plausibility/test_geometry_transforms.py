@@ -150,7 +150,7 @@ def test_predictions_of_other_images() -> None:
     scene = draw_scene()
     boxes = [(f"{(int(image[:3]) + 17) % 40:03}.jpg", box) for image, box in scene.predicted]
     (caution,) = geometry_transforms.check(_detect(scene, boxes))
-    assert "overlap the people of their pictures no better than those of other pictures" in caution
+    assert "overlap the people of their images no better than those of other images" in caution
 
 
 def test_sound_scenes_raise_no_alarm() -> None:
@@ -196,4 +196,4 @@ def test_an_unknown_size_of_images_is_no_obstacle() -> None:
     unsized = replace(preview, size_px=np.full_like(preview.size_px, np.nan))
     scores = replace(inputs.scores, previews=(unsized,))
     (caution,) = geometry_transforms.check(replace(inputs, scores=scores))
-    assert "no better than those of other pictures" in caution
+    assert "no better than those of other images" in caution

@@ -130,11 +130,11 @@ def _find_repeated_boxes(people: pl.DataFrame, min_iou: float) -> tuple[pl.DataF
     boxes = boxes.drop_nulls(_BOX).filter(
         pl.all_horizontal(pl.col(_BOX).is_finite()), pl.col("box_w") > 0, pl.col("box_h") > 0
     )
-    place = ["image_id", "label", *_BOX]
-    is_repeat = ~boxes.select(pl.struct(place).is_first_distinct()).to_series()
+    key_columns = ["image_id", "label", *_BOX]
+    is_repeat = ~boxes.select(pl.struct(key_columns).is_first_distinct()).to_series()
     distinct = boxes.filter(~is_repeat)
-    first = distinct.select(*place, first="instance_id")
-    exact = boxes.filter(is_repeat).join(first, on=place, how="left", nulls_equal=True)
+    first = distinct.select(*key_columns, first="instance_id")
+    exact = boxes.filter(is_repeat).join(first, on=key_columns, how="left", nulls_equal=True)
     # Only images with several boxes can hold repeats.
     distinct = distinct.filter(pl.len().over("image_id") > 1)
     earlier, later = _find_near_boxes(distinct, min_iou)
@@ -174,16 +174,16 @@ def _find_repeated_rows(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
         return pl.DataFrame(schema={"instance_id": pl.String, "first": pl.String})
     in_shared_images = people.filter(pl.len().over("image_id") > 1)
     identities = _hash_values(dataset, in_shared_images)
-    place = ["image_id", "values"]
-    is_repeat = ~identities.select(pl.struct(place).is_first_distinct()).to_series()
+    key_columns = ["image_id", "values"]
+    is_repeat = ~identities.select(pl.struct(key_columns).is_first_distinct()).to_series()
     repeats = identities.filter(is_repeat)
     n_further = identities.height - identities["image_id"].n_unique()
     if repeats.height < _MIN_ALIKE_SHARE * n_further:
         chance = _share_alike(_hash_values(dataset, _take_evenly(people, _MAX_COMPARED_ROWS)))
         if repeats.height < _CHANCE_FACTOR * chance * n_further:
             repeats = repeats.head(0)
-    first = identities.filter(~is_repeat).select(*place, first="instance_id")
-    return repeats.join(first, on=place, how="left").select("instance_id", "first")
+    first = identities.filter(~is_repeat).select(*key_columns, first="instance_id")
+    return repeats.join(first, on=key_columns, how="left").select("instance_id", "first")
 
 
 def _take_evenly(people: pl.DataFrame, n: int) -> pl.DataFrame:
@@ -203,11 +203,11 @@ def _hash_values(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
         .agg(digest=pl.col("digest").sort().implode().hash())
     )
     columns = [c for c in people.columns if c not in ("instance_id", "image_id", "cluster_id")]
-    joined = people.join(
+    people_with_digests = people.join(
         digests, left_on="instance_id", right_on="unit_id", how="left", maintain_order="left"
     )
     values = pl.struct(*columns, "digest").hash()
-    return joined.select("instance_id", "image_id", values=values)
+    return people_with_digests.select("instance_id", "image_id", values=values)
 
 
 def _share_alike(identities: pl.DataFrame) -> float:

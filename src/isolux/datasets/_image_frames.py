@@ -35,9 +35,9 @@ def correct_turned_sizes(dataset: Dataset) -> Dataset:
     is_unturned = pl.col("image_id").is_in(unturned_ids.implode())
     if choose_frame(boxes.filter(is_unturned)) != "shown":
         caution = Caution(
-            f"{n_misplaced:,} of {boxes.height:,} boxes lie outside their pictures, and inside"
+            f"{n_misplaced:,} of {boxes.height:,} boxes lie outside their images, and inside"
             " them if width and height are exchanged. Are these the sizes of stored files, which"
-            " EXIF turns? With the pictures (--images) isolux corrects that."
+            " EXIF turns? With the image files (--images) isolux corrects that."
         )
         return replace(dataset, notes=(caution, *dataset.notes))
     images = dataset.images.with_columns(
@@ -45,13 +45,13 @@ def correct_turned_sizes(dataset: Dataset) -> Dataset:
         height=pl.when(is_unturned).then("width").otherwise("height"),
     )
     note = (
-        f"{len(unturned_ids):,} of {images.height:,} pictures are turned by EXIF; the dataset has"
+        f"{len(unturned_ids):,} of {images.height:,} images are turned by EXIF; the dataset has"
         f" their size before that, and boxes that fit them only afterwards ({n_misplaced:,} lie"
         " outside otherwise): width and height were exchanged."
     )
     outdated = build_box_notes(dataset.instances, dataset.images)
-    kept = [other for other in dataset.notes if other not in outdated]
-    notes = (note, *build_box_notes(dataset.instances, images), *kept)
+    lasting_notes = [text for text in dataset.notes if text not in outdated]
+    notes = (note, *build_box_notes(dataset.instances, images), *lasting_notes)
     return replace(dataset, images=images, notes=notes)
 
 
@@ -62,9 +62,9 @@ def describe_unturned_images(dataset: Dataset) -> str | None:
     if not len(ids) or choose_frame(boxes.filter(pl.col("image_id").is_in(ids.implode()))):
         return None
     return (
-        f"{len(ids):,} of {dataset.images.height:,} pictures are read as they are stored, not"
+        f"{len(ids):,} of {dataset.images.height:,} images are read as they are stored, not"
         " turned by a quarter as their EXIF says: the dataset has their size before turning, and"
-        " the boxes fit both ways. If they were drawn on the pictures as shown (as in Label"
+        " the boxes fit both ways. If they were drawn on the images as shown (as in Label"
         " Studio), exchange width and height in the annotation."
     )
 
@@ -72,7 +72,8 @@ def describe_unturned_images(dataset: Dataset) -> str | None:
 def list_sized_boxes(dataset: Dataset) -> pl.DataFrame:
     """List boxes with their image's size: ``image_id``, the box, ``width``, ``height``."""
     people, images = dataset.instances, IMAGES.conform(dataset.images)
-    schema = {"image_id": pl.String, **dict.fromkeys((*BOX_COLUMNS, "width", "height"), pl.Float64)}
+    numbers = dict.fromkeys((*BOX_COLUMNS, "width", "height"), pl.Float64())
+    schema = pl.Schema({"image_id": pl.String(), **numbers})
     if not set(BOX_COLUMNS) <= set(people.columns):
         return pl.DataFrame(schema=schema)
     sizes = images.select("image_id", "width", "height").unique("image_id")
@@ -90,10 +91,10 @@ def list_unturned_images(dataset: Dataset) -> pl.Series:
     paths = sized.select("image_id", pl.coalesce("uri", "image_id"), "width", "height")
     for image_id, path, width, height in paths.iter_rows():
         try:
-            shown = read_image_size(folder.find_file(path))
+            shown_size = read_image_size(folder.find_file(path))
         except (FileError, OSError):  # another check, or the model's run, names it
             continue
-        if shown.is_turned and (shown.height, shown.width) == (width, height):
+        if shown_size.is_turned and (shown_size.height, shown_size.width) == (width, height):
             ids.append(image_id)
     return pl.Series("image_id", ids, dtype=pl.String)
 

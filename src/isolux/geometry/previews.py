@@ -21,7 +21,7 @@ _FAR_PX = 1e9  # where a keypoint that was not predicted is: its similarity is 0
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
+class ShapeRows:
     """Boxes, and poses if the task has them, in numbered images.
 
     Parameters
@@ -41,12 +41,12 @@ class Shapes:
     label: npt.NDArray[np.object_]
     points: FloatArray | None = None
 
-    def take(self, rows: BoolArray) -> Shapes:
+    def take(self, rows: BoolArray) -> ShapeRows:
         """Select rows by a mask: ``[n]``."""
         points = None if self.points is None else self.points[rows]
-        return Shapes(self.image[rows], self.box_xywh[rows], self.label[rows], points)
+        return ShapeRows(self.image[rows], self.box_xywh[rows], self.label[rows], points)
 
-    def shift_images(self, offset: int, n_images: int) -> Shapes:
+    def shift_images(self, offset: int, n_images: int) -> ShapeRows:
         """Assign each shape to the image ``offset`` further, of ``n_images`` in a circle."""
         return replace(self, image=(self.image + offset) % n_images)
 
@@ -59,7 +59,7 @@ class ShapePreview:
     ----------
     model : str
         Its name.
-    people, predicted : Shapes
+    people, predicted : ShapeRows
         Rows of people [m] and of predictions [n].
     score : [n] float
         Confidence.
@@ -76,8 +76,8 @@ class ShapePreview:
     """
 
     model: str
-    people: Shapes
-    predicted: Shapes
+    people: ShapeRows
+    predicted: ShapeRows
     score: FloatArray
     is_judged: BoolArray
     is_of_unscored: BoolArray
@@ -86,7 +86,7 @@ class ShapePreview:
     sigmas: tuple[float, ...] = ()
     keypoints: tuple[str, ...] = ()
 
-    def find_pairs(self, predicted: Shapes) -> OverlapPairs:
+    def find_pairs(self, predicted: ShapeRows) -> OverlapPairs:
         """Find the pairs of these predictions and the people that are similar."""
         detections = Detections(predicted.image, np.ones(len(predicted.image)))
         truths = Truths(self.people.image)
@@ -101,7 +101,7 @@ class ShapePreview:
             lowest_oks=_LOWEST_SIMILARITY,
         )
 
-    def best_similarity(self, predicted: Shapes) -> FloatArray:
+    def best_similarity(self, predicted: ShapeRows) -> FloatArray:
         """Return each person's similarity to the prediction that is most like them: ``[m]``."""
         pairs, best = self.find_pairs(predicted), np.zeros(len(self.people.image))
         np.maximum.at(best, pairs.truth, pairs.iou)  # unbuffered: a person may be in several pairs
@@ -109,11 +109,11 @@ class ShapePreview:
 
     def only_judged(self) -> ShapePreview:
         """Drop predictions that do not count as people."""
-        judged = self.is_judged
+        is_judged = self.is_judged
         return replace(
             self,
-            predicted=self.predicted.take(judged),
-            score=self.score[judged],
-            is_judged=judged[judged],
-            is_of_unscored=self.is_of_unscored[judged],
+            predicted=self.predicted.take(is_judged),
+            score=self.score[is_judged],
+            is_judged=is_judged[is_judged],
+            is_of_unscored=self.is_of_unscored[is_judged],
         )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from isolux.geometry.boxes import XYWH_CONVERSIONS, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match_best_overlap
-from isolux.geometry.previews import ShapePreview, Shapes
+from isolux.geometry.previews import ShapePreview, ShapeRows
 from isolux.plausibility._shape_halves import Halves, is_gain
 from isolux.stats.statistic import FloatArray
 
@@ -30,13 +30,13 @@ def find_moved_shapes(preview: ShapePreview) -> tuple[str, FloatArray, FloatArra
 
     Returned are words for it and similarities before and after, ``[m]``; None: there is none.
     """
-    halves = Halves.of(preview)
+    halves = Halves.split(preview)
     if not halves.have_enough():
         return None
     before = preview.best_similarity(preview.predicted)
     best: tuple[str, FloatArray] | None = None
-    for words, moved in _list_transformations(preview, halves):
-        after = preview.best_similarity(moved)
+    for words, transformed in _list_transformations(preview, halves):
+        after = preview.best_similarity(transformed)
         bar = -1.0 if best is None else best[1][halves.chosen_on].mean() + _SIMPLER_GAIN
         if after[halves.chosen_on].mean() > bar:
             best = words, after
@@ -45,7 +45,7 @@ def find_moved_shapes(preview: ShapePreview) -> tuple[str, FloatArray, FloatArra
     return best[0], before, best[1]
 
 
-def _list_transformations(preview: ShapePreview, halves: Halves) -> Iterator[tuple[str, Shapes]]:
+def _list_transformations(preview: ShapePreview, halves: Halves) -> Iterator[tuple[str, ShapeRows]]:
     """Yield transformed predictions and words for them, simpler ones first."""
     shapes, size = preview.predicted, preview.size_px[preview.predicted.image]
     flipped = _mirror(shapes, size, axis=1)
@@ -65,35 +65,35 @@ def _list_transformations(preview: ShapePreview, halves: Halves) -> Iterator[tup
     shift = _find_shift(preview, halves)
     if shift is not None:
         words = _describe_shift(shift)
-        moved = replace(shapes, box_xywh=shapes.box_xywh + np.append(shift, [0.0, 0.0]))
+        shifted = replace(shapes, box_xywh=shapes.box_xywh + np.append(shift, [0.0, 0.0]))
         if shapes.points is not None:
-            moved = replace(moved, points=shapes.points + np.append(shift, 0.0))
-        yield f"they are moved by {words}", moved
+            shifted = replace(shifted, points=shapes.points + np.append(shift, 0.0))
+        yield f"they are moved by {words}", shifted
     if shapes.points is not None:
         order = _find_joint_order(preview, halves)
         if order is not None:
             names = preview.keypoints
-            listed = ", ".join(
+            examples = ", ".join(
                 f"{names[k]} stands where {names[int(order[k])]} should"
                 for k in np.flatnonzero(order != np.arange(len(order)))[:3]
             )
-            yield f"the joints are in another order ({listed}, …)", _reorder(shapes, order)
+            yield f"the joints are in another order ({examples}, …)", _reorder(shapes, order)
 
 
-def _mirror(shapes: Shapes, size_px: FloatArray, *, axis: int) -> Shapes:
+def _mirror(shapes: ShapeRows, size_px: FloatArray, *, axis: int) -> ShapeRows:
     """Mirror boxes and points at the middle of their image; unchanged where its size is unknown."""
-    side = size_px[:, axis]
-    is_known = np.isfinite(side)
+    side_px = size_px[:, axis]
+    is_known = np.isfinite(side_px)
     boxes = shapes.box_xywh.copy()
-    boxes[is_known, axis] = (side - boxes[:, axis] - boxes[:, axis + 2])[is_known]
+    boxes[is_known, axis] = (side_px - boxes[:, axis] - boxes[:, axis + 2])[is_known]
     if shapes.points is None:
         return replace(shapes, box_xywh=boxes)
     points = shapes.points.copy()
-    points[is_known, :, axis] = (side[:, None] - points[:, :, axis])[is_known]
+    points[is_known, :, axis] = (side_px[:, None] - points[:, :, axis])[is_known]
     return replace(shapes, box_xywh=boxes, points=points)
 
 
-def _reorder(shapes: Shapes, order: npt.NDArray[np.int64]) -> Shapes:
+def _reorder(shapes: ShapeRows, order: npt.NDArray[np.int64]) -> ShapeRows:
     """Take predicted joint ``order[k]`` for joint ``k``."""
     return replace(shapes, points=None if shapes.points is None else shapes.points[:, order])
 
@@ -120,11 +120,11 @@ def _find_shift(preview: ShapePreview, halves: Halves) -> FloatArray | None:
         for person, image in enumerate(preview.people.image.tolist())
         if halves.chosen_on[person] and image in of_image
     ]
-    sides = people_boxes[:, 2:][people_boxes[:, 2:] > 0]
-    if not differences or not len(sides):
+    sides_px = people_boxes[:, 2:][people_boxes[:, 2:] > 0]
+    if not differences or not len(sides_px):
         return None
     offsets = np.vstack(differences)
-    step = max(_SHIFT_STEP * float(np.median(sides)), 1.0)
+    step = max(_SHIFT_STEP * float(np.median(sides_px)), 1.0)
     bins, counts = np.unique(np.round(offsets / step), axis=0, return_counts=True)
     mode = bins[np.argmax(counts)] * step
     is_near = (np.abs(offsets - mode) <= 1.5 * step).all(axis=1)
@@ -133,15 +133,15 @@ def _find_shift(preview: ShapePreview, halves: Halves) -> FloatArray | None:
 
 def _describe_shift(shift_px: FloatArray) -> str:
     directions = (("to the left", "to the right"), ("up", "down"))
-    parts = [
+    phrases = [
         f"{abs(pixels):,.0f} pixels {words[int(pixels > 0)]}"
         for pixels, words in zip(shift_px, directions, strict=True)
         if abs(pixels) >= 1
     ]
-    return " and ".join(parts)
+    return " and ".join(phrases)
 
 
-def _outline(shapes: Shapes) -> FloatArray:
+def _outline(shapes: ShapeRows) -> FloatArray:
     """Return boxes, or the boxes around labelled joints: ``[n, 4]``."""
     if shapes.points is None:
         return shapes.box_xywh
@@ -198,7 +198,7 @@ def find_mixed_formats(preview: ShapePreview) -> tuple[str, int, int] | None:
     n_people = np.bincount(preview.people.image, minlength=n_images)
     has_boxes = np.bincount(preview.predicted.image, minlength=n_images) > 0
 
-    def image_means(shapes: Shapes) -> FloatArray:
+    def image_means(shapes: ShapeRows) -> FloatArray:
         similarity = preview.best_similarity(shapes)
         sums = np.bincount(preview.people.image, weights=similarity, minlength=n_images)
         return np.asarray(sums / np.maximum(n_people, 1))

@@ -39,7 +39,7 @@ def find_renamed_shapes(preview: ShapePreview, inputs: AuditInputs) -> str | Non
         return None
     judged_labels = _distinct(preview.predicted.label[preview.is_judged])
     by_label = _similarity_by_label(preview, labels)
-    halves = Halves.of(preview)
+    halves = Halves.split(preview)
     if inputs.options.get("person_label") is not None:
         return _describe_other_classes(
             preview, halves, by_label, judged_labels
@@ -60,8 +60,8 @@ def _distinct(labels: npt.NDArray[np.object_]) -> list[str]:
 
 
 def _join(names: Sequence[str]) -> str:
-    listed = ", ".join(map(repr, names[:_MAX_LISTED]))
-    return listed + (", …" if len(names) > _MAX_LISTED else "")
+    name_list = ", ".join(map(repr, names[:_MAX_LISTED]))
+    return name_list + (", …" if len(names) > _MAX_LISTED else "")
 
 
 def _similarity_by_label(preview: ShapePreview, labels: Sequence[str]) -> dict[str, FloatArray]:
@@ -97,19 +97,20 @@ def _describe_other_classes(
     if not judged_labels or not (halves.have_enough(is_named) and halves.have_enough(~is_named)):
         return None
     similarity = _best_of(by_label, judged_labels)
+    own_mean, other_mean = similarity[is_named].mean(), similarity[~is_named].mean()
     gaps = [
         similarity[half & is_named].mean() - similarity[half & ~is_named].mean()
         for half in (halves.chosen_on, halves.judged_on)
     ]
     if min(gaps) < MIN_GAIN:
         return None
-    others = _join(_distinct(preview.people.label[~is_named]))
+    other_classes = _join(_distinct(preview.people.label[~is_named]))
     names = " ".join(f"--person-class {name}" for name in judged_labels)
     return (
-        f"{100 * (~is_named).mean():.0f} % of the objects are of other classes ({others}) than the"
-        f" predictions that take part ({_join(judged_labels)}), and count as missed: these overlap"
-        f" them by {similarity[~is_named].mean():.2f} on average, and objects of their own class by"
-        f" {similarity[is_named].mean():.2f}. {names} judges that class alone."
+        f"{100 * (~is_named).mean():.0f} % of the objects are of other classes ({other_classes})"
+        f" than the predictions that take part ({_join(judged_labels)}), and count as missed: these"
+        f" overlap them by {other_mean:.2f} on average, and objects of their own class by"
+        f" {own_mean:.2f}. {names} judges that class alone."
     )
 
 
@@ -121,11 +122,11 @@ def _describe_better_label(
     inputs: AuditInputs,
 ) -> str | None:
     """Describe another label whose predictions fit people far better than those that count."""
-    others = [label for label in by_label if label not in judged_labels]
-    if not others or not judged_labels or not halves.have_enough():
+    other_labels = [label for label in by_label if label not in judged_labels]
+    if not other_labels or not judged_labels or not halves.have_enough():
         return None
     before = _best_of(by_label, judged_labels)
-    best = max(others, key=lambda label: float(by_label[label][halves.chosen_on].mean()))
+    best = max(other_labels, key=lambda label: float(by_label[label][halves.chosen_on].mean()))
     after = by_label[best]
     if not is_gain(before, after, halves):
         return None
@@ -145,44 +146,52 @@ def _describe_assignment(
     inputs: AuditInputs,
 ) -> str | None:
     """Describe classes that predictions of another label fit far better, one label each."""
+    label_by_class = _assign_labels(preview, halves, by_label)
+    if not label_by_class:
+        return None
+    no_similarity = np.zeros(len(preview.people.image))
+    totals, n_objects = np.zeros(2), 0
+    for name, label in label_by_class.items():
+        is_of_class = preview.people.label == name
+        sums = [
+            similarity[is_of_class].sum()
+            for similarity in (by_label.get(name, no_similarity), by_label[label])
+        ]
+        totals, n_objects = totals + sums, n_objects + int(is_of_class.sum())
+    means = totals / n_objects
+    renamings = ", ".join(
+        f"{label!r} is {name!r}" for name, label in list(label_by_class.items())[:_MAX_LISTED]
+    )
+    ellipsis = ", …" if len(label_by_class) > _MAX_LISTED else ""
+    return (
+        f"Predictions of {preview.model!r} overlap the objects of {len(label_by_class):,} classes"
+        f" by {means[0]:.2f} on average, and by {means[1]:.2f} if {renamings}{ellipsis}."
+        f"{_find_id_offset(label_by_class, inputs)} Nothing was renamed: mend the labels."
+    )
+
+
+def _assign_labels(
+    preview: ShapePreview, halves: Halves, by_label: Mapping[str, FloatArray]
+) -> dict[str, str]:
+    """Assign each class the label that fits it best, one to one; of those that gain enough."""
     from scipy.optimize import linear_sum_assignment
 
     classes, labels = _distinct(preview.people.label), list(by_label)
-    people_label, nobody = preview.people.label.astype(str), np.zeros(len(preview.people.image))
-    is_of_class = {name: people_label == name for name in classes}
-    sums = np.array(
-        [
-            [by_label[label][is_of_class[name] & halves.chosen_on].sum() for label in labels]
-            for name in classes
-        ]
-    )
-    class_rows, label_rows = linear_sum_assignment(-sums)
+    no_similarity = np.zeros(len(preview.people.image))
+    is_of_class = {name: preview.people.label == name for name in classes}
+    rows = [is_of_class[name] & halves.chosen_on for name in classes]
+    sums = np.array([[by_label[label][row].sum() for label in labels] for row in rows])
     label_by_class = {}
-    for row, column in zip(class_rows, label_rows, strict=True):
+    assigned_rows, assigned_columns = linear_sum_assignment(-sums)
+    for row, column in zip(assigned_rows.tolist(), assigned_columns.tolist(), strict=True):
         name, label = classes[row], labels[column]
-        own, rows = by_label.get(name, nobody), is_of_class[name]
-        of_class = Halves(halves.chosen_on & rows, halves.judged_on & rows)
-        if label != name and halves.have_enough(rows) and is_gain(own, by_label[label], of_class):
+        is_member = is_of_class[name]
+        of_class = Halves(halves.chosen_on & is_member, halves.judged_on & is_member)
+        if label == name or not halves.have_enough(is_member):
+            continue
+        if is_gain(by_label.get(name, no_similarity), by_label[label], of_class):
             label_by_class[name] = label
-    if not label_by_class:
-        return None
-    renamed = np.isin(people_label, list(label_by_class))
-    before, after = (
-        np.array([choose(name)[k] for k, name in enumerate(people_label) if renamed[k]]).mean()
-        for choose in (
-            lambda name: by_label.get(name, nobody),
-            lambda name: by_label[label_by_class[name]],
-        )
-    )
-    listed = ", ".join(
-        f"{label!r} is {name!r}" for name, label in list(label_by_class.items())[:_MAX_LISTED]
-    )
-    more = ", …" if len(label_by_class) > _MAX_LISTED else ""
-    return (
-        f"Predictions of {preview.model!r} overlap the objects of {len(label_by_class):,} classes"
-        f" by {before:.2f} on average, and by {after:.2f} if {listed}{more}."
-        f"{_find_id_offset(label_by_class, inputs)} Nothing was renamed: mend the labels."
-    )
+    return label_by_class
 
 
 def _find_id_offset(label_by_class: Mapping[str, str], inputs: AuditInputs) -> str:

@@ -25,7 +25,7 @@ class Halves:
     judged_on: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, preview: ShapePreview) -> Halves:
+    def split(cls, preview: ShapePreview) -> Halves:
         """Take every second image."""
         is_even = preview.people.image % 2 == 0
         return cls(is_even, ~is_even)

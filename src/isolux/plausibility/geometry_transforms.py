@@ -41,9 +41,9 @@ def check(inputs: AuditInputs) -> list[Caution]:
 def _describe_moved_shapes(preview: ShapePreview, shapes: str) -> str | None:
     subject = f"The {shapes} of {preview.model!r}"
     verb = "overlap" if preview.people.points is None else "resemble"
-    moved = find_moved_shapes(preview)
-    if moved is not None:
-        words, before, after = moved
+    transformation = find_moved_shapes(preview)
+    if transformation is not None:
+        words, before, after = transformation
         return (
             f"{subject} {verb} people by {before.mean():.2f} on average as they are, and by"
             f" {after.mean():.2f} if {words}, in the predictions or in the annotations. Nothing was"
@@ -65,16 +65,16 @@ def _describe_other_images(preview: ShapePreview, verb: str) -> str | None:
     n = len(preview.size_px)
     if n < _MIN_IMAGES or not len(preview.score):
         return None
-    own = preview.best_similarity(preview.predicted).mean()
+    own_similarity = preview.best_similarity(preview.predicted).mean()
     # Images far apart in the file show other scenes: their overlap is that of chance.
     distant = max(
         preview.best_similarity(preview.predicted.shift_images(offset, n)).mean()
         for offset in (n // 2, n // 3)
     )
-    if own > distant + _MIN_GAIN_OVER_CHANCE:
+    if own_similarity > distant + _MIN_GAIN_OVER_CHANCE:
         return None
     return (
-        f"The predictions of {preview.model!r} {verb} the people of their pictures no better than"
-        f" those of other pictures ({own:.2f} and {distant:.2f} on average). Are they of these"
-        " pictures, and in pixels of them at this size?"
+        f"The predictions of {preview.model!r} {verb} the people of their images no better than"
+        f" those of other images ({own_similarity:.2f} and {distant:.2f} on average). Are they of"
+        " these images, and in pixels of them at this size?"
     )

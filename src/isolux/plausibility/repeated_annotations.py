@@ -49,25 +49,34 @@ def check(inputs: AuditInputs) -> list[Caution]:
         return []
     widest = groups.sort(pl.col("n") / pl.col("n_units"), descending=True, maintain_order=True)
     attribute, name, n_units, n = widest.select("attribute", "group", "n_units", "n").row(0)
-    where = "" if attribute is None else f"; of {attribute} = {name} {n:,} of {n_units:,}"
+    group_text = "" if attribute is None else f"; of {attribute} = {name} {n:,} of {n_units:,}"
     if "box" in first["found"]:
         text = "annotations have the box of another one"
         effect = "A model finds an object once, so that each repeat counts as missed."
     else:
         text = "people have the image and all the values of another one"
         effect = "If they are one person, they count several times."
-    counts = f"{problems.height:,} of {len(units):,} {text}{where} ({example})"
+    counts = f"{problems.height:,} of {len(units):,} {text}{group_text} ({example})"
     return [Caution(f"{counts}. {effect} `isolux check --only repeats` lists them.")]
 
 
 def _count_by_group(inputs: AuditInputs, ids: pl.Series, exact_ids: pl.Series) -> pl.DataFrame:
     """Count the repeats of everyone and of each group, where they are too many."""
     units = inputs.membership.units
-    is_repeat, is_exact = (units.is_in(some.implode()).to_numpy() for some in (ids, exact_ids))
+    is_repeat, is_exact = (
+        units.is_in(repeat_ids.implode()).to_numpy() for repeat_ids in (ids, exact_ids)
+    )
     tables = [
-        pl.DataFrame({"attribute": [None], "group": ["everyone"], "n_units": [len(units)],
-                      "n": [int(is_repeat.sum())], "n_exact": [int(is_exact.sum())]})
-    ]  # fmt: skip
+        pl.DataFrame(
+            {
+                "attribute": [None],
+                "group": ["everyone"],
+                "n_units": [len(units)],
+                "n": [int(is_repeat.sum())],
+                "n_exact": [int(is_exact.sum())],
+            }
+        )
+    ]
     for crossed in inputs.membership.intersections:
         n_groups = len(crossed.cells)
         counts = [
@@ -76,11 +85,15 @@ def _count_by_group(inputs: AuditInputs, ids: pl.Series, exact_ids: pl.Series) -
         ]
         tables.append(
             pl.DataFrame(
-                {"attribute": [crossed.handle] * n_groups,
-                 "group": [group_name(cell) for cell in crossed.cells],
-                 "n_units": counts[0], "n": counts[1], "n_exact": counts[2]}
+                {
+                    "attribute": [crossed.handle] * n_groups,
+                    "group": [group_name(cell) for cell in crossed.cells],
+                    "n_units": counts[0],
+                    "n": counts[1],
+                    "n_exact": counts[2],
+                }
             )
-        )  # fmt: skip
+        )
     table = pl.concat(tables, how="vertical_relaxed")
     is_many = (pl.col("n_exact") > 0) | (pl.col("n") >= _MIN_INEXACT)
     return table.filter(is_many, pl.col("n") >= _MIN_SHARE * pl.col("n_units"))

@@ -12,7 +12,7 @@ import polars as pl
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import Detections, Truths
-from isolux.geometry.previews import ShapePreview, Shapes
+from isolux.geometry.previews import ShapePreview, ShapeRows
 from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances
 from isolux.vocabulary.schema import to_polars
@@ -52,12 +52,12 @@ class PreviewRows:
         predicted_boxes = _stack_predicted_boxes(self.predicted)
         return ShapePreview(
             self.model,
-            Shapes(
+            ShapeRows(
                 np.searchsorted(image_numbers, people.truths.image[self.person_rows]),
                 _stack_boxes(rows),
                 label,
             ),
-            Shapes(np.searchsorted(image_numbers, image), predicted_boxes, predicted_label),
+            ShapeRows(np.searchsorted(image_numbers, image), predicted_boxes, predicted_label),
             self.predicted["score"].cast(pl.Float64).to_numpy(),
             is_judged,
             self._lie_on_unscored(people, image, predicted_boxes),
@@ -142,19 +142,19 @@ def _stack_boxes(rows: pl.DataFrame) -> npt.NDArray[np.float64]:
     return np.where(np.isfinite(boxes).all(axis=1, keepdims=True), boxes, 0.0)
 
 
-def _list_extremes(side: str) -> tuple[pl.Expr, pl.Expr]:
+def _list_extremes(axis: str) -> tuple[pl.Expr, pl.Expr]:
     """Return the lowest and highest coordinate of predicted joints; one at 0 is missing."""
-    known = pl.col(f"keypoints_{side}").list.eval(pl.element().filter(pl.element() != 0))
-    return known.list.min(), known.list.max()
+    coordinates = pl.col(f"keypoints_{axis}").list.eval(pl.element().filter(pl.element() != 0))
+    return coordinates.list.min(), coordinates.list.max()
 
 
-_LEFT, _RIGHT = _list_extremes("x")
-_UPPER, _LOWER = _list_extremes("y")
+_MIN_X, _MAX_X = _list_extremes("x")
+_MIN_Y, _MAX_Y = _list_extremes("y")
 _BOX_OF_JOINTS = {
-    "box_x": _LEFT,
-    "box_y": _UPPER,
-    "box_w": _RIGHT - _LEFT,
-    "box_h": _LOWER - _UPPER,
+    "box_x": _MIN_X,
+    "box_y": _MIN_Y,
+    "box_w": _MAX_X - _MIN_X,
+    "box_h": _MAX_Y - _MIN_Y,
 }
 
 
