@@ -26,7 +26,7 @@ import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.models.fairface import Heads, build_resnet34, write_heads
+from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
 from isolux.predictions._outputs import is_label_format
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -1076,7 +1076,7 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
 def _of_fairface(folder: Path) -> tuple[str, dict[str, str]]:
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: FairFace's net was NOT run")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
-    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    heads = heads_to_metadata(Heads({"light": ("day", "night")}, 32))
     net = build_resnet34(torch, 2)
     file.save_file(net.state_dict(), folder / "fairface.safetensors", metadata=heads)
     return str(folder), {"answers": "light"}

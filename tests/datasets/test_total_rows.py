@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells
+from isolux.datasets._total_rows import caution_on_merged_cell_columns, caution_on_thousands_dots
 from isolux.datasets.counts import load as load_counts
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
@@ -61,8 +61,10 @@ def blocks(*sizes):
 
 
 def test_a_value_in_the_first_row_of_each_block_alone_is_told_first():
-    assert isinstance(caution_on_merged_cells(blocks(15, 15), ["race"])[0], Caution)
-    assert "empty in 20 of 30 rows" in caution_on_merged_cells(blocks(*[3] * 10), ["race"])[0]
+    assert isinstance(caution_on_merged_cell_columns(blocks(15, 15), ["race"])[0], Caution)
+    assert (
+        "empty in 20 of 30 rows" in caution_on_merged_cell_columns(blocks(*[3] * 10), ["race"])[0]
+    )
 
 
 def test_cells_that_are_missing_here_and_there_are_no_blocks():
@@ -72,13 +74,13 @@ def test_cells_that_are_missing_here_and_there_are_no_blocks():
         known = draw.random(40) < 0.5
         known[0] = True
         column = pl.Series("race", ["a" if k else None for k in known])
-        said += len(caution_on_merged_cells(column.to_frame(), ["race"]))
+        said += len(caution_on_merged_cell_columns(column.to_frame(), ["race"]))
     assert said == 0
 
 
 def test_cells_that_are_no_text_are_passed_over():
     bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
-    assert caution_on_merged_cells(bytes_, ["race"]) == []
+    assert caution_on_merged_cell_columns(bytes_, ["race"]) == []
 
 
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
@@ -160,6 +162,6 @@ def test_a_wide_frame_is_not_asked_for_each_column_by_name(monkeypatch):
 
     monkeypatch.setattr(pl.DataFrame, "schema", property(counted(schema)))
     monkeypatch.setattr(pl.DataFrame, "__getitem__", counted(item))
-    assert len(caution_on_dots(frame, frame.columns[1:])) == 39
-    assert caution_on_merged_cells(frame, frame.columns) == []
+    assert len(caution_on_thousands_dots(frame, frame.columns[1:])) == 39
+    assert caution_on_merged_cell_columns(frame, frame.columns) == []
     assert len(asked) < 5

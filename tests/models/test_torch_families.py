@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.tables import check
 from tests.models._checkpoints import TINY, tiny_clip
@@ -41,7 +41,7 @@ def hold(model, kind):
     prepare = getattr(model.predictor, "prepare", lambda one: one)
     shown = [prepare(one) for one in pictures()]
     check(
-        predict_table(model.predictor, model.info, shown, list("ab"), model="m"),
+        predict_and_check_table(model.predictor, model.info, shown, list("ab"), model="m"),
         PREDICTION_TABLES[kind],
     )
     whole = model.predictor(shown)

@@ -165,7 +165,7 @@ def test_numbers_are_named_by_the_datasets_own_file(tmp_path):
 
 
 def test_the_size_of_coco_is_an_attribute_by_its_own_name():
-    sizes = derive.add_derived_attributes(PAIR, ["size", "box_size"]).attributes
+    sizes = derive.add_missing_derived_attributes(PAIR, ["size", "box_size"]).attributes
     told = {a: rows["value"].to_list() for (a,), rows in sizes.group_by("attribute")}
     assert told["size"] == told["box_size"] == ["small", "small"]
 
@@ -189,6 +189,6 @@ def test_false_alarms_of_a_class_count_for_it_wherever_they_are():
 
 def test_audit_of_such_scores_goes_through():
     truth, results = shared_data(TRUTH), shared_data(FOUND["detection"][0])
-    dataset = derive.add_derived_attributes(load("coco", truth), ["size"])
+    dataset = derive.add_missing_derived_attributes(load("coco", truth), ["size"])
     done = audit(score(dataset, read_outputs(results)), dataset, by="size", replicates=100)
     assert set(done.group_metrics["metric"]) >= {AP, AR}

@@ -465,3 +465,20 @@ def test_the_verdict_stands_first_then_the_rules_that_fail():
     assert told[0].startswith("FAIL: ")
     rules = [line.split()[:2] for line in told if re.match(r"(PASS|FAIL)  \d", line)]
     assert rules == [["FAIL", "2."], ["PASS", "1."]]
+
+
+def test_required_groups_count_people_not_those_whom_a_rate_is_about():
+    """A: 300 people, 154 of them positive. Those two rates count 154 and 146; A has 300 people."""
+    truth = ["yes"] * 154 + ["no"] * 446
+    table = {"race": ["A"] * 300 + ["B"] * 300, "truth": truth, "answer": truth,
+             "person": [f"p{i // 2}" for i in range(600)]}  # fmt: skip
+    audit = isolux.audit(
+        table, by="race", target="truth", prediction_column="answer", positive="yes",
+        replicates=100, cluster="person", metric=["true_positive_rate", "false_positive_rate"],
+    )  # fmt: skip
+    rule = {"required_groups": "race", "people": 300, "clusters": 150}
+    decision = isolux.gate(audit, policy_of(rule))
+    assert [case.n for case in decision.rules[0].cases] == [300, 300]
+    assert decision.answer == "pass"
+    more = isolux.gate(audit, policy_of({"required_groups": "race", "people": 301}))
+    assert {case.more for case in more.rules[0].cases} == {1}

@@ -46,7 +46,7 @@ def test_the_numbers_are_fairlearns(drawn):
     control = {"control_features": pd.Series(level, name="level")} if levels > 1 else {}
     features = {"sensitive_features": pd.Series(group, name="g")}
     ours = isolux.metric_frame(metrics=NAMES, y_true=true, y_pred=pred, replicates=100,
-                               **features, **control)  # fmt: skip
+                               min_clusters=1, **features, **control)  # fmt: skip
     peer = fm.MetricFrame(metrics=PEERS, y_true=true, y_pred=pred, **features, **control)
 
     def same(frame, expected):
@@ -158,7 +158,7 @@ def test_control_features_keep_levels_apart():
     frame = isolux.metric_frame(
         metrics="accuracy", y_true=[1] * 8, y_pred=[1, 1, 1, 0, 1, 0, 0, 0],
         sensitive_features={"g": ["a", "a", "b", "b"] * 2},
-        control_features={"light": ["day"] * 4 + ["night"] * 4},
+        control_features={"light": ["day"] * 4 + ["night"] * 4}, min_clusters=1,
     )  # fmt: skip
     assert frame.overall.select("light", "value", "n").rows() == [
         ("day", 0.75, 4), ("night", 0.25, 4),
@@ -223,3 +223,74 @@ def test_tensors_and_indices_of_pandas():
         text = isolux.metric_frame(**asked, y_true=[str(one) for one in plain["y_true"]],
                             y_pred=plain["y_pred"])  # fmt: skip
     assert text.by_group.equals(expected)
+
+
+def one_group_without_positives():
+    """A: 60 positives, 10 of them missed, 40 negatives; B: 100 negatives, 10 called positive."""
+    true = np.array([1] * 60 + [0] * 140)
+    pred = true.copy()
+    pred[:10], pred[150:160] = 0, 1
+    return true, pred, ["A"] * 100 + ["B"] * 100
+
+
+@pytest.mark.parametrize("method", ["between_groups", "to_overall"])
+def test_one_group_with_a_value_has_no_difference(method):
+    """Nobody of B is positive: its true positive rate is unknown, not equal to A's 50/60."""
+    true, pred, group = one_group_without_positives()
+    frame = isolux.metric_frame(metrics="true_positive_rate", y_true=true, y_pred=pred,
+                                positive=1, sensitive_features=group)  # fmt: skip
+    for extreme in (frame.difference, frame.ratio):
+        with pytest.warns(UserWarning, match="true_positive_rate: fewer than two groups .* B left"):
+            row = extreme(method=method).row(0, named=True)
+        assert (row["value"], row["low"], row["high"]) == (None, None, None)
+        assert "B left out (nobody in this group was scored on this metric)" in row["reason"]
+    with pytest.warns(UserWarning, match="B left out"):
+        assert frame.group_min()["value"][0] == pytest.approx(50 / 60)
+
+
+def never_answered(true, pred):
+    return float("nan") if not (true == 1).any() else float((pred[true == 1] == 1).mean())
+
+
+@pytest.mark.parametrize("metric", ["true_positive_rate", never_answered])
+def test_a_group_without_a_value_is_named_among_three(metric):
+    """C: 20 positives, all found; so the difference is that of A and C, 1 − 50/60."""
+    true, pred, group = one_group_without_positives()
+    more = np.ones(20, dtype=int)
+    frame = isolux.metric_frame(
+        metrics=metric, y_true=np.r_[true, more], y_pred=np.r_[pred, more], positive=1,
+        sensitive_features=[*group, *["C"] * 20], replicates=100,
+    )  # fmt: skip
+    with pytest.warns(UserWarning, match="B left out"):
+        row = frame.difference().row(0, named=True)
+    assert row["value"] == pytest.approx(1 / 6)
+    assert row["reason"].startswith("B left out (")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", lambda t, p: float((t == p).mean())])
+def test_one_person_does_not_set_the_difference(metric):
+    """A and B: 90 of 100 right. C: one person, wrong. Photos of one subject are one person."""
+    true, pred, group = one_group_without_positives()
+    name = metric if isinstance(metric, str) else metric.__name__
+    for n_photos in (1, 12):
+        args = {
+            "metrics": metric, "y_true": np.r_[true, np.ones(n_photos, dtype=int)],
+            "y_pred": np.r_[pred, np.zeros(n_photos, dtype=int)], "replicates": 100,
+            "sensitive_features": group + ["C"] * n_photos,
+            "cluster": np.r_[np.arange(200), np.full(n_photos, 200)],
+        }  # fmt: skip
+        frame = isolux.metric_frame(**args)
+        with pytest.warns(UserWarning, match=f"{name}: C left out .fewer than 10 clusters"):
+            row = frame.difference().row(0, named=True)
+        assert row["value"] == pytest.approx(0.0)
+        assert row["reason"] == "C left out (fewer than 10 clusters)"
+        everyone = isolux.metric_frame(**args, min_clusters=1).difference().row(0, named=True)
+        assert (everyone["value"], everyone["reason"]) == (pytest.approx(0.9), None)
+
+
+def test_groups_that_all_have_values_need_no_reason():
+    """Twenty people in two groups, strongly differing: nothing is left out, nothing is said."""
+    frame = isolux.metric_frame(metrics="accuracy", y_true=[1] * 20, y_pred=[1] * 10 + [0, 1] * 5,
+                                sensitive_features=["A"] * 10 + ["B"] * 10)  # fmt: skip
+    for table in (frame.difference(), frame.ratio(), frame.group_min(), frame.group_max()):
+        assert table["reason"].to_list() == [None]

@@ -23,6 +23,7 @@ from isolux.statements.text import (
     describe_margins,
     describe_null,
 )
+from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 
@@ -117,7 +118,7 @@ def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
 
 
 def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
-    """Yield findings on groups too small to be compared, by the metric requested first."""
+    """Yield findings on groups that cannot be compared, by the metric requested first."""
     line = choice.main
     if line is None:
         return
@@ -128,6 +129,17 @@ def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any
             "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
+            "attribute": attribute_rows["attribute"][0],
+            "group_a": attribute_rows["group"][0] if attribute_rows.height == 1 else None,
+        }
+    undefined_groups = find_undefined_groups(run, choice.names.key(line))
+    for attribute_rows in undefined_groups.partition_by("attribute", maintain_order=True):
+        yield {
+            "claim": describe_undefined_groups(attribute_rows, line, choice.names),
+            "n": 0,
+            "status": "undefined",
+            "metric": line.metric,
+            "label": line.label,
             "attribute": attribute_rows["attribute"][0],
             "group_a": attribute_rows["group"][0] if attribute_rows.height == 1 else None,
         }

@@ -158,7 +158,7 @@ def _print_status(folder: Path) -> None:
     from isolux.engine import ShardStore
 
     store = ShardStore(folder)
-    record, committed = store.read_record(), store.list_committed()
+    record, committed = store.read_record(), store.list_committed_keys()
     n_committed = sum(1 for index in committed if index < int(record["shards"]))
     model = record["model"]
     rows = [

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.datasets._boxes import build_box_notes
+from isolux.datasets._boxes import note_empty_and_overhanging_boxes
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._image_sizes import read_image_size
+from isolux.datasets._image_sizes import read_oriented_image_size
 from isolux.geometry.frames import choose_frame, reaches_beyond
 from isolux.io.image_folder import ImageFolder
 from isolux.vocabulary.containers import Dataset
@@ -49,9 +49,9 @@ def correct_turned_sizes(dataset: Dataset) -> Dataset:
         f" their size before that, and boxes that fit them only afterwards ({n_misplaced:,} lie"
         " outside otherwise): width and height were exchanged."
     )
-    outdated = build_box_notes(dataset.instances, dataset.images)
+    outdated = note_empty_and_overhanging_boxes(dataset.instances, dataset.images)
     lasting_notes = [text for text in dataset.notes if text not in outdated]
-    notes = (note, *build_box_notes(dataset.instances, images), *lasting_notes)
+    notes = (note, *note_empty_and_overhanging_boxes(dataset.instances, images), *lasting_notes)
     return replace(dataset, images=images, notes=notes)
 
 
@@ -91,7 +91,7 @@ def list_unturned_images(dataset: Dataset) -> pl.Series:
     paths = sized.select("image_id", pl.coalesce("uri", "image_id"), "width", "height")
     for image_id, path, width, height in paths.iter_rows():
         try:
-            shown_size = read_image_size(folder.find_file(path))
+            shown_size = read_oriented_image_size(folder.find_file(path))
         except (FileError, OSError):  # another check, or the model's run, names it
             continue
         if shown_size.is_turned and (shown_size.height, shown_size.width) == (width, height):

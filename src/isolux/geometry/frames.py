@@ -18,19 +18,19 @@ _MIN_RATIO = 10
 
 
 def reaches_beyond(
-    width: str = "width", height: str = "height", *, slack_px: float = 1.0
+    width: str = "width", height: str = "height", *, tolerance_px: float = 1.0
 ) -> pl.Expr:
-    """Tell whether each box ends more than ``slack_px`` beyond the image of these columns.
+    """Tell whether each box ends more than ``tolerance_px`` beyond the image of these columns.
 
     Examples
     --------
     >>> box = {"box_x": [4], "box_y": [0], "box_w": [6], "box_h": [5], "width": [9], "height": [5]}
-    >>> pl.DataFrame(box).select(reaches_beyond(slack_px=0.5)).item()
+    >>> pl.DataFrame(box).select(reaches_beyond(tolerance_px=0.5)).item()
     True
     """
     x, y, w, h = (pl.col(f"box_{edge}") for edge in "xywh")
-    right, lower = pl.col(width) + slack_px, pl.col(height) + slack_px
-    return (x < -slack_px) | (y < -slack_px) | (x + w > right) | (y + h > lower)
+    right, lower = pl.col(width) + tolerance_px, pl.col(height) + tolerance_px
+    return (x < -tolerance_px) | (y < -tolerance_px) | (x + w > right) | (y + h > lower)
 
 
 def choose_frame(boxes: pl.DataFrame) -> Frame | None:

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
+from isolux.stats.proportions import design_effect
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
@@ -68,8 +69,10 @@ _SCHEMA = {
     "right": pl.Float64(),
     "scored": pl.Int64(),
     "lacking": pl.Int64(),
+    "design_effect": pl.Float64(),
 }
 _KEY = ("model", "unit_id", "metric", "label", "threshold", "value")
+_CLUSTER = "cluster_id"
 
 
 def _list_expected_scores(
@@ -77,12 +80,15 @@ def _list_expected_scores(
 ) -> pl.DataFrame:
     """List the scores that units have or should have, with the reason of missing ones."""
     tables = [
-        table.select("model", "unit_id", "reason", metric=pl.lit(None, dtype=pl.String))
+        table.select(
+            "model", "unit_id", "reason", *_cluster(table), metric=pl.lit(None, dtype=pl.String)
+        )
         for table in evidence.values()
         if {"model", "unit_id", "reason"} <= set(table.columns)
     ]
     missing_reason = pl.when(pl.col("value").is_null()).then(pl.col("reason").fill_null(NO_SCORE))
-    rows = pl.concat([scores.select(*_KEY, reason=missing_reason), *tables], how="diagonal_relaxed")
+    score_rows = scores.select(*_KEY, *_cluster(scores), reason=missing_reason)
+    rows = pl.concat([score_rows, *tables], how="diagonal_relaxed")
     excluded_reasons = [
         reason
         for reason in rows["reason"].unique().drop_nulls()
@@ -95,6 +101,12 @@ def _list_expected_scores(
     return rows.filter(~pl.col("reason").is_in(excluded_reasons).fill_null(value=False))
 
 
+def _cluster(table: pl.DataFrame) -> list[pl.Expr]:
+    return [
+        pl.col(_CLUSTER) if _CLUSTER in table.columns else pl.lit(None, pl.String).alias(_CLUSTER)
+    ]
+
+
 def _count_model(
     model: str, expected: pl.DataFrame, members: Membership, counts: pl.DataFrame | None
 ) -> pl.DataFrame:
@@ -103,6 +115,7 @@ def _count_model(
         silent=reason.is_in([NO_PREDICTION, NO_SCORE]).fill_null(value=False).all(),
         unscored=reason.is_not_null().any(),
         reason=reason.drop_nulls().unique().sort().str.join(", "),
+        cluster=pl.col(_CLUSTER).drop_nulls().first().cast(pl.String),
     )
     metric = _find_fraction_metric(expected)
     metric_rows = expected.filter(
@@ -125,6 +138,7 @@ def _count_model(
     n_lacking = units["about"].fill_null(0).to_numpy() * multiplicity - scored
     unit_counts = (n, missing, unscored, right, scored, n_lacking)
     reasons = _describe_reasons(units.with_columns(worth=multiplicity))
+    effect = _clustering_of_losses(units)
     table = [
         (
             model,
@@ -138,10 +152,20 @@ def _count_model(
             None if metric is None else float(r),
             int(s),
             int(x),
+            effect,
         )
         for a, g, k, m, u, r, s, x in _sum_by_group(members, unit_counts)
     ]
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
+
+
+def _clustering_of_losses(units: pl.DataFrame) -> float:
+    """Return the design effect of a missing score: people of a cluster may lack it together."""
+    cluster = pl.coalesce("cluster", pl.concat_str(pl.lit("\x00"), "unit_id"))
+    clusters = (
+        units.drop_nulls("unscored").group_by(cluster).agg(pl.col("unscored").sum(), n=pl.len())
+    )
+    return float(np.nan_to_num(design_effect(clusters["unscored"], clusters["n"]), nan=1.0))
 
 
 def _sum_by_group(
@@ -192,7 +216,7 @@ def caution_on_missing_scores(
     """Caution where a group has clearly more people without a score, or many without prediction."""
     notes = []
     for model, attribute, rows in _large_groups(missing_counts, "unscored"):
-        is_uneven_loss = is_uneven(rows["unscored"].to_numpy(), rows["n"].to_numpy())
+        is_uneven_loss = _are_losses_uneven(rows, "unscored", missing_counts)
         has_many_missing = bool((rows["missing"] >= _HIGH_MISSING_SHARE * rows["n"]).any())
         if not (is_uneven_loss or has_many_missing):
             continue
@@ -234,7 +258,7 @@ def count_undetected(
         () if scored is None else scored.group_by("model", maintain_order=True)
     ):
         units = pl.DataFrame({"unit_id": members.units}).join(
-            model_rows.select("unit_id", "detected"),
+            model_rows.select("unit_id", "detected", cluster=pl.col(_CLUSTER).cast(pl.String)),
             on="unit_id",
             how="left",
             maintain_order="left",
@@ -243,7 +267,8 @@ def count_undetected(
         n = units["detected"].is_not_null().to_numpy() * multiplicity
         n_undetected = (~units["detected"].fill_null(value=True)).to_numpy() * multiplicity
         counts = _sum_by_group(members, (n, n_undetected))
-        rows += [(model, name, group, int(m), int(k)) for name, group, m, k in counts]
+        effect = _clustering_of_losses(units.with_columns(unscored=~pl.col("detected")))
+        rows += [(model, name, group, int(m), int(k), effect) for name, group, m, k in counts]
     return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
 
 
@@ -253,6 +278,7 @@ _UNDETECTED = {
     "group": pl.String(),
     "n": pl.Int64(),
     "lost": pl.Int64(),
+    "design_effect": pl.Float64(),
 }
 
 
@@ -260,7 +286,7 @@ def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     """Caution where undetected people, who count as mistakes, are uneven over groups."""
     notes = []
     for model, attribute, rows in _large_groups(undetected_counts, "lost"):
-        if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
+        if not _are_losses_uneven(rows, "lost", undetected_counts):
             continue
         descriptions = [
             f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
@@ -290,6 +316,14 @@ def _large_groups(
     ):
         share = pl.col(loss_column) / pl.col("n")
         yield model, attribute, attribute_rows.sort(share, descending=True, maintain_order=True)
+
+
+def _are_losses_uneven(groups: pl.DataFrame, loss_column: str, loss_counts: pl.DataFrame) -> bool:
+    """Test one attribute's losses; people of a cluster count as much as they are worth."""
+    unit_worth = 1.0 / groups["design_effect"]
+    n_lost, n = ((groups[name] * unit_worth).round().to_numpy() for name in (loss_column, "n"))
+    n_attributes = loss_counts["attribute"].drop_nulls().n_unique()
+    return is_uneven(n_lost, n, _UNEVEN_P / n_attributes)
 
 
 def _extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:

@@ -58,3 +58,29 @@ def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
         rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
     # A row of n identical people counts n times, each with its weight.
     return rows.with_columns(weight=pl.col("weight") * pl.col("n"))
+
+
+def list_people_with_score(run: Run) -> pl.DataFrame:
+    """List whom any metric scored, each once: ``unit_id, cluster_id``."""
+    tables = [run.scores.filter(pl.col("value").is_not_null())]
+    tables += [
+        table.filter(pl.col("reason").is_null())
+        for table in run.evidence.values()
+        if {"unit_id", "cluster_id", "reason"} <= set(table.columns)
+    ]
+    return pl.concat(
+        table.select(pl.col("unit_id", "cluster_id").cast(pl.String)) for table in tables
+    ).unique("unit_id", maintain_order=True)
+
+
+def count_scored_people(run: Run, membership: Membership) -> pl.DataFrame:
+    """Count whom any metric scored: ``attribute, group, n, n_clusters``, a row for each group.
+
+    A rate's own number is that of its denominator: a true positive rate is of the positives only.
+    """
+    scored_members = membership.frame.join(list_people_with_score(run), on="unit_id")
+    members = weigh_units(run, scored_members)
+    cluster = pl.coalesce("cluster_id", "unit_id")
+    return members.group_by("attribute", "group", maintain_order=True).agg(
+        n=pl.col("n").sum().round().cast(pl.Int64), n_clusters=cluster.n_unique().cast(pl.Int64)
+    )

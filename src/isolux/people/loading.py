@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, format_cluster_note, load
+from isolux.datasets import Purpose, format_proposed_cluster_note, load
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
@@ -90,7 +90,7 @@ def load_people(
     columns = None if first_and is None else (*attributes, *condition_attributes, *first_and)
     options = _collect_loader_options(name, people, items, outputs or {}, columns)
     requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
-    computed = cluster is not None and cluster in derive.list_derived_attributes()
+    computed = cluster is not None and cluster in derive.map_derived_attributes_to_plugins()
     loader_cluster = None if computed else cluster
     withdrawn_list = (
         None if people.withdrawn is None else read_withdrawn_list(people.withdrawn, purpose=purpose)
@@ -115,12 +115,12 @@ def load_people(
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {format_cluster_note(name) for name in attributes}
+        grouped = {format_proposed_cluster_note(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:
         dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add_derived_attributes(
+    dataset = derive.add_missing_derived_attributes(
         dataset, [*requested, str(cluster)] if computed else requested
     )
     if computed:
@@ -242,8 +242,8 @@ def list_computed_attributes(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     families_by_attribute, requested = (
-        derive.list_derived_attributes(),
-        derive.expand_families(names),
+        derive.map_derived_attributes_to_plugins(),
+        derive.expand_family_names(names),
     )
     for name in requested:
         if name not in families_by_attribute:

@@ -18,6 +18,8 @@ from types import ModuleType
 from isolux.plausibility import (
     geometry_transforms,
     group_units,
+    missing_group_labels,
+    missing_truth,
     numbers_as_classes,
     pair_scores,
     perfect_answers,
@@ -41,6 +43,8 @@ CHECKS: tuple[ModuleType, ...] = (
     group_units,
     numbers_as_classes,
     pair_scores,
+    missing_truth,
+    missing_group_labels,
 )
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 

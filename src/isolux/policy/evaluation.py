@@ -65,6 +65,7 @@ class PolicyInputs:
     disparities: pl.DataFrame | None = None
     shared_people: Baseline = field(default_factory=Baseline)
     missing_predictions: pl.DataFrame | None = None
+    people: pl.DataFrame | None = None
 
     def baseline(self, rule: PolicyRule) -> Baseline:
         """Return the baseline of the people whom a rule asks about."""

@@ -344,7 +344,7 @@ def _check_required_groups(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleC
         )
         for comparison in evaluation.unevaluated
     ]
-    units, clusters = _count_people(inputs.estimates)
+    units, clusters = _count_people(inputs)
     for g in () if rows is None else rows:
         missing = (
             max((rule.min_people or 1) - int(units[g]), 0),
@@ -376,15 +376,20 @@ def _format_effective_size(estimates: Estimates, g: int) -> str:
     return "" if is_unweighted else f" (worth {n_effective:,} of one weight)"
 
 
-def _count_people(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
-    """Count scored people and clusters of each group; measures of pairs are left out."""
+def _count_people(inputs: PolicyInputs) -> tuple[np.ndarray, np.ndarray]:
+    """Count scored people and clusters of each group ``[g]``; measures of pairs are left out."""
+    estimates = inputs.estimates
     counts_people = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
     if not any(counts_people):
         counts_people = [True] * len(counts_people)
-    return (
-        estimates.n_units[:, counts_people].max(axis=1),
-        estimates.n_clusters[:, counts_people].max(axis=1),
-    )
+    units = estimates.n_units[:, counts_people].max(axis=1)
+    clusters = estimates.n_clusters[:, counts_people].max(axis=1)
+    # A measure counts its denominator: a true positive rate the positives, not the people.
+    row_of_group = {(group.attribute, group.name): g for g, group in enumerate(estimates.groups)}
+    for attribute, name, n, n_clusters in () if inputs.people is None else inputs.people.rows():
+        g = row_of_group[attribute, name]
+        units[g], clusters[g] = max(units[g], n), max(clusters[g], n_clusters)
+    return units, clusters
 
 
 def _check_required_analyses(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:

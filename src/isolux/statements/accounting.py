@@ -155,11 +155,16 @@ def _describe_uneven_losses(counts: Mapping[str, Any], warnings: Iterable[str]) 
 
 
 _SMALL = ("insufficient units", "insufficient clusters")
-_ZERO_COUNT_PATTERN = r"(: 0$|^0 )"
+ZERO_COUNT_PATTERN = r"(: 0$|^0 )"
 """Of a reason that counts nobody: by construction, and not for want of data."""
 _MIN_NAMED = 10
 """People that a group needs for its value to be named."""
 _MAX_REASON_WORDS = 10
+
+
+def is_small() -> pl.Expr:
+    """Mask the rows of ``group_metrics`` with too few units or clusters."""
+    return pl.col("status").is_in(_SMALL)
 
 
 def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
@@ -170,9 +175,9 @@ def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.D
         ~pl.col("values").list.contains(UNKNOWN),
     ).with_columns(pl.col("reason").fill_null(""))
     small = rows.filter(
-        pl.col("status").is_in(_SMALL),
+        is_small(),
         pl.col("n_units") > 0,
-        ~pl.col("reason").str.contains(_ZERO_COUNT_PATTERN),
+        ~pl.col("reason").str.contains(ZERO_COUNT_PATTERN),
     )
     columns = ("attribute", "group", "n_units", "n_clusters", "reason", "value")
     if small.height:
@@ -181,7 +186,7 @@ def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.D
         small = small.with_columns(value=pl.coalesce("value", "raw"))
     is_lower_better = direction == "lower"
     sense = -1.0 if is_lower_better else 1.0
-    comparable = rows.filter(~pl.col("status").is_in(_SMALL)).drop_nulls("value")
+    comparable = rows.filter(~is_small()).drop_nulls("value")
     worst = comparable.group_by("attribute").agg(worst=(sense * pl.col("value")).min())
     return (
         small.select(columns)

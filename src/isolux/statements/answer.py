@@ -36,6 +36,7 @@ from isolux.statements.text import (
     describe_margins,
     describe_null,
 )
+from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import pluralise, shorten_name
 from isolux.vocabulary.spec import split_intersection
@@ -159,6 +160,10 @@ def _yield_sentences(
     if line is not None:
         small_groups = find_small_groups(run, names.key(line), line.direction)
         yield from filter(None, [describe_small_groups(small_groups, line, names)])
+    lines = [line for line in (line, choice.main) if line is not None]
+    for named_line in {id(line): line for line in lines}.values():
+        undefined_groups = find_undefined_groups(run, names.key(named_line))
+        yield from filter(None, [describe_undefined_groups(undefined_groups, named_line, names)])
     for claim, margin_row in describe_margins(run.disparities, names):
         if (
             choice.main

@@ -130,11 +130,12 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     if not varying:
         return
     first = varying[0]
+    of_model = f"a model: --model-column {first}; " if rows["model"].n_unique() == 1 else ""
     example_values = ", ".join(map(repr, rows[first].unique(maintain_order=True).head(3)))
     raise SpecError(
         "several rows are of one group, and nothing says what tells them apart",
         expected="each further column named for what it is",
         found=f"{', '.join(map(repr, varying))}, such as {first} = {example_values}",
-        hint=f"a model: --model-column {first}; a group too: --by {first}; anything else: one"
-        f" value at a time, as in --only '{first}={rows[first][0]}'",
+        hint=f"{of_model}a group too: --by {first}; anything else: one value at a time, as in"
+        f" --only '{first}={rows[first][0]}'",
     )

@@ -69,7 +69,7 @@ def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
         )
     if names:
         return list(dict.fromkeys(usable))
-    computed = [name for name in usable if name in derive.list_derived_attributes()]
+    computed = [name for name in usable if name in derive.map_derived_attributes_to_plugins()]
     return (computed or usable)[:_MAX_ATTRIBUTES]
 
 

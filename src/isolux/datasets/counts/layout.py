@@ -11,6 +11,7 @@ from itertools import combinations
 
 import polars as pl
 
+from isolux.io.cell_parsing import as_text
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.notes import Caution
 
@@ -41,7 +42,7 @@ _ATTRIBUTE_COLUMN_NAMES = (
 _VALUE_COLUMN_NAMES = ("value", "values", "level", "subgroup", "group", "category", "label")
 
 
-def refuse_outcomes(
+def check_no_row_per_outcome(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse a row for each outcome: over them the counts of one n add up to that n."""
@@ -66,7 +67,7 @@ def refuse_outcomes(
             )
 
 
-def refuse_stacked(
+def check_no_stacked_attributes(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse attributes below each other: the same people by race, then again by gender."""
@@ -101,7 +102,7 @@ def refuse_stacked(
             )
 
 
-def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> None:
+def check_no_blank_groups(frame: pl.DataFrame, groups: Sequence[str], source: str) -> None:
     """Refuse a row that does not name its group."""
     for name in groups:
         cell_texts = frame[name].cast(pl.String).str.strip_chars()
@@ -117,8 +118,8 @@ def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> No
             )
 
 
-def find_subtotals(
-    rows: pl.DataFrame, name: str, other_columns: Sequence[str], counts: tuple[str, str]
+def iterate_subtotal_rows(
+    rows: pl.DataFrame, group_column: str, other_columns: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Find rows whose counts are the sums of some others: ``Non-White`` below its parts."""
     tables = (
@@ -126,15 +127,15 @@ def find_subtotals(
     )
     for table in tables:
         if 3 <= table.height <= _MAX_SEARCHED_ROWS:
-            yield from _find_row_sums(table, name, counts)
+            yield from _iterate_rows_equal_to_sums(table, group_column, counts)
 
 
-def _find_row_sums(
+def _iterate_rows_equal_to_sums(
     table: pl.DataFrame, name: str, counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     size = table.height
     k, n = table[counts[0]].to_list(), table[counts[1]].to_list()
-    subsets = list(_list_row_subsets(size))
+    subsets = list(_iterate_subtotal_candidates(size))
     for r in range(size):
         rarer_count = min(k[r], n[r] - k[r])
         # How often an equal sum turns up by chance: n anywhere up to it, k within a fifth.
@@ -151,7 +152,7 @@ def _find_row_sums(
                 break
 
 
-def _list_row_subsets(size: int) -> Iterator[tuple[int, ...]]:
+def _iterate_subtotal_candidates(size: int) -> Iterator[tuple[int, ...]]:
     """List the rows that a sub-total may be of: those that stand together; of few rows, any."""
     if size <= _MAX_ROWS_FOR_ALL_SUBSETS:
         for n_rows in range(2, size):
@@ -198,7 +199,7 @@ def caution_on_equal_counts(
     ]
 
 
-def drop_totals(
+def drop_or_refuse_total_rows(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
@@ -231,7 +232,7 @@ def drop_totals(
         for row, cell_value in totals.select("_row", name).iter_rows():
             description_by_row.setdefault(row, f"{name} = {cell_value!r}")
         remaining = rows.filter(~pl.col("_row").is_in(list(description_by_row)))
-        for row, sums_of in find_subtotals(remaining, name, other_columns, counts):
+        for row, sums_of in iterate_subtotal_rows(remaining, name, other_columns, counts):
             description_by_row.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
     if not description_by_row:
         return frame, []
@@ -255,10 +256,14 @@ def drop_totals(
     )
 
 
-def refuse_repeats(
-    frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str], source: str
+def check_groups_are_unique(
+    frame: pl.DataFrame,
+    groups: Sequence[str],
+    split_columns: Sequence[str],
+    counts: tuple[str, str],
+    source: str,
 ) -> None:
-    """Refuse two rows of one group."""
+    """Refuse two rows of one group; a column of fractions, which is no group, may part them."""
     if not groups:
         raise TableError(
             "no column says which group a row is about",
@@ -280,5 +285,25 @@ def refuse_repeats(
             + " in rows "
             + " and ".join(str(r + 1) for r in equal_rows["_row"][:2]),
             where=format_location(source, int(equal_rows["_row"][1]) + 1),
-            hint="add them up, or put what distinguishes them in a separate column",
+            hint=_suggest_parting_column(equal_rows, key, counts),
         )
+
+
+def _suggest_parting_column(
+    equal_rows: pl.DataFrame, key: Sequence[str], counts: tuple[str, str]
+) -> str:
+    """Suggest how to tell the rows of one group apart."""
+    parting = [
+        name
+        for name in equal_rows.columns
+        if name not in (*key, *counts, "_row")
+        and equal_rows[name].is_unique().all()
+        and as_text(equal_rows[name]).cast(pl.Float64, strict=False).is_not_null().all()
+    ]
+    if not parting:
+        return "add them up, or put what distinguishes them in a separate column"
+    name = parting[0]
+    return (
+        f"if {name!r} distinguishes them, write it in words ({name} {equal_rows[name][0]}): a"
+        " column of fractions is read as a rate, not as a group"
+    )

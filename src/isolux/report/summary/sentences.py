@@ -113,7 +113,9 @@ def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -
             " people look, that may differ from how they describe themselves."
         )
     computed = [
-        s.title for s in sections if s.title.replace(" ", "_") in derive.list_derived_attributes()
+        s.title
+        for s in sections
+        if s.title.replace(" ", "_") in derive.map_derived_attributes_to_plugins()
     ]
     if not computed:
         return text

@@ -24,11 +24,11 @@ from isolux.predictions import (
 )
 from isolux.verbs.audit.person_predictions import (
     PredictionsWithNotes,
-    chosen,
     hash_prediction_file,
-    joined,
+    join_to_dataset,
     read_number_column,
     read_person_predictions,
+    select_or_name_model,
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -90,7 +90,7 @@ def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Predict
         return read_number_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _read_outputs(value_settings, task, dataset))
+        return join_to_dataset(dataset, settings, _read_outputs(value_settings, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -131,7 +131,9 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
                 expected="--predictions FILE only; several models go in its column model",
                 found=f"{flag} {flag_value}",
             )
-    return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
+    return select_or_name_model(
+        read_outputs(settings.file, format=settings.format, **options), settings
+    )
 
 
 def build_task_options(spec: AuditSpec) -> dict[str, Any]:

@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.engine.source_images import SourceImage, hash_image, image_folder, list_source_images
+from isolux.engine.source_images import (
+    SourceImage,
+    find_image_folder,
+    hash_image_file,
+    list_source_images,
+)
 from isolux.io.hashing import sha256_file
 from isolux.io.image_folder import ImageFolder
 from isolux.predictions import join_predictions
@@ -189,7 +194,8 @@ def _caution_on_changed_images(prediction_run: PredictionResult, dataset: Datase
         ).astype(int)
     )
     current_hash_by_id = {
-        comparable_images[k].image_id: hash_image(comparable_images[k], folder) for k in sampled
+        comparable_images[k].image_id: hash_image_file(comparable_images[k], folder)
+        for k in sampled
     }
     missing_ids = [name for name, sha256 in current_hash_by_id.items() if sha256 is None]
     changed_ids = [
@@ -236,7 +242,7 @@ def _select_images(
     if crops is not None:
         return list_crop_images(dataset, crops)
     images = list_source_images(dataset, record["model"]["predicts"], settings["input_unit"])
-    return images, image_folder(dataset)
+    return images, find_image_folder(dataset)
 
 
 def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:

@@ -215,6 +215,9 @@ def _build_notes(
 ) -> tuple[str, ...]:
     has_bounds = scores.info.has_independent_scores and SAMPLE not in scores.evidence
     missing_notes = caution_on_missing_scores(losses.unscored, bounds=has_bounds)
+    # The stage of plausibility says the same of missing truths, with the bounds of a gap.
+    openings = {note.partition("):")[0] for note in scores.notes if isinstance(note, Caution)}
+    missing_notes = [note for note in missing_notes if note.partition("):")[0] not in openings]
     missing_notes += caution_on_undetected(losses.undetected)
     notes = (
         *missing_notes,

@@ -28,6 +28,7 @@ from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.stats.survey_sums import drop_weights
 from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
+from isolux.verbs.compare.lost_groups import caution_on_lost_groups
 from isolux.verbs.compare.notes import note_differences, order_models, order_runs, shared_sample
 from isolux.verbs.compare.person_matching import list_scored_units, match_people, single_model_name
 from isolux.vocabulary import registry
@@ -218,7 +219,8 @@ def pair_runs(
         units=ordered_scores.evaluated_units(),
     )
     estimates = measure_groups(ordered_scores, members, spec.statistics)
-    return PairedScores(scores, estimates, spec, names, matches.notes)
+    lost_group_cautions = caution_on_lost_groups(first, second, matches.units, names)
+    return PairedScores(scores, estimates, spec, names, (*lost_group_cautions, *matches.notes))
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:

@@ -20,7 +20,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.missing_predictions import count_missing_predictions
-from isolux.groups.run_membership import regroup
+from isolux.groups.run_membership import count_scored_people, regroup
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.evaluation import Baseline, PolicyInputs
 from isolux.policy.rule_answers import decide
@@ -184,6 +184,7 @@ def remeasure_run(
         estimates, missing_metrics = _remeasure_groups(run, spec)
     _check_recorded_values(run, estimates)
     no_baseline, baselines = Baseline(problem="no baseline is given"), baselines or {}
+    membership = regroup(run)
     min_sizes = (spec.statistics.min_units, spec.statistics.min_clusters)
     return PolicyInputs(
         estimates,
@@ -195,7 +196,8 @@ def remeasure_run(
         baselines.get("different", no_baseline),
         run.disparities,
         baselines.get("shared", no_baseline),
-        count_missing_predictions(run.scores, regroup(run), run.evidence),
+        count_missing_predictions(run.scores, membership, run.evidence),
+        count_scored_people(run, membership),
     )
 
 

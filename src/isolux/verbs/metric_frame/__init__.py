@@ -8,6 +8,7 @@ called on resampled rows, as fairlearn does, and is as slow as that.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,8 +17,10 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import Interval, percentile
+from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
+from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
+from isolux.verbs.metric_frame.extremes import Method, compute_extreme, name_exclusions
 from isolux.verbs.metric_frame.inputs import (
     FrameInputs,
     raise_as_value_errors,
@@ -33,7 +36,6 @@ from isolux.verbs.metric_frame.measures import (
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import IntervalMethod
 
-Method = Literal["between_groups", "to_overall"]
 Errors = Literal["raise", "coerce"]
 MetricLike = str | Callable[..., float]
 
@@ -53,6 +55,7 @@ def metric_frame(
     seed: int = 0,
     level: float = 0.95,
     interval: IntervalMethod = "score",
+    min_clusters: int = MIN_CLUSTERS_FOR_INTERVAL,
 ) -> MetricFrame:
     """Evaluate metrics for everyone and for every group, with intervals.
 
@@ -87,6 +90,10 @@ def metric_frame(
         Of the intervals.
     interval : str
         Method of the groups' intervals, as in an audit; functions always take percentiles.
+    min_clusters : int
+        Smallest group that has a part in differences, ratios and ends, in clusters (without
+        ``cluster``, in rows) of those that the metric is about. With fewer than 10 no interval is
+        honest, and one person would set the difference. 1: every group, as in fairlearn.
 
     Returns
     -------
@@ -130,7 +137,14 @@ def metric_frame(
             cluster,
             positive,
             sample_params,
-            {"replicates": replicates, "seed": seed, "level": level, "interval": interval},
+            {
+                "replicates": replicates,
+                "seed": seed,
+                "level": level,
+                "interval": interval,
+                "min_units": min_clusters if cluster is None else 1,
+                "min_clusters": min_clusters,
+            },
         )
 
 
@@ -173,6 +187,7 @@ def _measure_metrics(
             replicates=min(settings["replicates"], 200),
             seed=settings["seed"],
             level=settings["level"],
+            min_clusters=settings["min_clusters"],
         )
     ordered_metrics = {label: measured_by_label[label] for label in metric_by_label}
     return MetricFrame(inputs, ordered_metrics, settings["level"])
@@ -188,7 +203,9 @@ class MetricFrame:
 
     Differences and ratios are those between the groups of one level of the control features. Their
     intervals are simultaneous: all groups' intervals at the level at which they hold together
-    (Bonferroni), so the interval of a difference holds 0 where nothing differs.
+    (Bonferroni), so the interval of a difference holds 0 where nothing differs. A group without a
+    value, or of fewer than ``min_clusters`` clusters, has no part in them: ``reason`` names it, and
+    so does a warning. Where fewer than two groups are left, they are null.
     """
 
     inputs: FrameInputs
@@ -280,13 +297,13 @@ class MetricFrame:
 
         def select(metric: MetricByGroup) -> tuple[FloatArray, Interval]:
             rows = [
-                _compute_extreme(metric, groups, k, comparison, method)
+                compute_extreme(metric, groups[metric.is_comparable[groups]], k, comparison, method)
                 for k, groups in enumerate(self._group_levels())
             ]
             table = np.array(rows)
             return table[:, 0], Interval(table[:, 1], table[:, 2])
 
-        return self._stack(select, self.inputs.controls)
+        return self._add_reasons(self._stack(select, self.inputs.controls), min_groups=2)
 
     def _build_end_frame(
         self, position: Callable[[FloatArray], Any], fold: np.ufunc
@@ -295,9 +312,10 @@ class MetricFrame:
 
         def select(metric: MetricByGroup) -> tuple[FloatArray, Interval]:
             rows = []
-            for groups in self._group_levels():
+            for level_groups in self._group_levels():
+                groups = level_groups[metric.is_comparable[level_groups]]
                 group_values = metric.estimates[groups]
-                if np.isnan(group_values).all():
+                if not len(groups):
                     rows.append((np.nan, np.nan, np.nan))
                     end_groups.append(None)
                     continue
@@ -313,63 +331,22 @@ class MetricFrame:
             return table[:, 0], Interval(table[:, 1], table[:, 2])
 
         frame = self._stack(select, self.inputs.controls)
-        return frame.with_columns(pl.Series("group", end_groups, dtype=pl.String))
+        frame = frame.with_columns(pl.Series("group", end_groups, dtype=pl.String))
+        return self._add_reasons(frame, min_groups=1)
+
+    def _add_reasons(self, frame: pl.DataFrame, *, min_groups: int) -> pl.DataFrame:
+        """Add ``reason``, which names the groups that have no part in a row, and warn of them."""
+        reasons = [
+            name_exclusions(metric, groups, self.inputs.group_names, min_groups)
+            for metric in self.metrics_by_label.values()
+            for groups in self._group_levels()
+        ]
+        for metric, reason in zip(frame["metric"], reasons, strict=True):
+            if reason is not None:
+                warnings.warn(f"{metric}: {reason}", UserWarning, stacklevel=4)
+        return frame.with_columns(pl.Series("reason", reasons, dtype=pl.String))
 
 
 def _refuse_errors(errors: str) -> None:
     if errors not in ("raise", "coerce"):
         raise SpecError("errors cannot be that", expected="raise or coerce", found=repr(errors))
-
-
-def _compute_extreme(
-    metric: MetricByGroup, groups: IntArray, level: int, comparison: str, method: Method
-) -> tuple[float, float, float]:
-    """Compute one level's largest difference or smallest ratio, with its interval."""
-    group_values = metric.estimates[groups]
-    low, high = metric.simultaneous_interval.low[groups], metric.simultaneous_interval.high[groups]
-    if np.isnan(group_values).all():
-        return np.nan, np.nan, np.nan
-    if method == "between_groups":
-        if comparison == "difference":
-            min_difference = (
-                np.fmax(_nan_max(low) - _nan_min(high), 0.0) if np.isfinite(low).any() else np.nan
-            )
-            max_difference = _nan_max(high) - _nan_min(low)
-            return (
-                float(np.nanmax(group_values) - np.nanmin(group_values)),
-                min_difference,
-                max_difference,
-            )
-        max_value, min_value = np.nanmax(group_values), np.nanmin(group_values)
-        return (
-            _safe_ratio(min_value, max_value),
-            _safe_ratio(_nan_min(low), _nan_max(high)),
-            min(_safe_ratio(_nan_min(high), _nan_max(low)), 1.0),
-        )
-    overall_value = float(metric.overall[level])
-    if comparison == "difference":
-        gaps = np.abs(group_values - overall_value)
-        to_overall = metric.to_overall
-        a, b = to_overall.low[groups], to_overall.high[groups]
-        nearer_bound = np.minimum(np.abs(a), np.abs(b))
-        min_distances = np.where(a * b > 0, nearer_bound, np.where(np.isnan(a), np.nan, 0.0))
-        outer_bound = np.maximum(np.abs(a), np.abs(b))
-        return _nan_max(gaps), _nan_max(min_distances), _nan_max(outer_bound)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = group_values / overall_value
-        folded_ratios = np.fmin(ratios, 1.0 / ratios)
-    tails = percentile(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
-    return _nan_min(folded_ratios), float(tails.low), float(tails.high)
-
-
-def _nan_max(values: FloatArray) -> float:
-    """Return the largest value, NaN left out; NaN if there is none."""
-    return float(np.fmax.reduce(values))
-
-
-def _nan_min(values: FloatArray) -> float:
-    return float(np.fmin.reduce(values))
-
-
-def _safe_ratio(a: float, b: float) -> float:
-    return float(a / b) if b else float("nan")

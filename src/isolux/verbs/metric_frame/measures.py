@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
@@ -47,7 +48,7 @@ class MetricByGroup:
 
     ``simultaneous_interval`` are the groups' ends at the level at which all hold together;
     ``to_overall`` those of group less level, likewise; ``tail`` is half of what the level leaves
-    out.
+    out. ``exclusions`` ``[g]`` says why a group has no part in a difference; None: it has.
     """
 
     estimates: FloatArray
@@ -59,6 +60,12 @@ class MetricByGroup:
     replicates: FloatArray
     overall_replicates: FloatArray
     tail: float
+    exclusions: tuple[str | None, ...]
+
+    @property
+    def is_comparable(self) -> npt.NDArray[np.bool_]:
+        """Mask the groups that have a part in differences ``[g]``."""
+        return np.array([reason is None for reason in self.exclusions])
 
     def ratio_replicates(self, groups: IntArray, level: int) -> FloatArray:
         """Smallest ratio of a group and everyone, either way round, on each replicate ``[r]``."""
@@ -86,11 +93,12 @@ def measure_names(
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )
     _warn_of_cautions(scores, inputs)
-    base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _build_membership(inputs)
-    narrow = measure_groups(scores, membership, _validate_statistics(base))
+    narrow = measure_groups(scores, membership, _validate_statistics(settings))
     simultaneous_level = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = recompute_intervals(narrow, _validate_statistics({**base, "level": simultaneous_level}))
+    wide = recompute_intervals(
+        narrow, _validate_statistics({**settings, "level": simultaneous_level})
+    )
     metric_by_label = {}
     for label, name in metrics.items():
         positions = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -132,6 +140,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             metric=pl.lit("metric"),
             label=None,
             threshold=None,
+            cluster_id=pl.lit(None, pl.String) if inputs.cluster is None else inputs.cluster,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
         for text in caution_on_missing_scores(
@@ -232,6 +241,12 @@ def _metric_from_estimates(
         group_replicates,
         narrow.replicates[levels, j],
         (1.0 - level) / 2.0,
+        tuple(
+            None if is_comparable else str(reason)
+            for is_comparable, reason in zip(
+                narrow.is_comparable()[groups, j], narrow.reason[groups, j], strict=True
+            )
+        ),
     )
 
 
@@ -243,6 +258,7 @@ def measure_functions(
     replicates: int,
     seed: int,
     level: float,
+    min_clusters: int,
 ) -> dict[str, MetricByGroup]:
     """Call functions of ``(y_true, y_pred)`` on every group of resampled clusters of rows."""
     true, pred = np.asarray(inputs.raw_true), np.asarray(inputs.raw_pred)
@@ -270,8 +286,28 @@ def measure_functions(
             replicate_arrays[0],
             replicate_arrays[1],
             (1.0 - level) / 2.0,
+            _exclude_groups(inputs, estimates[0], min_clusters),
         )
     return metric_by_label
+
+
+def _exclude_groups(
+    inputs: FrameInputs, estimates: FloatArray, min_clusters: int
+) -> tuple[str | None, ...]:
+    """Say why a function's value of a group, ``[g]``, has no part in a difference; None: it has."""
+    rows = pl.Series(np.arange(len(inputs.group_of_row)))
+    clusters = rows if inputs.cluster is None else inputs.cluster
+    cluster_rows = pl.DataFrame({"group": inputs.group_of_row, "cluster": clusters}).unique()
+    n_clusters = np.bincount(cluster_rows["group"].to_numpy(), minlength=len(estimates))
+    unit = "units" if inputs.cluster is None else "clusters"
+    return tuple(
+        f"fewer than {min_clusters} {unit}"
+        if n < min_clusters
+        else "the function gives no number"
+        if np.isnan(estimate)
+        else None
+        for n, estimate in zip(n_clusters, estimates, strict=True)
+    )
 
 
 def _call_by_group(

@@ -17,7 +17,7 @@ import polars as pl
 from isolux.engine import source_images as of_pictures
 from isolux.engine.source_images import SourceImage, count_units
 from isolux.io import images
-from isolux.models import Model, source_hash
+from isolux.models import Model, hash_module_sources
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.notes import Caution
@@ -36,7 +36,7 @@ def compute_run_key(model: Model, settings: ModelRun) -> str:
         "input_unit": settings.input_unit,
         "box_factor": settings.box_factor,
         "batch": settings.batch,
-        "code": source_hash(of_pictures, images),
+        "code": hash_module_sources(of_pictures, images),
     }
     return hashlib.sha256(json.dumps(key_inputs, sort_keys=True).encode()).hexdigest()
 

@@ -25,11 +25,11 @@ from isolux.training import (
     Epoch,
     FaceTrainingSet,
     Schedule,
-    build_network,
-    build_preparation,
-    draws_per_cell,
-    read_matching_checkpoint,
-    train_faces,
+    build_face_network,
+    build_square_resize,
+    count_draws_per_cell,
+    read_matching_checkpoint_or_none,
+    train_face_network,
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
@@ -219,7 +219,9 @@ def train_fairface(
         images=None if images is None else str(images),
     )
     people = select_training_rows(dataset, target, balance)
-    network = build_network(Heads(people.classes, side), seed=seed, weights=weights, device=device)
+    network = build_face_network(
+        Heads(people.classes, side), seed=seed, weights=weights, device=device
+    )
     training_record = {
         "network": "ResNet-34",
         "heads": {k: list(v) for k, v in people.classes.items()},
@@ -237,10 +239,10 @@ def train_fairface(
             "input_unit": input_unit,
         },
     }
-    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = people.frame["instance_id"]
     training_images = select_training_images(
-        dataset, ids, input_unit, build_preparation(side), threads
+        dataset, ids, input_unit, build_square_resize(side), threads
     )
     scan = training_images.scan()
     notes = (*dataset.notes, *people.notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
@@ -255,7 +257,7 @@ def train_fairface(
     report_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))
     if overwrite:
         remove_files(folder, (CHECKPOINT, FILE, _RECORD_FILE, _CLASS_COUNTS_FILE))
-    state = train_faces(
+    state = train_face_network(
         network,
         faces,
         schedule,
@@ -346,7 +348,7 @@ def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -
 
 def _draws_per_cell(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> int:
     cells = training_rows.cells()
-    return 0 if cells is None else draws_per_cell(cells[train])
+    return 0 if cells is None else count_draws_per_cell(cells[train])
 
 
 def build_count_notes(training_rows: TrainingRows, counts: pl.DataFrame) -> tuple[str, ...]:

@@ -19,10 +19,10 @@ from isolux.training import (
     FINETUNED,
     Epoch,
     Schedule,
-    add_head,
-    finetune,
-    read_matching_checkpoint,
-    refuse_changed_images,
+    add_classification_head,
+    check_images_unchanged,
+    finetune_with_checkpoints,
+    read_matching_checkpoint_or_none,
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
@@ -209,7 +209,7 @@ def train_finetune(
     refuse_one_class(classes, target or "classes", dataset.name)
     options = _request_embeddings(model, model_option)
     base_model = open_model(model, options)
-    extractor = add_head(base_model, len(classes), device)
+    extractor = add_classification_head(base_model, len(classes), device)
     training_record = {
         "network": f"{base_model.name}, {base_model.key}",
         "classes": list(classes),
@@ -222,7 +222,7 @@ def train_finetune(
             "input_unit": input_unit,
         },
     }
-    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = rows["instance_id"]
     training_images = select_training_images(dataset, ids, input_unit, extractor.prepare, threads)
     for (
@@ -244,7 +244,7 @@ def train_finetune(
     )
     notes = (*notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
     if checkpoint is not None:
-        refuse_changed_images(checkpoint, scan, folder)
+        check_images_unchanged(checkpoint, scan, folder)
     labels, splits = encode_classes(rows["label"], classes), split_rows(rows, scan, held_out, seed)
     refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
     notes = (*notes, *caution_on_rare_classes(labels[splits[0]], classes))
@@ -253,7 +253,7 @@ def train_finetune(
     )
     if overwrite:
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))
-    state = finetune(
+    state = finetune_with_checkpoints(
         extractor,
         training_images,
         scan,

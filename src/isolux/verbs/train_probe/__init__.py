@@ -23,7 +23,7 @@ from isolux.people.id_index import index_ids_by_name, match_ids
 from isolux.people.sources import prepare_people
 from isolux.people.withdrawal import remove_withdrawn
 from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
-from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
+from isolux.training import Probe, ProbeFit, ProbeSettings, fit_linear_probe
 from isolux.verbs._training_people import (
     build_label_table,
     describe_dataset,
@@ -189,7 +189,7 @@ def train_probe(
     names = tuple(rows["label"].unique().sort())
     code = encode_classes(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    fit = fit_probe(x, code, clusters, names, recipe)
+    fit = fit_linear_probe(x, code, clusters, names, recipe)
     applied_features, left_out = drop_withdrawn_features(
         [
             (frame, Path(path), n_missing)
