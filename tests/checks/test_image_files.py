@@ -141,7 +141,7 @@ def test_sizes_are_those_of_the_turned_picture(tmp_path):
     found = image_sizes.check(data, pictures=seen(data, tmp_path))
     assert told(found) == [
         ("error", "the picture has another size than its annotation", "i2"),
-        ("warning", "the annotation is of the picture before EXIF turns it", "i1"),
+        ("warning", "the annotated size is that before EXIF turns the picture", "i1"),
     ]
     assert found["expected"].to_list() == ["32 × 24 pixels", "64 × 48 pixels"]
 

@@ -23,7 +23,7 @@ def test_problems_are_grouped_and_set_the_exit_code(monkeypatch, capsys, root):
     for words in (
         "a box is outside its image", "the file is missing", "the picture is cut off",
         "the picture has another size than its annotation", "a photo is there twice",
-        "no image names this picture", "4 errors, 4 warnings from 12 check(s)",
+        "no image names this picture", "4 errors, 4 warnings from 13 check(s)",
         "exit code 1, set by errors",
     ):  # fmt: skip
         assert words in ran.out

@@ -967,10 +967,18 @@ def _unreadable(folder: Path) -> tuple[Dataset, Path]:
     return with_files(folder, ["a.jpg"]), folder
 
 
+def _twice(folder: Path) -> tuple[Dataset, Path]:
+    """One person under two ids."""
+    sides = {f"box_{edge}": [5.0, 5.0] for edge in "xywh"}
+    people = pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"], **sides})
+    return Dataset("twice", MADE_UP, people), folder
+
+
 CHECKS: dict[str, Callable[[Path], tuple[Dataset, Path]]] = {
     "missing_files": _missing,
     "metadata": _owned,
     "images": _unreadable,
+    "repeats": _twice,
 }
 """Checks that find nothing wrong in ``test_checks``' own dataset: one in which they do, and the
 folder of its pictures."""

@@ -104,13 +104,6 @@ def test_predictions_of_the_next_picture_are_refused():
         recall(drawn(image=moved))
 
 
-def test_predictions_of_other_pictures_are_told_first():
-    names = np.unique(IMAGE)
-    other = dict(zip(names, np.roll(names, 17), strict=True))
-    _, said = recall(drawn(image=[other[i] for i in IMAGE]))
-    assert "no better than those of other pictures" in said[0]
-
-
 @pytest.mark.parametrize("factor", [3, 2, 1.1, 1 / 1.1, 0.25])
 def test_boxes_of_resized_pictures_are_refused_with_the_factor(factor):
     with pytest.raises(TableError, match="times as large as in the dataset") as caught:

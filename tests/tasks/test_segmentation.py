@@ -56,6 +56,26 @@ def test_polygons_and_run_lengths_are_judged_alike():
     assert values(scores, "average_recall") == {"a": 0.6, "b": 0.6}
 
 
+@pytest.mark.parametrize("sizes", [None, (4, 3)])
+def test_a_mask_on_someone_without_one_is_neither_right_nor_wrong(sizes):
+    """As in a crowd: a mask of one pixel in b's box (column 2) does not err, one at column 1 does.
+
+    Ranked by score: b's mask (.95, ignored), column 1 (.92, a false alarm), a's mask (.9): the
+    precision at all of recall is 1/2. With b's mask as a false alarm it would be 1/3.
+    """
+    people = pictures(
+        {"a": ("1", None, AS_RUNS), "b": ("1", (2, 0, 1, 4), NONE), "c": ("1", None, NONE)},
+        groups={"a": "x", "b": "x", "c": "x"},
+        sizes=sizes,
+    )
+    columns = [run_lengths(8, 1, 3), run_lengths(4, 4, 4), run_lengths(0, 4, 8)]
+    found = masks(*(("1", counts, SIZE) for counts in columns))
+    found = found.with_columns(score=pl.Series([0.95, 0.92, 0.9]))
+    scores = score(people, found, metrics=["average_recall", "average_precision"])
+    assert values(scores, "average_recall") == {"a": 1.0, "b": "no mask", "c": "no mask"}
+    assert everyone(people, scores, "average_precision", "group") == pytest.approx(0.5)
+
+
 def test_what_cannot_be_compared_is_refused():
     found = masks(("1", run_lengths(0, 4, 8), SIZE))
     with pytest.raises(TableError, match="how large its image is, is not known"):

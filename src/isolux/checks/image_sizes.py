@@ -1,7 +1,7 @@
 """Pictures whose size is not that of their annotation: boxes and masks then lie elsewhere.
 
-It happens where pictures were made smaller after they were annotated, or where the annotation is
-of the turned picture and the program shows it unturned (or the other way round).
+It happens where pictures were made smaller after they were annotated, or where one program turns
+a picture as its EXIF says and another does not. Boxes then tell which way the annotation is.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems
+from isolux.geometry.frames import Frame, choose_frame
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo
@@ -21,6 +22,20 @@ INFO = CheckInfo(
     references=(citations.EXIF.with_location("4.6.5: Orientation"),),
     needs="pixels",
 )
+
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+_EXCHANGE = "exchange the annotation's width and height"
+_FRAMES: dict[Frame | None, tuple[str, str]] = {
+    "stored": (
+        "the annotation is of the picture before EXIF turns it",
+        "read the pictures without turning them, or turn the boxes",
+    ),
+    "shown": ("the annotated size is that before EXIF turns the picture, boxes are not", _EXCHANGE),
+    None: (
+        "the annotated size is that before EXIF turns the picture",
+        f"boxes fit both ways: if they are of the picture as it is shown, {_EXCHANGE}",
+    ),
+}
 
 
 def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
@@ -37,7 +52,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     -------
     polars.DataFrame
         Table ``problems``: another size is an error; the size of the unturned picture, where EXIF
-        says to turn it, a warning.
+        says to turn it, a warning, which says by the boxes which of the two is annotated.
 
     Examples
     --------
@@ -72,6 +87,8 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     annotated_size = pl.format("{} × {} pixels", "width", "height")
     file_size = pl.format("{} × {}", "wide", "high")
     advice = "take the pictures that were annotated, or scale the annotation"
+    unturned = sized.filter(is_unrotated_size)
+    problem, hint = _FRAMES[_find_annotated_frame(dataset, unturned)]
     rotated_size = pl.format("{}, turned as its EXIF says", file_size)
     return concatenate_problems(
         make_image_problems(
@@ -84,12 +101,14 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             advice,
         ),
         make_image_problems(
-            "image_sizes",
-            sized.filter(is_unrotated_size),
-            "the annotation is of the picture before EXIF turns it",
-            "warning",
-            annotated_size,
-            rotated_size,
-            "read the pictures without turning them, or turn the boxes",
+            "image_sizes", unturned, problem, "warning", annotated_size, rotated_size, hint
         ),
     )
+
+
+def _find_annotated_frame(dataset: Dataset, images: pl.DataFrame) -> Frame | None:
+    """Choose the frame of these images by all of their boxes; None where nothing tells it."""
+    if not set(_BOX) <= set(dataset.instances.columns):
+        return None
+    boxes = dataset.instances.select(pl.col("image_id").cast(pl.String), *_BOX).drop_nulls()
+    return choose_frame(boxes.join(images.select("image_id", "width", "height"), on="image_id"))

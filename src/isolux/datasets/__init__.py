@@ -15,6 +15,7 @@ from typing import Any, Literal, cast
 import polars as pl
 
 from isolux.datasets._clusters import cluster_by_requested_column, format_proposed_cluster_note
+from isolux.datasets._image_frames import correct_turned_sizes, describe_unturned_images
 from isolux.datasets._licence_terms import (
     TERMS_FILE,
     TERMS_FORMAT,
@@ -34,6 +35,7 @@ __all__ = [
     "Purpose",
     "check_training_is_licensed",
     "cluster_by_requested_column",
+    "describe_unturned_images",
     "format_proposed_cluster_note",
     "list_loader_options",
     "load",
@@ -130,7 +132,8 @@ def load(
         if images is None and root_setting is not None and Path(root_setting).is_dir()
         else images
     )
-    return replace(dataset, root=find_image_root(dataset.images, dataset.inputs, requested_root))
+    root = find_image_root(dataset.images, dataset.inputs, requested_root)
+    return correct_turned_sizes(replace(dataset, root=root))
 
 
 def list_loader_options(dataset_name: str) -> tuple[str, ...]:

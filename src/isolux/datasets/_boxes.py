@@ -7,6 +7,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
+from isolux.geometry.frames import reaches_beyond
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import SpecError, TableError
 
@@ -66,12 +67,7 @@ def note_empty_and_overhanging_boxes(
         )
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = instances.select("image_id", *BOX_COLUMNS).join(sizes, on="image_id")
-    outside = with_sizes.filter(
-        (pl.col("box_x") < -tolerance_px)
-        | (pl.col("box_y") < -tolerance_px)
-        | (pl.col("box_x") + pl.col("box_w") > pl.col("width") + tolerance_px)
-        | (pl.col("box_y") + pl.col("box_h") > pl.col("height") + tolerance_px)
-    ).height
+    outside = with_sizes.filter(reaches_beyond(tolerance_px=tolerance_px)).height
     if outside:
         notes.append(
             f"{outside:,} box(es) reach beyond their image by more than {tolerance_px:g} pixel;"

@@ -89,10 +89,11 @@ def _read_image_sizes_of_folder(root: Path, image_ids: pl.Series) -> pl.DataFram
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """Pixels."""
+    """Pixels, as shown, and whether EXIF turns the stored picture by a quarter to show it."""
 
     width: int
     height: int
+    is_turned: bool
 
 
 def read_oriented_image_size(file: Path) -> ImageSize:
@@ -102,14 +103,15 @@ def read_oriented_image_size(file: Path) -> ImageSize:
     try:
         with Image.open(file, formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF")) as image:
             width, height = image.size
-            is_rotated = image.getexif().get(_ORIENTATION) in _SIDE_SWAPPING_ORIENTATIONS
+            is_turned = image.getexif().get(_ORIENTATION) in _SIDE_SWAPPING_ORIENTATIONS
     except (*_DAMAGE_ERRORS, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FileError(
             "the size of a picture cannot be read from its header",
             found=(str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120],
             where=str(file),
         ) from error
-    return ImageSize(height, width) if is_rotated else ImageSize(width, height)
+    shown_size = (height, width) if is_turned else (width, height)
+    return ImageSize(*shown_size, is_turned)
 
 
 def parse_pixel_counts(

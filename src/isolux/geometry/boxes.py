@@ -21,7 +21,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,6 +51,19 @@ class BoxColumns:
     y: FloatArray
     width: FloatArray
     height: FloatArray
+
+
+XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
+    "xywh": BoxColumns,
+    # torchvision and most PyTorch detectors.
+    "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
+    # YOLO and DETR.
+    "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
+    "yxhw": lambda a, b, c, d: BoxColumns(b, a, d, c),
+    # The TensorFlow Object Detection API.
+    "yxyx": lambda a, b, c, d: BoxColumns(b, a, d - b, c - a),
+}
+"""By name of a format: left, top, width, height from its four columns."""
 
 
 def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:

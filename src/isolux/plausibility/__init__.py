@@ -16,6 +16,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from isolux.plausibility import (
+    geometry_transforms,
     group_units,
     missing_group_labels,
     missing_truth,
@@ -24,6 +25,8 @@ from isolux.plausibility import (
     perfect_answers,
     permuted_classes,
     placeholders,
+    repeated_annotations,
+    reversed_scores,
 )
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.notes import Caution
@@ -34,6 +37,9 @@ CHECKS: tuple[ModuleType, ...] = (
     perfect_answers,
     placeholders,
     permuted_classes,
+    geometry_transforms,
+    repeated_annotations,
+    reversed_scores,
     group_units,
     numbers_as_classes,
     pair_scores,

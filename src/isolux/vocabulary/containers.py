@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,9 @@ from isolux.vocabulary.info import DatasetInfo, TaskInfo
 from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 from isolux.vocabulary.unit_index import UnitIndex, build_unit_index, drop_rows_without_unit
+
+if TYPE_CHECKING:
+    from isolux.geometry.previews import ShapePreview
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,9 @@ class Scores:
         The task's name; empty: that of ``units``.
     task_choices : mapping
         What the task set by the data, such as a decision threshold, for the record: JSON values.
+    previews : tuple of ShapePreview
+        Of a task of boxes, masks or poses: people and predictions of some images side by side, for
+        each model with enough of them; in no file.
     """
 
     units: pl.DataFrame
@@ -216,6 +222,7 @@ class Scores:
     notes: tuple[str, ...] = ()
     task: str = ""
     task_choices: Mapping[str, Any] = field(default_factory=dict)
+    previews: tuple[ShapePreview, ...] = ()
 
     @cached_property
     def unit_index(self) -> UnitIndex:

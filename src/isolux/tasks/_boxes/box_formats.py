@@ -7,14 +7,14 @@ to be the right one. The same comparison finds predictions that belong to other 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.geometry.boxes import BoxColumns
+from isolux.geometry.boxes import XYWH_CONVERSIONS, BoxColumns
 from isolux.geometry.matching import OverlapPairs
 from isolux.tasks._boxes.image_coverage import caution_on_empty_images
 from isolux.tasks._boxes.instance_tables import (
@@ -56,18 +56,6 @@ _MAX_OUTSIDE_SHARE = 0.2
 _MIN_OUTSIDE_DIFFERENCE = 0.02
 
 
-_XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
-    "xywh": BoxColumns,
-    # torchvision and most PyTorch detectors.
-    "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
-    # YOLO and DETR.
-    "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
-    "yxhw": lambda a, b, c, d: BoxColumns(b, a, d, c),
-    # The TensorFlow Object Detection API.
-    "yxyx": lambda a, b, c, d: BoxColumns(b, a, d - b, c - a),
-}
-
-
 def to_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
     """Convert the four columns of boxes from ``box_format`` to left, top, width, height.
 
@@ -92,7 +80,7 @@ def to_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
         coordinates = [
             values * side_px for values, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
         ]
-    box = _XYWH_CONVERSIONS[box_format.removesuffix("n")](*coordinates)
+    box = XYWH_CONVERSIONS[box_format.removesuffix("n")](*coordinates)
     # Corners read as sides never give this; sides read as corners do, for most boxes.
     is_negative = (box.width < 0) | (box.height < 0)
     if is_negative.any():
@@ -139,7 +127,8 @@ def check_predictions(
     if {"keypoints_x"} <= set(predictions.rows.columns) & set(people.rows.columns):
         check_keypoint_scale(preview, people)
     mean_iou = preview_mean_iou(find_pairs(preview.predictions, people), preview)
-    return notes + _check_image_ids(preview, people, find_pairs, mean_iou)
+    _refuse_shifted_images(preview, people, find_pairs, mean_iou)
+    return notes
 
 
 def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> None:
@@ -150,7 +139,7 @@ def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> Non
     xywh_iou = mean_iou(boxes)
     iou_by_format = {
         name: mean_iou(convert(*coordinates))
-        for name, convert in _XYWH_CONVERSIONS.items()
+        for name, convert in XYWH_CONVERSIONS.items()
         # The declared format has been applied by now, so "xywh" stands for what the user declared.
         if name != "xywh"
     }
@@ -161,7 +150,7 @@ def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> Non
             c * side_px for c, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
         ]
         iou_by_format |= {
-            f"{n}n": mean_iou(_XYWH_CONVERSIONS[n](*scaled_coordinates))
+            f"{n}n": mean_iou(XYWH_CONVERSIONS[n](*scaled_coordinates))
             for n in ("xywh", "xyxy", "cxcywh")
         }
     best = max(iou_by_format, key=lambda name: iou_by_format[name])
@@ -227,17 +216,15 @@ def _share_outside_image(
     return float(is_outside.mean())
 
 
-def _check_image_ids(
+def _refuse_shifted_images(
     preview: PreviewImages,
     people: AnnotatedInstances,
     find_pairs: Callable[[ModelDetections, AnnotatedInstances], OverlapPairs],
     own_iou: float,
-) -> list[Caution]:
-    """Refuse predictions shifted by one image; caution where they fit no better than others'."""
-    n = len(preview.image_numbers)
-    # Among so few images the distant ones below would be neighbours, which may show one scene.
-    if n < 10:
-        return []
+) -> None:
+    """Refuse predictions shifted by one image."""
+    if len(preview.image_numbers) < 10:
+        return
 
     def mean_iou_shifted(offset: int) -> float:
         try:
@@ -258,18 +245,6 @@ def _check_image_ids(
                 f" {shifted_iou:.2f} with those of the {neighbour} one",
                 hint="a row was lost or put in where picture ids were written",
             )
-    # Images far apart in the file show other scenes: their overlap is that of chance.
-    # Two offsets, because one of them may meet a repetition in the order of the files.
-    distant_iou = max(mean_iou_shifted(n // 2), mean_iou_shifted(n // 3))
-    if own_iou > distant_iou + _MIN_IOU_GAIN:
-        return []
-    return [
-        Caution(
-            f"The predictions of {preview.predictions.model!r} overlap the people of their pictures"
-            f" no better than those of other pictures ({own_iou:.2f} and {distant_iou:.2f} on"
-            " average). Are they of these pictures, and in pixels of them at this size?"
-        )
-    ]
 
 
 def _caution_on_score_range(predictions: ModelDetections) -> list[Caution]:

@@ -35,6 +35,7 @@ DETECTION_COLUMNS = {
     "kind": pl.String(),
 }
 """The first columns of every evidence table with rows for detections and people."""
+IS_CROWD = pl.col("is_crowd")
 # COCO's defaults: without a flag, an annotation is one person and is evaluated.
 _FLAG_DEFAULTS = {"is_crowd": False, "ignore": False, "judged": True}
 
@@ -100,8 +101,12 @@ def read_people(
     person_class: str | Sequence[str] | None,
     by_class: bool,
     missing_by_reason: Mapping[str, pl.Expr],
+    crowd: pl.Expr = IS_CROWD,
 ) -> AnnotatedInstances:
-    """Assign numbers to images and people, and find who is not scored and why."""
+    """Assign numbers to images and people, and find who is not scored and why.
+
+    Any number of predictions may match who is in ``crowd``, by the share of each that lies there.
+    """
     instances = INSTANCES.conform(dataset.instances)
     required_columns = {
         c for expr in missing_by_reason.values() for c in expr.meta.root_names()
@@ -129,7 +134,7 @@ def read_people(
             )
     rows = rows.with_columns(_reason_expr(missing_by_reason, by_class=by_class))
     classes = tuple(rows["class"].drop_nulls().unique().sort()) if by_class else None
-    truths = _build_truths(rows, missing_by_reason, classes)
+    truths = _build_truths(rows, missing_by_reason, classes, crowd)
     return AnnotatedInstances(rows, truths, images, classes, withdrawn=dataset.withdrawn_ids)
 
 
@@ -235,7 +240,10 @@ def _reason_expr(missing_by_reason: Mapping[str, pl.Expr], *, by_class: bool) ->
 
 
 def _build_truths(
-    rows: pl.DataFrame, missing_by_reason: Mapping[str, pl.Expr], classes: tuple[str, ...] | None
+    rows: pl.DataFrame,
+    missing_by_reason: Mapping[str, pl.Expr],
+    classes: tuple[str, ...] | None,
+    crowd: pl.Expr,
 ) -> Truths:
     """Build the truths of matching; people without a shape or class are ignored."""
     is_missing = rows.select(pl.any_horizontal(*missing_by_reason.values())).to_series()
@@ -246,7 +254,8 @@ def _build_truths(
         ignore |= rows["class"].is_null()
         # One code beyond all classes: no detection has it, so people without a class match nothing.
         label = _class_codes(rows["class"], classes).fill_null(len(classes)).to_numpy()
-    return Truths(rows["image"].to_numpy(), ignore.to_numpy(), rows["is_crowd"].to_numpy(), label)
+    is_crowd = rows.select(crowd.alias("crowd"))["crowd"].to_numpy()
+    return Truths(rows["image"].to_numpy(), ignore.to_numpy(), is_crowd, label)
 
 
 def _class_codes(names: pl.Series, classes: Sequence[str]) -> pl.Series:

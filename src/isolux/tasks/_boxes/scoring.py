@@ -14,6 +14,7 @@ from isolux.tasks._boxes.evidence import COCO_METRIC_NAMES, build_evidence_table
 from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import (
     BOX,
+    IS_CROWD,
     AnnotatedInstances,
     ModelDetections,
     box_columns,
@@ -27,6 +28,7 @@ from isolux.tasks._boxes.matching import (
     score_rows,
     select_metrics,
 )
+from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -58,6 +60,7 @@ def score_shapes(
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
+    crowd: pl.Expr = IS_CROWD,
 ) -> Scores:
     """Match the boxes or masks of each model and score all people; see ``detection.score``."""
     name, task_info, table = task
@@ -83,6 +86,7 @@ def score_shapes(
         person_class=person_class,
         by_class=class_matching.by_class,
         missing_by_reason=missing_by_reason,
+        crowd=crowd,
     )
     # Matched by class, but reported without: COCO's AP and AR are means over classes.
     people = replace(people, has_class_scores=class_matching.has_class_scores)
@@ -104,6 +108,7 @@ def score_shapes(
         evidence=build_evidence_tables(models, names),
         task=name,
         notes=(*cautions, *notes, *build_matching_notes(people, settings, names)),
+        previews=build_previews(named_predictions, people, settings.person_label),
     )
 
 

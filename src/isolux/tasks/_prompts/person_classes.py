@@ -15,6 +15,7 @@ from isolux.geometry.matching import Detections, ranks_in_image
 from isolux.tasks._boxes.instance_tables import NO_BOX, AnnotatedInstances, read_people
 from isolux.tasks._boxes.matching import MatchingSettings, ModelMatches, measured_task_info
 from isolux.tasks._boxes.scoring import build_box_pairing, match_models
+from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._prompts.class_recalls import score_class_recalls
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, labels_to_classes
 from isolux.tasks._truth import instances_with_truth
@@ -84,7 +85,11 @@ def score_phrases(
     units, evidence = score_class_recalls(task, matches, names)
     all_notes = (*cautions, *labelled_predictions.notes, *notes)
     scores = Scores(
-        units=units, info=measured_task_info(task_info, names), evidence=evidence, notes=all_notes
+        units=units,
+        info=measured_task_info(task_info, names),
+        evidence=evidence,
+        notes=all_notes,
+        previews=build_previews(labelled_predictions.rows, people, None),
     )
     return scores, matches
 

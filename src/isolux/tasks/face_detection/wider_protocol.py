@@ -45,6 +45,7 @@ from isolux.tasks._boxes.scoring import (
     match_models,
     to_xywh_predictions,
 )
+from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._scores import stack_scores
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -144,6 +145,7 @@ def score_by_wider(
         info=measured_task_info(task_info, names),
         evidence=evidence,
         notes=(*cautions, *notes, *_notes(people, settings)),
+        previews=build_previews(boxes, people, settings.person_label),
     )
 
 

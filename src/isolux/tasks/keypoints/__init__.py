@@ -42,6 +42,7 @@ from isolux.tasks.keypoints.poses import (
     AnnotatedPoses,
     PoseAssignment,
     assign_poses,
+    build_pose_previews,
     find_pose_pairs,
     measure_scale,
     read_poses,
@@ -222,6 +223,7 @@ def score(
             *scale_notes,
             *build_matching_notes(people, settings, names),
         ),
+        previews=build_pose_previews(predictions, people, settings.person_label, poses),
     )
 
 

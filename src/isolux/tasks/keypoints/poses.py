@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,11 @@ from isolux.geometry.keypoints import (
     pairs_oks,
 )
 from isolux.geometry.matching import OverlapPairs, limit_detections, match, match_best_overlap
+from isolux.geometry.previews import ShapePreview
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, ModelDetections
 from isolux.tasks._boxes.matching import ModelMatches
+from isolux.tasks._boxes.shape_previews import select_preview_rows
 from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FACE_BOX = tuple(f"face_{column}" for column in BOX)
@@ -111,6 +113,30 @@ def find_pose_pairs(
         sigmas=poses.sigmas,
         lowest_oks=lowest_oks,
     )
+
+
+def build_pose_previews(
+    predictions: object,
+    people: AnnotatedInstances,
+    person_label: str | Sequence[str] | None,
+    poses: AnnotatedPoses,
+) -> tuple[ShapePreview, ...]:
+    """Build a preview of poses for each model."""
+    previews = []
+    for rows in select_preview_rows(predictions, people):
+        preview = rows.build(people, person_label)
+        points = _stack_keypoints(rows.predicted, len(poses.names), "predictions")
+        previews.append(
+            replace(
+                preview,
+                people=replace(preview.people, points=poses.points[rows.person_rows]),
+                predicted=replace(preview.predicted, points=points),
+                area_px=poses.area_px[rows.person_rows],
+                sigmas=poses.sigmas,
+                keypoints=poses.names,
+            )
+        )
+    return tuple(previews)
 
 
 def assign_poses(matches: ModelMatches, poses: AnnotatedPoses, lowest_oks: float) -> PoseAssignment:

@@ -1,8 +1,9 @@
 """Segmentation: whether each person or object in an image was detected by a mask, and how exactly.
 
 As detection, with the overlap of masks instead of boxes. People without a mask are not scored, and
-a prediction on them matches no one (FACET, section 6.3 and Table 7). FHIBE annotates parts and not
-people: their union is the mask, with ``whole_from="parts"``.
+a prediction in their box is neither right nor wrong (FACET, section 6.3 and Table 7, masks some of
+its people only). FHIBE annotates parts and not people: their union is the mask, with
+``whole_from="parts"``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,12 @@ from isolux.geometry.masks import (
     masks_to_coco,
 )
 from isolux.geometry.matching import OverlapPairs
-from isolux.tasks._boxes.instance_tables import NO_MASK, AnnotatedInstances, ModelDetections
+from isolux.tasks._boxes.instance_tables import (
+    BOX,
+    NO_MASK,
+    AnnotatedInstances,
+    ModelDetections,
+)
 from isolux.tasks._boxes.matching import MatchingSettings, parse_box_settings
 from isolux.tasks._boxes.scoring import PairFinder, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
@@ -78,8 +84,9 @@ def score(
     Returns
     -------
     Scores
-        As in detection. Null with the reason "no mask" too. A mask without pixels is never
-        found, as in COCO: a note counts them.
+        As in detection. Null with the reason "no mask" too: a prediction in the box of such a
+        person is ignored as in a crowd. A mask without pixels is never found, as in COCO: a note
+        counts them.
 
     Raises
     ------
@@ -129,6 +136,9 @@ def score(
         person_class=person_class,
         by_class=by_class,
         missing_by_reason=NO_MASK,
+        # How well a prediction fits a person without a mask cannot be told, only whether it lies
+        # in their box: COCO's overlap with a crowd.
+        crowd=pl.col("is_crowd") | NO_MASK["no mask"],
     )
     return replace(scores, notes=(*scores.notes, *_build_notes(people, whole_from, parts)))
 
@@ -161,21 +171,16 @@ def _build_notes(people: Dataset, whole_from: str, part_names: Sequence[str]) ->
 # Masks of people and of predictions, from columns to pairs that overlap enough.
 
 IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 _EMPTY_MASK = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
-"""The mask of people without one: a single background pixel, which overlaps nothing."""
+"""A single background pixel, which overlaps nothing."""
 
 
 def build_mask_pairing(dataset: Dataset, settings: MatchingSettings) -> PairFinder:
     """Return a function that finds the pairs of masks that overlap enough for any metric."""
 
     def pairs_of(predicted: ModelDetections, people: AnnotatedInstances) -> OverlapPairs:
-        has_mask = people.rows.select(
-            pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null())
-        ).to_series()
-        # Every person needs a mask, so that rows of masks and of people stay aligned.
-        truths = _read_masks(_fill_all_masks(people.rows, dataset), dataset.name)
-        size = _find_image_sizes(dataset, people, truths, has_mask.to_numpy())
+        own_masks = _rasterise_people(people.rows, dataset)
+        size = _find_image_sizes(dataset, people, own_masks, predicted)
         rows = (
             predicted.rows["file_row"].to_numpy() if "file_row" in predicted.rows.columns else None
         )
@@ -186,7 +191,9 @@ def build_mask_pairing(dataset: Dataset, settings: MatchingSettings) -> PairFind
             predicted.detections,
             people.truths,
             _read_masks(predicted.rows, "predictions", rows),
-            truths,
+            _read_masks(
+                _fill_missing_masks(own_masks, people.rows, size[people.truths.image]), dataset.name
+            ),
             lowest_iou=settings.min_iou,
         )
 
@@ -213,23 +220,27 @@ def _read_masks(rows: pl.DataFrame, source: str, row_numbers: IntArray | None = 
 
 
 def _find_image_sizes(
-    dataset: Dataset, people: AnnotatedInstances, truths: Masks, has_mask: BoolArray
+    dataset: Dataset,
+    people: AnnotatedInstances,
+    own_masks: pl.DataFrame,
+    predicted: ModelDetections,
 ) -> IntArray:
-    """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
+    """Find each image's height and width, ``[images, 2]``, 0 where nothing tells them.
+
+    The image's own size takes precedence over that of its first mask, and this over that of the
+    first mask predicted there.
+    """
     known_sizes = image_sizes(dataset, people.images)
     # 0 marks an unknown size, which is then taken from the image's first mask.
     size = known_sizes.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
-    image, row = np.unique(people.truths.image[has_mask], return_index=True)
-    mask_rows = np.flatnonzero(has_mask)[row]
-    own_sizes = np.column_stack([truths.height, truths.width])
-    # An image's own size takes precedence over that of its first mask.
-    size[image] = np.where(size[image] > 0, size[image], own_sizes[mask_rows])
-    mask_sizes = people.rows.select(
-        "image_id", mask_height=own_sizes[:, 0], mask_width=own_sizes[:, 1]
-    )
-    # People without a mask have the placeholder of one pixel, whose size is not checked.
-    expected = np.where(has_mask[:, None], size[people.truths.image], own_sizes)
-    _check_mask_sizes(mask_sizes, expected, dataset.name, None)
+    has_mask = own_masks["mask_counts"].is_not_null()
+    masks = own_masks.filter(has_mask)
+    mask_images = people.truths.image[has_mask.to_numpy()]
+    for image, rows in ((mask_images, masks), (predicted.detections.image, predicted.rows)):
+        images, first_rows = np.unique(image, return_index=True)
+        mask_size = rows.select("mask_height", "mask_width").to_numpy()[first_rows]
+        size[images] = np.where(size[images] > 0, size[images], mask_size)
+    _check_mask_sizes(masks, size[mask_images], dataset.name, np.flatnonzero(has_mask.to_numpy()))
     return size
 
 
@@ -252,8 +263,8 @@ def _check_mask_sizes(
         )
 
 
-def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Return run lengths for everyone: polygons are rasterised, missing masks become empty ones."""
+def _rasterise_people(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """Return the run lengths of people's masks, polygons rasterised; null for who has none."""
     mask_rows = rows.select("mask_counts", "mask_height", "mask_width", "mask_polygons", "image_id")
     mask_rows = mask_rows.with_columns(
         pl.col("mask_counts", "mask_polygons").cast(pl.String),
@@ -263,15 +274,8 @@ def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
         # Run lengths go first: they are exact, while filling a polygon rounds its outline.
         pl.col("mask_counts").is_null() & pl.col("mask_polygons").is_not_null()
     )
-    if polygon_rows.height:
-        mask_rows = mask_rows.update(_rasterise_polygons(polygon_rows, dataset), on="row")
-    return mask_rows.with_columns(
-        pl.col(name).fill_null(default) for name, default in _EMPTY_MASK.items()
-    )
-
-
-def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Convert COCO's polygons to run lengths in the size of their images."""
+    if not polygon_rows.height:
+        return mask_rows
     sizes = image_sizes(dataset, polygon_rows)
     unknown = sizes["height"].is_null() | sizes["width"].is_null()
     # Polygons have no size of their own; a guessed one would shift rows and columns.
@@ -282,12 +286,48 @@ def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.Data
             found=repr(polygon_rows["image_id"][int(unknown.arg_max() or 0)]),
             where=format_location(dataset.name, None, "images.height"),
         )
-    height, width = (sizes[name].to_numpy().astype(np.int64) for name in ("height", "width"))
     polygons = [json.loads(text) for text in polygon_rows["mask_polygons"]]
-    encoded = masks_to_coco(masks_from_coco(polygons, height, width, file=dataset.name))
+    sizes_px = sizes.select("height", "width").to_numpy().astype(np.int64)
+    return mask_rows.update(
+        _rasterise_polygons(polygon_rows["row"], polygons, sizes_px, dataset.name), on="row"
+    )
+
+
+def _fill_missing_masks(
+    own_masks: pl.DataFrame, people: pl.DataFrame, size: IntArray
+) -> pl.DataFrame:
+    """Take the box of people without a mask as theirs, nothing where box or size is unknown.
+
+    Shapes: ``size`` [m, 2], height and width of each person's image.
+    """
+    missing = own_masks["mask_counts"].is_null()
+    if missing.any() and set(BOX) <= set(people.columns):
+        boxes = np.column_stack([people[name].cast(pl.Float64).to_numpy() for name in BOX])
+        lower, upper = boxes[:, :2], boxes[:, :2] + boxes[:, 2:]
+        corners = np.clip(np.hstack([lower, upper]), 0, np.tile(size[:, ::-1], 2))
+        # What fills no pixel, or is not a number, cannot be rasterised: it overlaps nothing.
+        has_area = (corners[:, 2:] - corners[:, :2] >= 1).all(axis=1)
+        rows = np.flatnonzero(missing.to_numpy() & has_area)
+        rectangles = corners[rows][:, None, [0, 1, 2, 1, 2, 3, 0, 3]].tolist()
+        own_masks = own_masks.update(
+            _rasterise_polygons(own_masks["row"][rows], rectangles, size[rows], "boxes"), on="row"
+        )
+    return own_masks.with_columns(
+        pl.col(name).fill_null(default) for name, default in _EMPTY_MASK.items()
+    )
+
+
+def _rasterise_polygons(
+    rows: pl.Series, polygons: Sequence[Any], size: IntArray, source: str
+) -> pl.DataFrame:
+    """Convert COCO's polygons to run lengths in images of ``size [n, 2]``, height and width."""
+    encoded = masks_to_coco(masks_from_coco(polygons, size[:, 0], size[:, 1], file=source))
     counts = [c.decode() if isinstance(c := w["counts"], bytes) else c for w in encoded]
-    return polygon_rows.select("row").with_columns(
-        mask_counts=pl.Series(counts, dtype=pl.String),
-        mask_height=pl.Series(height),
-        mask_width=pl.Series(width),
+    return pl.DataFrame(
+        {
+            "row": rows,
+            "mask_counts": pl.Series(counts, dtype=pl.String),
+            "mask_height": pl.Series(size[:, 0]),
+            "mask_width": pl.Series(size[:, 1]),
+        }
     )

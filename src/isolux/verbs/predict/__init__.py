@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.datasets import describe_unturned_images
 from isolux.engine import (
     RUN_FILE,
     PredictionSettings,
@@ -215,6 +216,8 @@ def _predict_into(
     store = ShardStore(out)
     with store.lock():
         record = build_record(spec, settings, dataset, model, images, len(shards), key)
+        if any(image.needs_annotated_size for image in images):
+            record["unturned"] = describe_unturned_images(dataset)
         if (store.folder / RUN_FILE).is_file():
             refuse_other_run(
                 store.read_record(), record, overwrite=spec.report.overwrite, folder=store.folder
@@ -250,11 +253,14 @@ def _predict_into(
         collected_predictions.predictions,
         collected_predictions.inferences,
         record,
-        build_notes(
-            record,
-            collected_predictions.inferences,
-            n_earlier=len(images) - outcome.n_images,
-            folder=store.folder,
+        (
+            *build_notes(
+                record,
+                collected_predictions.inferences,
+                n_earlier=len(images) - outcome.n_images,
+                folder=store.folder,
+            ),
+            *dataset.notes,
         ),
         store.folder,
         outcome.n_images,

@@ -154,6 +154,8 @@ def build_notes(
     model = record["model"]
     versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
     notes: list[str] = []
+    if record.get("unturned"):
+        notes.append(Caution(record["unturned"]))
     missing = record.get("unanswered") or []
     if missing:
         n = sum(row["inferences"] for row in missing)
