@@ -32,7 +32,6 @@ from isolux.verbs.audit.person_predictions import (
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.inputs import IN_MEMORY, is_frame, label_type, to_polars
 from isolux.vocabulary.notes import Caution
@@ -41,7 +40,6 @@ from isolux.vocabulary.spec import (
     AuditSpec,
     Predictions,
     expand_options,
-    name_as_typed,
     parse_spec,
     read_task,
     task_parameters,
@@ -69,12 +67,6 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
         inputs |= hash_prediction_file(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.outputs is not None:
-            if settings.model_column is not None and dataset.name != COUNTS:
-                raise SpecError(
-                    "--model-column names a column of --predictions, or of a table of counts",
-                    expected=f"no such flag: {dataset.name}:FILE holds the answers of one model",
-                    found=f"--model-column {settings.model_column}",
-                )
             return dataset.outputs, (), inputs
         outputs = match_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
@@ -120,17 +112,6 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
     )
     if "sizes" in list_option_defaults(registry.load("predictions", format_name).read):
         options.setdefault("sizes", list_image_sizes(dataset) or None)
-    label_flags = {
-        name_as_typed(name): getattr(settings, name)
-        for name in ("scores", "found", "missed", "detected_column", "model_column")
-    }
-    for flag, flag_value in label_flags.items():
-        if flag_value is not None:
-            raise SpecError(
-                f"{flag} is about answers of people, and the task {task} judges what pictures hold",
-                expected="--predictions FILE only; several models go in its column model",
-                found=f"{flag} {flag_value}",
-            )
     return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
 
 
