@@ -78,7 +78,7 @@ def agreement(answers: AnnotatorLabels, folder: Path) -> tuple[float, float]:
             metrics=["alpha_nominal"], replicates=REPLICATES,
         )
     )  # fmt: skip
-    rows = run.group_metrics.filter(pl.col("metric") == "alpha_nominal", group="everyone")
+    rows = run.group_metrics.filter(pl.col("metric") == "alpha_nominal", group="overall")
     return seconds, float(rows["value"][0])
 
 

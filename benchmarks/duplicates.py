@@ -86,11 +86,11 @@ def main() -> None:
     for part in (n // 8, n // 4, n // 2, n):
         thumbnails, of = photos(part)
         ours_s, pairs = cpu_seconds(partial(search, thumbnails))
-        planted = {(int(first), k) for k, first in enumerate(of) if first >= 0}
+        injected = {(int(first), k) for k, first in enumerate(of) if first >= 0}
         got = set(map(tuple, pairs.tolist()))
-        share, other = len(planted & got) / len(planted), len(got - planted)
+        share, other = len(injected & got) / len(injected), len(got - injected)
         sizes.append([part, ours_s])
-        told = f"{share:.2%} of {len(planted):,} copies found, {other:,} pairs besides"
+        told = f"{share:.2%} of {len(injected):,} copies found, {other:,} pairs besides"
         print(f"{part:>9,} photos: {ours_s:8.2f} s; {told}")
         if share < 0.9:
             raise SystemExit("copies were missed: the times mean nothing")

@@ -161,7 +161,7 @@ def of_rt_detr(folder: Path) -> Contest:
 
         return prepare, ask
 
-    return Contest(f"hf:{where}", ("device=cuda", "least_score=0.05"), opened, "boxes")
+    return Contest(f"hf:{where}", ("device=cuda", "min_score=0.05"), opened, "boxes")
 
 
 def top(chances: Any) -> Any:

@@ -34,7 +34,7 @@ from scripts.golden_runs import FILES, RUNS, WORLDS, commands
 TOP = Path(__file__).resolve().parents[1]
 DIGESTS = TOP / "scripts" / "golden.json"
 _TEXTS = {".csv", ".json", ".jsonl", ".md", ".tex", ".xml", ".yaml", ".txt"}
-_RECORD = ("accounting", "analyses", "clusters", "explained", "families", "notes", "planted",
+_RECORD = ("accounting", "analyses", "clusters", "explained", "families", "notes", "injected",
            "protocol", "warnings")  # fmt: skip
 _MASKS = (
     (r"(?m)^isolux: .* so far\n", ""),

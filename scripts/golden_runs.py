@@ -376,7 +376,7 @@ def make_project() -> None:
     at = Path("curation/faces/project.yaml")
     classes = "classes: [gardener, guitarist, nurse, waiter]"
     text = at.read_text().replace("classes: []", classes)
-    at.write_text(text.replace("rules: {}", "rules:\n  megapixels: {least: 0.1}"))
+    at.write_text(text.replace("rules: {}", "rules:\n  megapixels: {min_megapixels: 0.1}"))
 
 
 def run_in_memory() -> None:

@@ -28,7 +28,7 @@ everyone everything far farthest few fewer fewest followed found four given gone
 joined judged keeps kept kind kinds known lacking least left less listed lone looked lost made
 many marked meant measured met mine more most moved much named needed neither nobody none nothing
 noughts numbered of on once one ones only onto other others ours own part parted parts passed
-place placed places plain planted put ran rest said same seen sent several shown side sides silent
+place placed places plain injected put ran rest said same seen sent several shown side sides silent
 slips so some something strange such sure taken than that theirs them then there these they thing
 things this those three thus till together told torn tried turned twice two unanswered unlike
 unseen until unto used wanted went what whatever when where whether which who whoever whole whom

@@ -1,7 +1,7 @@
 """Train the small network that ``isolux demo --pixels`` audits (``make model``; needs PyTorch).
 
 ``isolux_worlds.networks`` paints the photos. Annotators of those that the network learns from
-overlooked two of three masks on skin tones 8 to 10: this is what is planted. Its true rates are
+overlooked two of three masks on skin tones 8 to 10: this is what is injected. Its true rates are
 those over ``JUDGED`` other people. Seeds, sizes and steps stand here, so the network can be made
 again: rates of groups then lie within ``TOLERANCE`` of those that are committed (other processors
 and versions of PyTorch round otherwise, so weights differ).
@@ -55,10 +55,10 @@ def main() -> int:
         rates = rates_of(others, answers(path, judged))
     told = {
         "sha256": hashlib.sha256(data).hexdigest(), "seed": SEED, "learnt_from": asked.people,
-        "judged": asked.judged, "planted": rates,
+        "judged": asked.judged, "injected": rates,
     }  # fmt: skip
     if asked.check:
-        return compared(rates, json.loads(RATES.read_text())["planted"])
+        return compared(rates, json.loads(RATES.read_text())["injected"])
     NETWORK.write_bytes(data)
     RATES.write_text(json.dumps(told, indent=2) + "\n")
     print(f"{NETWORK.name}: {len(data):,} bytes")  # noqa: T201

@@ -62,8 +62,8 @@ def test_an_audit_of_files_takes_settings_by_name_alone(people):
         isolux.audit(f"table:{people}", pl.DataFrame(), by="light")
     with pytest.raises(SpecError, match=r"data are not named(.|\n)*table:people.csv reads"):
         isolux.audit("people.csv", by="light")
-    with pytest.raises(SpecError, match=r"planted\.json is read beside files"):
-        isolux.audit(pl.DataFrame({"unit_id": [], "value": []}), by="light", planted="a.json")
+    with pytest.raises(SpecError, match=r"injected\.json is read beside files"):
+        isolux.audit(pl.DataFrame({"unit_id": [], "value": []}), by="light", injected="a.json")
 
 
 def test_settings_of_files_are_refused_for_a_dataset_in_memory(people):
@@ -106,7 +106,7 @@ def test_a_text_is_one_name(people):
 def test_a_world_is_written_with_the_truth_beside_it(tmp_path):
     made = isolux.synthesize("fair", out=tmp_path / "w", pixels=False, households=20)
     assert made.world.people.height > 0
-    assert (tmp_path / "w" / "planted.json").exists()
+    assert (tmp_path / "w" / "injected.json").exists()
 
 
 def test_without_the_worlds_package_it_is_named(monkeypatch, tmp_path):

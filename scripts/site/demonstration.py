@@ -13,7 +13,7 @@ __all__ = ["write_demonstration"]
 _PAGE = """\
 # The demonstration
 
-People whose disparities are planted, and what an audit finds of them: `isolux demo` writes this
+People whose disparities are injected, and what an audit finds of them: `isolux demo` writes this
 report, `isolux view demo --bundle viewer.html` this viewer. Both are single files that open by a
 double click.
 

@@ -153,7 +153,7 @@ def _range(low: float | None, high: float | None) -> str:
 def _dataset(info: DatasetInfo) -> str:
     training = {None: "not stated", True: "allowed", False: "not allowed"}[info.training_allowed]
     rows = [
-        ["whose judgement", plain(info.judgement)],
+        ["labels", plain(info.label_source)],
         ["training a model on it", plain(f"{training}. {info.training_terms}".strip())],
         ["withdrawal of consent", plain(info.withdrawal)],
         *([plain(name), plain(words)] for name, words in info.terms),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isolux.tasks import score
     from isolux.verbs.across import CrossDatasetTables, across
     from isolux.verbs.audit import Audit, audit
-    from isolux.verbs.audit_estimator import answers_of, audit_estimator
+    from isolux.verbs.audit_estimator import audit_estimator, estimator_predictions
     from isolux.verbs.card import card
     from isolux.verbs.check import check
     from isolux.verbs.compare import Comparison, compare
@@ -61,7 +61,6 @@ __all__ = [
     "SideBySide",
     "__version__",
     "across",
-    "answers_of",
     "audit",
     "audit_estimator",
     "card",
@@ -69,6 +68,7 @@ __all__ = [
     "compare",
     "crop",
     "describe",
+    "estimator_predictions",
     "explain",
     "gate",
     "load",
@@ -102,7 +102,7 @@ _HOME = {
     "Scores": "vocabulary.containers",
     "SideBySide": "verbs.side_by_side",
     "across": "verbs.across",
-    "answers_of": "verbs.audit_estimator",
+    "estimator_predictions": "verbs.audit_estimator",
     "audit": "verbs.audit",
     "audit_estimator": "verbs.audit_estimator",
     "card": "verbs.card",

@@ -103,7 +103,7 @@ def scenes(draw):
 @given(
     scenes(),
     st.sampled_from(["class and value", "every image"]),
-    st.sampled_from(["mean of peers", "everyone", None]),
+    st.sampled_from(["mean of peers", "overall", None]),
     st.booleans(),
 )
 def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
@@ -111,7 +111,7 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
     found = [(*row[:2], row[2] + 1e-3 * i, *row[3:]) for i, row in enumerate(found)]  # no ties
     layout = layout_of(group, value)
     how = PrecisionSettings(
-        (0, 1), "area" if area else "101 points", count is not None, alarms, count or "everyone"
+        (0, 1), "area" if area else "101 points", count is not None, alarms, count or "overall"
     )
     cells = estimate_precision(layout, boxes(people, found), 4, None, how)
     members = [
@@ -132,7 +132,7 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
             held = [s for s in peers if s]
             n = {
                 None: None,
-                "everyone": sum(people[u][1] == label for u in judged),
+                "overall": sum(people[u][1] == label for u in judged),
                 "mean of peers": np.mean(held) if held else 1.0,
             }[count]
             expected = np.mean([

@@ -1,4 +1,4 @@
-"""Error models: planted attributes are found, permuted targets keep clusters, bad input is told."""
+"""Error models: injected attributes are found, bad input is refused."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tests.laws._discovery import a_run, a_world
 QUICK = {"check_trees": 10, "bootstrap": 300}
 
 
-def planted(subjects=120):
-    return a_world(np.random.default_rng(2), subjects, scores="graded", planted=0.3)
+def injected(subjects=120):
+    return a_world(np.random.default_rng(2), subjects, scores="graded", injected=0.3)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return error_model.explain(planted(), **QUICK)
+    return error_model.explain(injected(), **QUICK)
 
 
 def table(explained, start):
@@ -37,7 +37,7 @@ def table(explained, start):
     return named
 
 
-def test_what_was_planted_is_found(found):
+def test_what_was_injected_is_found(found):
     findings = check(found.findings, FINDINGS)
     assert findings["claim"][0].startswith("The attributes predict accuracy of unseen people: R²")
     assert findings["p_adjusted"][0] == 0.05  # 1 of 20
@@ -73,7 +73,7 @@ def test_both_importances_and_the_leaves_are_laid_out(found):
 
 
 def test_means_differences_and_errors_are_those_of_the_units(found):
-    run = planted()
+    run = injected()
     small = run.attributes.filter(attribute="size", value="small")["unit_id"]
     scores = run.scores.with_columns(small=pl.col("unit_id").is_in(small.implode()))
     means = dict(scores.group_by("small").agg(pl.col("value").mean()).rows())
@@ -156,7 +156,7 @@ def test_one_attribute_numbers_with_gaps_and_the_published_importance():
 
 
 def test_an_attribute_that_is_the_score_is_left_out():
-    run = planted(40)
+    run = injected(40)
     said = run.scores.select("unit_kind", "unit_id", attribute=pl.lit("points"),
                              number=2 * pl.col("value") + 1)  # fmt: skip
     said = said.with_columns(value=pl.col("number").cast(pl.String))
@@ -166,7 +166,7 @@ def test_an_attribute_that_is_the_score_is_left_out():
 
 
 def test_fewer_subjects_than_folds_and_few_units_are_told():
-    few = error_model.explain(planted(4), **QUICK).findings.row(0, named=True)
+    few = error_model.explain(injected(4), **QUICK).findings.row(0, named=True)
     assert few["status"] == "insufficient clusters"
     assert "4 clusters, and 10 are needed" in few["claim"]
     subject = np.arange(30)
@@ -177,7 +177,7 @@ def test_fewer_subjects_than_folds_and_few_units_are_told():
 
 
 def test_a_constant_score_is_noted_and_a_comparison_has_none():
-    run = planted(40)
+    run = injected(40)
     same = replace(run, scores=run.scores.with_columns(value=pl.lit(0.5)))
     found = error_model.explain(same, **QUICK)
     assert found.findings.is_empty()
@@ -187,7 +187,7 @@ def test_a_constant_score_is_noted_and_a_comparison_has_none():
 
 
 def test_a_seed_repeats_the_result_in_any_order_of_rows():
-    run = planted(40)
+    run = injected(40)
     turned = replace(run, scores=run.scores.reverse(), attributes=run.attributes.reverse())
     first, again = (error_model.explain(r, **QUICK).findings for r in (run, turned))
     assert first.equals(again)
@@ -196,7 +196,7 @@ def test_a_seed_repeats_the_result_in_any_order_of_rows():
 @pytest.mark.parametrize(("centre", "size"), [(1.7e9, 60.0), (0.5, 1e-9)])
 def test_scores_far_from_0_and_close_together_are_told_as_others(centre, size):
     """Trees take variances below 1e-16 for 0; squares of seconds since 1970 leave no digits."""
-    run = planted(60)
+    run = injected(60)
     value = centre + size * pl.col("value")
     far = error_model.explain(replace(run, scores=run.scores.with_columns(value=value)), **QUICK)
     near = error_model.explain(run, **QUICK)
@@ -214,11 +214,11 @@ def test_scores_far_from_0_and_close_together_are_told_as_others(centre, size):
 
 def test_settings_out_of_range_are_refused():
     with pytest.raises(SpecError, match="permutations cannot be used\n  expected: 19 or more"):
-        error_model.explain(planted(20), permutations=18)
+        error_model.explain(injected(20), permutations=18)
 
 
 def test_two_models_are_told_each_at_half_the_level():
-    run = planted(60)
+    run = injected(60)
     second = run.scores.with_columns(model=pl.lit("n"))
     found = error_model.explain(replace(run, scores=pl.concat([run.scores, second])), **QUICK)
     first = found.findings.filter(pl.col("claim").str.contains("of unseen people"))
@@ -227,7 +227,7 @@ def test_two_models_are_told_each_at_half_the_level():
 
 
 def test_a_metric_without_a_direction_and_no_attributes_are_refused():
-    run = planted(40)
+    run = injected(40)
     odd = replace(run, scores=run.scores.with_columns(metric=pl.lit("odd")))
     with pytest.raises(SpecError, match="neither way is better by itself"):
         error_model.explain(odd)
@@ -252,7 +252,7 @@ def test_whose_value_is_unknown_is_no_other_and_signs_follow_the_words():
 
 
 def test_what_was_held_out_is_called_by_its_name():
-    run = planted(60)
+    run = injected(60)
     for column, said in (("image", "cluster (image)"), (None, "sample")):
         named = replace(run, record={**run.record, "clusters": {"column": column}})
         claim = error_model.explain(named, **QUICK).findings["claim"][0]

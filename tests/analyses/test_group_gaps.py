@@ -59,7 +59,7 @@ def test_of_an_error_the_group_of_more_comes_first():
 
 
 def test_a_group_against_everyone_has_no_second_group():
-    row = found_in(block({"A": 0.8, "B": 0.9}, ("A", "B", 0.2), ("A", "everyone", 0.01)))
+    row = found_in(block({"A": 0.8, "B": 0.9}, ("A", "B", 0.2), ("A", "overall", 0.01)))
     assert row.select("group_a", "group_b", "n").row(0) == ("A", None, 500)
 
 

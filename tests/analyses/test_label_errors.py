@@ -93,7 +93,7 @@ def test_bounds_without_a_matrix_by_hand():
     (claim,) = found.findings["claim"]
     assert claim.startswith("If up to 10 % of the labels of a and of b are wrong, accuracy of a")
     assert "It could be 0 if 14.0 % of the labels were wrong." in claim
-    half = label_errors.explain(made(), wrong=0.05)
+    half = label_errors.explain(made(), max_error_rate=0.05)
     assert table(half, "Gaps")["largest"][0] < row["largest"]
 
 
@@ -319,7 +319,7 @@ def test_a_flawless_model_is_not_known_to_be_flawless(tmp_path):
 
 def test_bounds_are_no_narrower_than_the_audits_own_interval():
     """Nothing is wrong: 100 of 100 against 97 of 100; .03 is 1.75 standard errors."""
-    found = label_errors.explain(made([("a", 100, 0), ("b", 97, 3)]), wrong=0.0)
+    found = label_errors.explain(made([("a", 100, 0), ("b", 97, 3)]), max_error_rate=0.0)
     row = found.findings.row(0, named=True)
     # At a gap of 0 both share 197 of 200: .03 is 1.75 standard errors of .0172, fewer than 1.96.
     assert row["low"] < -0.003
@@ -339,9 +339,9 @@ def test_an_attribute_of_one_group_does_not_stop_the_others():
 
 def test_settings_that_are_refused():
     with pytest.raises(SpecError, match=r"(?s)with this share of wrong labels.*found: 0.5"):
-        label_errors.explain(made(), wrong=0.5)
+        label_errors.explain(made(), max_error_rate=0.5)
     with pytest.raises(SpecError, match=r"(?s)it is a share: 0.05 is 5 %"):
-        label_errors.explain(made(), wrong=5)
+        label_errors.explain(made(), max_error_rate=5)
     with pytest.raises(UnknownNameError, match="'colour'"):
         label_errors.explain(made(), attribute=["colour"])
     with pytest.raises(SpecError, match="fewer than two groups"):
@@ -350,7 +350,7 @@ def test_settings_that_are_refused():
 
 def test_through_the_front_door(tmp_path):
     found = run_analyses(
-        made(), ["label_errors"], [f"matrix={written(tmp_path, MATRIX)}", "wrong=0.2"]
+        made(), ["label_errors"], [f"matrix={written(tmp_path, MATRIX)}", "max_error_rate=0.2"]
     )
     assert found.findings["analysis"].unique().to_list() == ["label_errors"]
     assert "If up to 20 % of the labels" in found.findings["claim"][1]

@@ -27,7 +27,7 @@ def table(ran):
 def test_every_point_is_the_share_found(ran, table):
     run, scores = ran
     tone = run.attributes.filter(attribute="tone").select("unit_id", group="value")
-    found = scores.evidence["found_at"].join(tone, on="unit_id")
+    found = scores.evidence["recall_by_iou"].join(tone, on="unit_id")
     for t in range(10):
         hit = (pl.col("at").cast(pl.Int64) // 2**t) % 2
         wanted = dict(found.group_by("group").agg(hit.mean()).rows())
@@ -36,7 +36,7 @@ def test_every_point_is_the_share_found(ran, table):
         assert dict(got.select("group", "recall").rows()) == pytest.approx(wanted, abs=1e-5)
 
 
-def test_everyone_at_half_is_the_metric_of_the_audit(ran, table):
+def test_overall_at_half_is_the_metric_of_the_audit(ran, table):
     audited = (
         ran[0]
         .group_metrics.filter((pl.col("metric") == "recall_at_iou") & (pl.col("threshold") == 0.5))
@@ -73,7 +73,7 @@ def test_only_the_groups_furthest_from_everyone_are_kept_and_the_rest_counted(ra
 def test_groups_below_the_minimum_have_no_curve():
     run, _ = scene_run(min_units=300)
     groups = explain(run).tables[CAPTION]["group"].unique().to_list()
-    assert "everyone" in groups
+    assert "overall" in groups
     assert "c" not in groups
 
 

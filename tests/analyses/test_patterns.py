@@ -1,4 +1,4 @@
-"""Patterns of error: planted ones are found on other people, and what cannot be judged is said."""
+"""Patterns of error: injected ones are found on other people, and what cannot be judged is said."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from tests.laws._discovery import a_run, a_world
 LIMITS = RuleLimits(0.05, 3, 10, 5)
 
 
-def planted(subjects=200, **more):
-    return a_world(np.random.default_rng(2), subjects, planted=0.4, **more)
+def injected(subjects=200, **more):
+    return a_world(np.random.default_rng(2), subjects, injected=0.4, **more)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return patterns.explain(planted())
+    return patterns.explain(injected())
 
 
 def table(explained, start):
@@ -42,7 +42,7 @@ def table(explained, start):
     return named
 
 
-def test_the_planted_pattern_leads(found):
+def test_the_injected_pattern_leads(found):
     first = check(found.findings, FINDINGS).row(0, named=True)
     assert first["group_a"] == "light dim and size small"
     # .4 is taken from a rate of .8 where there is so much to take; those without luck keep theirs.
@@ -56,7 +56,7 @@ def test_the_planted_pattern_leads(found):
 
 
 def test_numbers_are_those_of_the_half_that_did_not_choose(found):
-    run = planted()
+    run = injected()
     wide = run.attributes.pivot("attribute", index="unit_id", values="value")
     wide = wide.join(run.scores.select("unit_id", "value", "cluster_id"), on="unit_id")
     wide = wide.sort("unit_id")
@@ -121,7 +121,7 @@ def test_redundant_rules_are_left_out():
 
 
 def test_graded_scores_and_either_direction():
-    run = planted(scores="graded")
+    run = injected(scores="graded")
     by_quantile = patterns.explain(run, low_quantile=0.2).findings["claim"][0]
     assert "or less (the worst 20 %)) is more frequent with light dim and size small" in by_quantile
     turned = replace(run, scores=run.scores.with_columns(value=1 - pl.col("value")))
@@ -132,14 +132,14 @@ def test_graded_scores_and_either_direction():
 
 
 def test_order_of_rows_and_seed_change_nothing_or_all():
-    run = planted()
+    run = injected()
     turned = replace(run, scores=run.scores.reverse(), attributes=run.attributes.reverse())
     assert patterns.explain(turned).findings.equals(patterns.explain(run).findings)
     assert not patterns.explain(run, seed=1).findings.equals(patterns.explain(run).findings)
 
 
 def test_an_attribute_that_is_the_score_is_left_out():
-    run = planted()
+    run = injected()
     said = run.scores.select(
         unit_kind="unit_kind", unit_id="unit_id", attribute=pl.lit("verdict"),
         value=pl.when(pl.col("value") > 0).then(pl.lit("right")).otherwise(pl.lit("wrong")),
@@ -153,7 +153,7 @@ def test_an_attribute_that_is_the_score_is_left_out():
 
 
 def test_the_models_own_answers_are_no_attributes():
-    run = planted()
+    run = injected()
     ids = run.scores["unit_id"]
     value = run.scores["value"].to_numpy()
     truth = np.where(np.arange(len(value)) % 2, "cat", "dog")
@@ -171,14 +171,14 @@ def test_the_models_own_answers_are_no_attributes():
 
 
 def test_one_attribute_and_attributes_that_are_asked_for():
-    found = patterns.explain(planted(), attributes=["light"]).findings
+    found = patterns.explain(injected(), attributes=["light"]).findings
     assert found["group_a"][0] == "light dim"
     with pytest.raises(UnknownNameError, match="weather"):
-        patterns.explain(planted(), attributes=["weather"])
+        patterns.explain(injected(), attributes=["weather"])
 
 
 def test_a_constant_score_is_noted():
-    run = planted()
+    run = injected()
     same = replace(run, scores=run.scores.with_columns(value=pl.lit(1.0)))
     found = patterns.explain(same)
     assert found.findings.is_empty()
@@ -186,13 +186,13 @@ def test_a_constant_score_is_noted():
 
 
 def test_a_run_without_attributes_is_refused():
-    run = planted()
+    run = injected()
     with pytest.raises(SpecError, match="there is nothing to explain scores with"):
         patterns.explain(replace(run, attributes=ATTRIBUTES.empty()))
 
 
 def test_units_without_any_attribute_are_among_all_others():
-    run = planted()
+    run = injected()
     half = run.attributes.filter(pl.col("unit_id") < "u01000")
     row = table(patterns.explain(replace(run, attributes=half)), "Patterns that").row(0, named=True)
     assert row["pattern"] == "light dim and size small"
@@ -200,7 +200,7 @@ def test_units_without_any_attribute_are_among_all_others():
 
 
 def test_scores_of_nobody_and_metrics_without_a_direction_are_refused():
-    run = planted()
+    run = injected()
     bare = replace(run, scores=run.scores.with_columns(metric=pl.lit("odd")))
     with pytest.raises(SpecError, match="of 'odd' neither way is better by itself"):
         patterns.explain(bare)
@@ -222,13 +222,13 @@ def test_scores_of_nobody_and_metrics_without_a_direction_are_refused():
 )
 def test_settings_out_of_range_are_refused(option, message):
     with pytest.raises(SpecError, match=message):
-        patterns.explain(planted(40), **option)
+        patterns.explain(injected(40), **option)
     with pytest.raises(SpecError, match="the worst share has to be a share"):
-        patterns.explain(planted(40), low_quantile=1.0)
+        patterns.explain(injected(40), low_quantile=1.0)
 
 
 def test_a_comparison_has_none_and_two_models_are_both_told():
-    run = planted()
+    run = injected()
     assert patterns.explain(replace(run, disparities=COMPARISONS.empty())).findings.is_empty()
     second = run.scores.with_columns(model=pl.lit("n"))
     both = replace(run, scores=pl.concat([run.scores, second]))
@@ -238,7 +238,7 @@ def test_a_comparison_has_none_and_two_models_are_both_told():
 
 
 def test_through_the_command_and_unknown_words_are_no_values():
-    run: Run = planted()
+    run: Run = injected()
     odd = run.attributes.with_columns(
         value=pl.when(pl.col("value") == "bright").then(pl.lit("Unknown")).otherwise("value")
     )
@@ -270,9 +270,9 @@ def test_whose_value_is_unknown_is_no_other():
 
 
 def test_scores_of_two_values_at_a_threshold_are_said_in_words():
-    run = planted()
+    run = injected()
     for metric, said in (
-        ("found_at_score", "(not found at a score of 0.5)"),
+        ("recall_at_score", "(not found at a score of 0.5)"),
         ("correct", "(a value of 0 of correct at 0.5)"),
     ):
         at = run.scores.with_columns(
@@ -298,7 +298,7 @@ def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, tol
 
 
 def test_p_values_of_patterns_are_called_adjusted_whatever_the_audit_does():
-    run = planted()
+    run = injected()
     raw = replace(run, record={**run.record, "spec": {**run.record["spec"], "correction": "none"}})
     one, two = (patterns.explain(r).findings["claim"].to_list() for r in (run, raw))
     assert one == two

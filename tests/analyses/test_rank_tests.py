@@ -41,7 +41,7 @@ def run_of(value, attributes, *, metric="average_recall", task="detection", clus
         for one in (v if isinstance(v, list) else [v])
     ]
     told = [
-        {"model": "m", "task": task, "metric": name, "group": "everyone", "values": [],
+        {"model": "m", "task": task, "metric": name, "group": "overall", "values": [],
          "n_units": 1, "n_clusters": 1, "status": "ok"}
         for name in vectors
     ]  # fmt: skip

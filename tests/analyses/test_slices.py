@@ -18,7 +18,7 @@ from tests.laws._discovery import a_run
 SETTINGS = {"replicates": 499, "min_units": 30}
 
 
-def planted_run(seed=0, drop=0.5, subjects=200, metric="accuracy", **settings):
+def injected_run(seed=0, drop=0.5, subjects=200, metric="accuracy", **settings):
     """Ten photos a subject; dark people in dim light, seen from above, are served worse."""
     rng = np.random.default_rng(seed)
     subject = np.repeat(np.arange(subjects), 10)
@@ -36,11 +36,11 @@ def planted_run(seed=0, drop=0.5, subjects=200, metric="accuracy", **settings):
 
 @pytest.fixture(scope="module")
 def found():
-    run, *arrays = planted_run()
+    run, *arrays = injected_run()
     return explain(run, worse="lower"), *arrays
 
 
-def test_the_planted_slice_of_three_is_found_first(found):
+def test_the_injected_slice_of_three_is_found_first(found):
     first = found[0].findings.row(0, named=True)
     assert first["group_a"] == "angle: above, light: dim, tone: dark"
     assert first["status"] == "ok"
@@ -86,7 +86,7 @@ def test_p_values_are_holms_over_the_slices(found):
 
 
 def test_where_nothing_matters_it_says_what_was_looked_at():
-    run, *_ = planted_run(seed=3, drop=0.0)
+    run, *_ = injected_run(seed=3, drop=0.0)
     made = explain(run, worse="lower")
     assert made.findings.height == 1
     assert made.findings["p_adjusted"].null_count() == 1
@@ -95,7 +95,7 @@ def test_where_nothing_matters_it_says_what_was_looked_at():
 
 
 def test_a_penalty_that_nothing_outweighs_leaves_none_to_ask(monkeypatch):
-    run, *_ = planted_run(seed=3, drop=0.0)
+    run, *_ = injected_run(seed=3, drop=0.0)
     monkeypatch.setattr(search, "_ALPHA", 0.05)
     made = explain(run, worse="lower")
     assert "so none was tested on the other half" in made.findings["claim"][0]
@@ -103,7 +103,7 @@ def test_a_penalty_that_nothing_outweighs_leaves_none_to_ask(monkeypatch):
 
 
 def test_the_order_of_rows_and_a_second_run_change_nothing(found):
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     mixed = replace(
         run,
         scores=run.scores.sample(fraction=1.0, shuffle=True, seed=1),
@@ -117,7 +117,7 @@ def test_the_order_of_rows_and_a_second_run_change_nothing(found):
 
 
 def test_an_error_is_a_score_turned_round():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     turned = replace(run, scores=run.scores.with_columns(value=1.0 - pl.col("value")))
     own, other = explain(run, worse="lower"), explain(turned, worse="higher")
     assert own.findings["group_a"].to_list() == other.findings["group_a"].to_list()
@@ -126,7 +126,7 @@ def test_an_error_is_a_score_turned_round():
 
 
 def test_scores_without_bounds_count_from_the_best():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     scaled = replace(run, scores=run.scores.with_columns(value=100.0 * pl.col("value") - 250.0))
     own, other = explain(run, worse="lower"), explain(scaled, worse="lower")
     assert own.findings["group_a"][0] == other.findings["group_a"][0]
@@ -134,7 +134,7 @@ def test_scores_without_bounds_count_from_the_best():
 
 
 def test_two_models_share_one_family():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     both = pl.concat([run.scores, run.scores.with_columns(model=pl.lit("n"))])
     alone, made = explain(run, worse="lower"), explain(replace(run, scores=both), worse="lower")
     table = made.tables[CAPTION]
@@ -145,22 +145,22 @@ def test_two_models_share_one_family():
 
 
 def test_slices_that_are_one_finding_again_are_left_out(monkeypatch):
-    run, *_ = planted_run()
-    apart = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
+    run, *_ = injected_run()
+    apart = explain(run, worse="lower", max_slices=8).tables[CAPTION]["slice"].to_list()
     monkeypatch.setattr(search, "_MAX_JACCARD", 1.0)
-    wide = explain(run, worse="lower", most=8).tables[CAPTION]["slice"].to_list()
+    wide = explain(run, worse="lower", max_slices=8).tables[CAPTION]["slice"].to_list()
     assert wide[0] == apart[0]
     assert set(apart) != set(wide)
 
 
 def test_fewer_attributes_when_asked():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     only = explain(run, worse="lower", attributes=["tone"]).tables[CAPTION]["slice"]
     assert only.str.starts_with("tone: ").all()
 
 
 def test_what_the_model_answered_is_no_slice():
-    run, _, value, _ = planted_run(prediction_column="answer")
+    run, _, value, _ = injected_run(prediction_column="answer")
     answer = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": run.scores["unit_id"], "attribute": "answer",
          "value": np.where(value > 0, "yes", "maybe")}
@@ -172,44 +172,44 @@ def test_what_the_model_answered_is_no_slice():
 
 
 def test_settings_come_as_text_and_the_tables_are_stored():
-    run, *_ = planted_run()
-    done = run_analyses(run, ["slices"], ["worse=lower", "most=2"])
+    run, *_ = injected_run()
+    done = run_analyses(run, ["slices"], ["worse=lower", "max_slices=2"])
     assert len(done.record["explained"]["slices"][CAPTION]["rows"]) == 2
 
 
 def test_constant_scores_have_no_slice():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     flat = replace(run, scores=run.scores.with_columns(value=pl.lit(1.0)))
     assert "none was tested" in explain(flat, worse="lower").findings["claim"][0]
 
 
 def test_a_comparison_of_models_is_left_alone():
-    run, *_ = planted_run()
+    run, *_ = injected_run()
     assert explain(replace(run, disparities=COMPARISONS.empty())).findings.is_empty()
 
 
 @pytest.mark.parametrize(
     ("setting", "text"),
     [
-        ({"most": 0}, "most cannot be used"),
+        ({"max_slices": 0}, "max_slices cannot be used"),
         ({"min_support": 1.0}, "min_support cannot be used"),
     ],
 )
 def test_settings_out_of_range_are_refused(setting, text):
-    run, *_ = planted_run(subjects=50)
+    run, *_ = injected_run(subjects=50)
     with pytest.raises(SpecError, match=text) as caught:
         explain(run, **setting)
     assert f"slices.{next(iter(setting))}" in str(caught.value)
 
 
 def test_a_metric_without_a_direction_is_refused():
-    run, *_ = planted_run(metric="shade")
+    run, *_ = injected_run(metric="shade")
     with pytest.raises(SpecError, match="neither way is better by itself"):
         explain(run)
 
 
 def test_names_that_are_not_there_are_refused():
-    run, *_ = planted_run(subjects=50)
+    run, *_ = injected_run(subjects=50)
     with pytest.raises(UnknownNameError, match="no metric"):
         explain(run, metric="recal", worse="lower")
     with pytest.raises(UnknownNameError, match="no attribute"):
@@ -217,13 +217,13 @@ def test_names_that_are_not_there_are_refused():
 
 
 def test_too_few_clusters_for_two_halves_are_refused():
-    run, *_ = planted_run(subjects=30)
+    run, *_ = injected_run(subjects=30)
     with pytest.raises(SpecError, match="too few clusters to choose slices on some"):
         explain(run, worse="lower")
 
 
 def test_one_value_of_everything_is_refused():
-    run, *_ = planted_run(subjects=50)
+    run, *_ = injected_run(subjects=50)
     one = run.attributes.filter(pl.col("attribute") == "tone").with_columns(value=pl.lit("dark"))
     with pytest.raises(SpecError, match="nothing to explain scores with"):
         explain(replace(run, attributes=one), worse="lower")

@@ -125,7 +125,7 @@ def test_a_claim_says_that_it_is_weighted_and_a_population_is_told():
 
 def test_slices_are_not_described_by_how_people_were_drawn():
     run = _run(_people(), weight="w")
-    told = _explained(run, "slices", "slices.most=20").record
+    told = _explained(run, "slices", "slices.max_slices=20").record
     assert "Slices are not described by w, which says how people were drawn." in told["notes"]
     assert "w:" not in str(told.get("explained", {}).get("slices"))
 

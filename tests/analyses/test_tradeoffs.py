@@ -203,11 +203,11 @@ def test_scores_that_are_too_low_are_met_by_a_lower_threshold(made):
 
 def test_the_shares_kept_add_up(made):
     table = made.tables[COVERAGE]
-    assert table["coverage of everyone"].unique().sort().to_list() == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    assert table["overall coverage"].unique().sort().to_list() == [0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     everyone = table.filter(pl.col("attribute").is_null())
-    assert (everyone["coverage"] >= everyone["coverage of everyone"] - 1e-9).all()
-    assert everyone["more than everyone else"].null_count() == 6
-    dark, light = (table.filter(group=g)["more than everyone else"] for g in ("dark", "light"))
+    assert (everyone["coverage"] >= everyone["overall coverage"] - 1e-9).all()
+    assert everyone["difference to everyone else"].null_count() == 6
+    dark, light = (table.filter(group=g)["difference to everyone else"] for g in ("dark", "light"))
     assert dark.to_list() == pytest.approx((-light).to_list())
 
 
@@ -318,12 +318,14 @@ def test_a_constant_score_parts_nobody(run):
 def test_one_group_is_compared_with_nobody():
     made = explain(classified(tones=("dark",), subjects=60))
     assert made.findings.is_empty()
-    assert made.tables[COVERAGE].filter(group="dark")["more than everyone else"].null_count() == 6
+    assert (
+        made.tables[COVERAGE].filter(group="dark")["difference to everyone else"].null_count() == 6
+    )
 
 
 def test_groups_below_the_minimum_are_counted():
     made = explain(classified(subjects=60, min_units=300))
-    assert made.tables[COVERAGE]["group"].unique().to_list() == ["everyone"]
+    assert made.tables[COVERAGE]["group"].unique().to_list() == ["overall"]
     assert "2 group(s) with fewer than 300 units" in made.notes[0]
 
 
@@ -358,8 +360,8 @@ def test_verifiers_have_match_rates_at_thresholds_of_everyones_impostors():
         own = table.filter(pl.col("false match rate of everyone") == far)
         cut = own["threshold"][0]
         assert np.mean(alike[~genuine] >= cut) == pytest.approx(far, abs=1e-3)
-        for group in ("everyone", "dark", "light"):
-            inside = np.isin(tone[who], ["dark", "light"] if group == "everyone" else [group])
+        for group in ("overall", "dark", "light"):
+            inside = np.isin(tone[who], ["dark", "light"] if group == "overall" else [group])
             both = inside[first] & inside[second]
             for name, kind in (("true_match_rate", genuine), ("false_match_rate", ~genuine)):
                 wanted = np.mean(alike[both & kind] >= cut)

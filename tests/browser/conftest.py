@@ -106,7 +106,7 @@ def tab(kept_tab) -> Iterator[Tab]:
 MAKERS = {
     "full": runs.full_run,
     "hostile": runs.hostile_run,
-    "planted": runs.planted_run,
+    "injected": runs.injected_run,
     "small": runs.small_run,
     "classes": runs.classes_run,
     "detector": runs.detector_run,

@@ -15,7 +15,7 @@ from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["full", "hostile", "planted", "small", "classes", "detector", "comparison", "facet",
+PAGES = ["full", "hostile", "injected", "small", "classes", "detector", "comparison", "facet",
          "fhibe"]  # fmt: skip
 DESK, PHONE = 1280, 390
 GROUPS = "#attribute-1 table.groups"
@@ -113,7 +113,7 @@ def test_people_by_size_sort_by_share_with_everyone_below(open_report):
     values = [float(text.split()[0]) for text in column(table, 3)]
     assert values == sorted(values)
     assert len(values) == 7
-    assert table.locator("tr").last.inner_text().startswith("everyone")
+    assert table.locator("tr").last.inner_text().startswith("overall")
     assert watch.quiet(page)
 
 
@@ -138,7 +138,7 @@ def test_everyone_stays_below_whatever_is_sorted(open_report):
     unfold(page)
     table = page.locator(GROUPS).first
     table.locator("thead th").nth(1).get_by_role("button").click()
-    assert table.locator("tr").last.inner_text().startswith("everyone")
+    assert table.locator("tr").last.inner_text().startswith("overall")
 
 
 def test_hostile_names_are_read_not_run(open_report):
@@ -172,7 +172,7 @@ def test_the_policy_stops_a_script_that_got_in(open_report):
         page.evaluate("fetch('https://example.org/')")
 
 
-@pytest.mark.parametrize("name", ["full", "planted", "classes", "detector", "comparison", "facet",
+@pytest.mark.parametrize("name", ["full", "injected", "classes", "detector", "comparison", "facet",
                                   "fhibe"])  # fmt: skip
 def test_a_report_is_read_on_eight_screens(open_report, name):
     page, _ = open_report(name, 1440, 900)
@@ -263,7 +263,7 @@ def test_a_reader_chooses_the_group_that_others_are_compared_with(open_report):
         assert ends == format_interval(low, high)
         assert (mark == "~") == (row["p_adjusted"] > 0.05)
     assert found["White × Male"][1:] == ("", "", "")
-    table.get_by_label("Compare with").select_option("everyone")
+    table.get_by_label("Compare with").select_option("overall")
     assert [column(table, n) for n in (6, 7, 8)] == before
     assert watch.quiet(page)
 
@@ -389,7 +389,7 @@ def test_a_table_is_saved_as_it_is_shown(open_report):
     assert name.startswith("accuracy")
     assert name.endswith(".csv")
     assert [cell.rstrip(" ↕") for cell in head[:3]] == ["Group", "Units", "Clusters"]
-    assert [row[0] for row in rows] == ["Black × Female", "Black × Male", "everyone"]
+    assert [row[0] for row in rows] == ["Black × Female", "Black × Male", "overall"]
     value = runs.full_run().group_metrics.filter(metric="accuracy", group="Black × Female")["value"]
     assert float(rows[0][3]) == pytest.approx(100 * value[0], abs=0.05)
     assert any(

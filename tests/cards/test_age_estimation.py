@@ -50,7 +50,7 @@ def test_errors_and_challenge_by_hand(tmp_path):
     assert rows["b"][passed].startswith("50.0 % (")
     assert "n = 80" in rows["b"][passed]
     assert rows["a"][passed].startswith("0.0 %")
-    assert rows["everyone"][passed].startswith("25.0 %")
+    assert rows["overall"][passed].startswith("25.0 %")
 
 
 def test_the_mix_is_a_mean_of_cells_of_sex_and_age(tmp_path):

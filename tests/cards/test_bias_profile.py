@@ -32,7 +32,7 @@ def test_the_group_that_differs_stands_there_and_its_blanks_are_named():
 def test_a_worst_group_within_chance_is_said_to_be_that():
     made = isolux.card(run_of_people(), kind="bias-profile")
     (region,) = [row for row in scenarios(made).rows if row[0].startswith("region: ")]
-    assert region[1] == "worst group judged; no difference from everyone was found"
+    assert region[1] == "worst group judged; no difference from the overall value was found"
 
 
 def test_what_the_user_says_stands_first_with_its_source():

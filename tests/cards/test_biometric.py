@@ -12,16 +12,16 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.cards._cards import run_of_people, tables_of
 
-FMR = {"everyone": 0.02, "a": 0.01, "b": 0.02, "c": 0.04, "few": 0.5}
-FNMR = {"everyone": 0.30, "a": 0.3125, "b": 0.20, "c": 0.40, "few": 0.9}
+FMR = {"overall": 0.02, "a": 0.01, "b": 0.02, "c": 0.04, "few": 0.5}
+FNMR = {"overall": 0.30, "a": 0.3125, "b": 0.20, "c": 0.40, "few": 0.9}
 
 
 def held():
     """Give both errors of three judged groups, and of one of too few clusters."""
     rows = [
         {"model": "m", "task": "face_verification", "metric": metric, "threshold": 0.4,
-         "attribute": None if group == "everyone" else "tone", "group": group,
-         "values": [] if group == "everyone" else [group], "n_units": 900, "n_clusters": 60,
+         "attribute": None if group == "overall" else "tone", "group": group,
+         "values": [] if group == "overall" else [group], "n_units": 900, "n_clusters": 60,
          "value": value, "low": value / 2, "high": value + (1 - value) / 2, "standard_error": 0.01,
          "method": "x", "status": "insufficient clusters" if group == "few" else "ok",
          "reason": "fewer than 10 clusters" if group == "few" else None}
@@ -45,9 +45,9 @@ def test_the_summary_by_hand_and_both_errors_beside():
     assert first["max over geometric mean"] == "2.00"
     assert first["max over min"] == "4.00"
     assert first["gini"] == "0.429"
-    assert first["everyone"].startswith("2.0 %")
+    assert first["overall"].startswith("2.0 %")
     assert first["beside"] == "false non-match rate: 30.0 %"
-    assert second["everyone"].startswith("30.0 %")
+    assert second["overall"].startswith("30.0 %")
     assert first["groups"] == "3"
     assert first["read with care"] == "without few, too few to judge"
 
@@ -55,7 +55,7 @@ def test_the_summary_by_hand_and_both_errors_beside():
 def test_failures_and_errors_have_interval_and_n_and_what_lacks_is_said():
     made = isolux.card(held(), kind="biometric")
     rows = {row["group"]: row for row in cells(made, "Failures and errors by group")}
-    assert list(rows) == ["everyone", "a", "b", "c", "few"]
+    assert list(rows) == ["overall", "a", "b", "c", "few"]
     assert rows["b"]["false match rate"] == "2.0 % (1.0 to 51.0; n = 900)"
     assert rows["a"]["threshold"] == "0.400"
     assert rows["a"]["false non-match rate"].startswith("31.3 %")  # as on the first page

@@ -46,7 +46,7 @@ def test_the_first_page_is_what_was_found_one_table_and_the_limits(kind):
     results, limits = made.parts[:2]
     (table,) = results.blocks
     assert [row[0] for row in table.rows] == [
-        "everyone", "light: night", "light: day", "light: dusk",
+        "overall", "light: night", "light: day", "light: dusk",
         "region: coast", "region: hills", "region: unknown",
     ]  # fmt: skip
     assert table.rows[1][1] == "40.0 % (33.5 to 46.9; n = 200)"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.checks import boxes, ids, keypoints, masks, splits, values
+from isolux.checks import boxes, ids, keypoints, masks, splits, value_ranges
 from isolux.geometry.masks import masks_to_coco
 from isolux.vocabulary.errors import SpecError
 from tests._masks import masks_from_bitmaps
@@ -156,14 +156,14 @@ def test_ages_that_nobody_has():
         "attribute": ["age", "age", "subject_age", "age", "stage", "age"],
         "value": ["-1", "121", "999", "120", "999", "20-29"],
     }  # fmt: skip
-    found = values.check(dataset({"subject_id": ["s"]}, None, attributes))
+    found = value_ranges.check(dataset({"subject_id": ["s"]}, None, attributes))
     assert found["found"].to_list() == ["age -1", "age 121", "subject_age 999"]
 
 
 def test_a_number_that_is_none():
     attributes = {"unit_kind": ["instance"], "unit_id": ["p0"], "attribute": ["height"],
                   "value": ["tall"], "number": [float("inf")]}  # fmt: skip
-    assert told(values.check(dataset({"subject_id": ["s"]}, None, attributes))) == [
+    assert told(value_ranges.check(dataset({"subject_id": ["s"]}, None, attributes))) == [
         ("error", "a number is not finite")
     ]
 

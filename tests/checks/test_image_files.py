@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.checks import duplicates, files, metadata, paths, pictures, sizes
+from isolux.checks import duplicates, image_sizes, images, metadata, missing_files, paths
 from isolux.checks._image_files import NoImages, locate_images
 from isolux.checks._inspection import inspect_images
 from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
@@ -34,7 +34,7 @@ def test_missing_and_unnamed_files(tmp_path):
     picture(3).save(tmp_path / "elsewhere.jpg")  # in a folder of no picture
     (tmp_path / "in" / "notes.txt").touch()
     data = with_files(tmp_path, ["in/a.jpg", "in/b.jpg", "in/folder.jpg"])
-    found = files.check(data, pictures=locate_images(data, tmp_path))
+    found = missing_files.check(data, pictures=locate_images(data, tmp_path))
     assert told(found) == [
         ("error", "the file is missing", "i1"),
         ("error", "the file is missing", "i2"),
@@ -45,7 +45,7 @@ def test_missing_and_unnamed_files(tmp_path):
 
 def test_no_file_at_all_is_one_problem(tmp_path):
     data = with_files(tmp_path, ["a.jpg", "b.jpg"])
-    found = files.check(data, pictures=locate_images(data, tmp_path))
+    found = missing_files.check(data, pictures=locate_images(data, tmp_path))
     assert told(found) == [("error", "none of the pictures is there", "made up")]
     assert "--no-images" in found["hint"][0]
 
@@ -126,7 +126,7 @@ def broken(folder):
 def test_pictures_that_cannot_be_read_as_they_should(tmp_path):
     expected = broken(tmp_path)
     data = with_files(tmp_path, list(expected))
-    found = pictures.check(data, pictures=seen(data, tmp_path))
+    found = images.check(data, pictures=seen(data, tmp_path))
     for name, problems in expected.items():
         assert found.filter(file=name)["problem"].to_list() == problems, name
 
@@ -138,7 +138,7 @@ def test_sizes_are_those_of_the_turned_picture(tmp_path):
     picture(1, 64, 48).save(tmp_path / "b.jpg")
     names = ["a.jpg", "a.jpg", "a.jpg", "b.jpg", "b.jpg"]
     data = with_files(tmp_path, names, width=[48, 64, 32, 64, None], height=[64, 48, 24, 48, 48])
-    found = sizes.check(data, pictures=seen(data, tmp_path))
+    found = image_sizes.check(data, pictures=seen(data, tmp_path))
     assert told(found) == [
         ("error", "the picture has another size than its annotation", "i2"),
         ("warning", "the annotation is of the picture before EXIF turns it", "i1"),

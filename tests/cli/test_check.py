@@ -78,7 +78,7 @@ def test_a_refused_annotation_is_a_problem_and_a_wrong_path_a_mistake(
 def test_pictures_in_a_folder_of_ones_own(monkeypatch, capsys, root, tmp_path):
     (tmp_path / "other").mkdir()
     picture(1, 640, 480).save(tmp_path / "other" / "1.jpg")
-    ran = isolux(monkeypatch, capsys, "check", f"coco:{root}", "--only", "files", "--images",
-                 tmp_path / "other")  # fmt: skip
+    ran = isolux(monkeypatch, capsys, "check", f"coco:{root}", "--only", "missing_files",
+                 "--images", tmp_path / "other")  # fmt: skip
     assert "4 errors, 0 warnings" in ran.out
     assert f"looked for below {tmp_path / 'other'}" in ran.out

@@ -216,15 +216,15 @@ def demo(tmp_path_factory):
     monkeypatch.undo()
 
 
-def test_the_demonstration_finds_what_was_planted(demo):
+def test_the_demonstration_finds_what_was_injected(demo):
     record = json.loads((demo / "audit.json").read_text())
     assert record["spec"]["data"] == f"table:{Path('run') / 'people.csv'}"
-    assert record["planted"]
+    assert record["injected"]
     found = pl.read_parquet(demo / "disparities.parquet").filter(kind="omnibus_test")
     p = dict(found.filter(metric="accuracy").select("attribute", "p_adjusted").rows())
     assert p["perceived_skin_tone*lighting"] < 0.01
     assert p["lighting"] < 0.01
-    assert p["region"] > 0.2, "nothing was planted there"
+    assert p["region"] > 0.2, "nothing was injected there"
 
 
 def test_the_demonstrations_own_table_audits_to_the_same_numbers(demo, monkeypatch, capsys):
@@ -237,7 +237,7 @@ def test_the_demonstrations_own_table_audits_to_the_same_numbers(demo, monkeypat
         one, two = (pl.read_parquet(Path(d) / f"{name}.parquet") for d in ("run", "again"))
         assert one.equals(two), name
     again = json.loads(Path("again/audit.json").read_text())
-    assert again["dataset"]["synthetic"] is True  # without planted truths to say so
+    assert again["dataset"]["synthetic"] is True  # without injected truths to say so
 
 
 def test_a_report_is_rendered_again_from_the_tables(demo, monkeypatch, capsys, tmp_path):

@@ -115,7 +115,7 @@ STEPS = [
     ("gate {f}/{run} --policy {f}/policy.yaml", 3),
     ("gate --init {f}/{run}", 0),
     ("card {f}/{run} --kind bias_profile", 0),
-    ("monitor {f}/{run} {f}/{later} --repeated first", 0),
+    ("monitor {f}/{run} {f}/{later} --repeated-people first", 0),
     (
         ("export {f}/said.csv --to parquet --prediction-option id={id}"
         " --prediction-option column={said} --out {f}/{said}.parquet"),
@@ -150,7 +150,7 @@ STEPS = [
     ("curate status {f}/{faces} --by {hair}", 0),
     ("curate show journal {f}/{faces}", 0),
     ("curate tasks {f}/{faces} --stage count --out {f}/{work}", 0),
-    ("curate sample {f}/{faces} --of subject --size 2 --out {f}/{sheet}", 2),
+    ("curate sample {f}/{faces} --type subject --size 2 --out {f}/{sheet}", 2),
     ("curate suspects {f}/{faces} --out {f}/{suspects}.csv", 2),
     ("curate show raters {f}/{faces}", 0),
     ("curate show {other} {f}/{faces}", 2),
@@ -210,7 +210,7 @@ def test_a_document_holds_the_names_themselves(monkeypatch, capsys, tmp_path):
     ran = called(monkeypatch, capsys, folder, AUDIT + " --out {f}/{run} --json")
     assert_printable(ran.out)
     tables = {table["name"]: table["rows"] for table in json.loads(ran.out)["tables"]}
-    assert {row["group"] for row in tables["group_metrics"]} == {"everyone", bad("a"), bad("b")}
+    assert {row["group"] for row in tables["group_metrics"]} == {"overall", bad("a"), bad("b")}
     refused = called(monkeypatch, capsys, folder, AUDIT + " --by {other} --out {f}/x --json")
     assert_printable(refused.out)
     assert bad("tone") in json.loads(refused.out)["error"]["expected"]

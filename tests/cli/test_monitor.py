@@ -41,4 +41,4 @@ def test_looks_out_of_order_are_refused(folders, monkeypatch, capsys):
     ran = run_cli(monkeypatch, capsys, "monitor", folders[1], folders[0])
     assert ran.code == 2
     assert "the looks are out of order" in ran.err
-    assert "--at says when each was" in ran.err
+    assert "--timestamp says when each was" in ran.err

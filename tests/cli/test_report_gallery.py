@@ -52,14 +52,14 @@ def test_refused_with_the_licences_own_words(audited, files, monkeypatch, capsys
     )  # fmt: skip
     assert ran.code == 2
     assert "images under their own licences on Flickr" in ran.plain
-    assert "--i-may-show-these-images" in ran.plain
+    assert "--confirm-image-rights" in ran.plain
     assert not (audited / "gallery.html").exists()
 
 
 def test_written_where_somebody_states_that_they_may(audited, files, monkeypatch, capsys):
     ran = run(
         monkeypatch, capsys, "report", audited, "--gallery", N, "--images", files / "images",
-        "--i-may-show-these-images",
+        "--confirm-image-rights",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "note: 1 picture was left out: there is no such file." in ran.out

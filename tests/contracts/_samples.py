@@ -26,7 +26,7 @@ import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.models.fairface import Heads, build_resnet34, write_heads
+from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
 from isolux.predictions._outputs import is_label_format
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -339,7 +339,7 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "detection": lambda: TaskSample(
         in_pictures(),
         drawn(),
-        {"metrics": ("average_recall", "recall_at_iou", "found_at_score", "average_precision")}
+        {"metrics": ("average_recall", "recall_at_iou", "recall_at_score", "average_precision")}
         | _SURE,
     ),
     "face_detection": lambda: TaskSample(in_pictures(), drawn(), _SURE),
@@ -920,12 +920,14 @@ class AnalysisSample:
 _EXPLAINED = "confounders.sensitive=tone", "confounders.explanatory=light,setting"
 
 ANALYSES: dict[str, AnalysisSample] = {
-    "along": AnalysisSample(_runs.labels, ("size", "Accuracy")),
+    "trends": AnalysisSample(_runs.labels, ("size", "Accuracy")),
     "answer_associations": AnalysisSample(_runs.answers, ("dim", "bright", "guard")),
     "biometrics": AnalysisSample(
         _runs.searches, ("dim", "failure to acquire", "false positive identification rate")
     ),
-    "breakdown": AnalysisSample(_runs.boxes, ("dim", "street"), ("breakdown.by=setting",)),
+    "size_and_occlusion": AnalysisSample(
+        _runs.boxes, ("dim", "street"), ("size_and_occlusion.by=setting",)
+    ),
     "confidence_curves": AnalysisSample(_runs.associations, ("dim", "bright")),
     "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
     "error_model": AnalysisSample(
@@ -966,9 +968,9 @@ def _unreadable(folder: Path) -> tuple[Dataset, Path]:
 
 
 CHECKS: dict[str, Callable[[Path], tuple[Dataset, Path]]] = {
-    "files": _missing,
+    "missing_files": _missing,
     "metadata": _owned,
-    "pictures": _unreadable,
+    "images": _unreadable,
 }
 """Checks that find nothing wrong in ``test_checks``' own dataset: one in which they do, and the
 folder of its pictures."""
@@ -1060,13 +1062,13 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
     save_file(inner.state_dict(), folder / "w.safetensors")
     (folder / "names.txt").write_text("person\ncar\n")
     told = {"weights": str(folder / "w.safetensors"), "labels": str(folder / "names.txt")}
-    return "ssdlite320_mobilenet_v3_large", told | {"least_score": 0.0}
+    return "ssdlite320_mobilenet_v3_large", told | {"min_score": 0.0}
 
 
 def _of_fairface(folder: Path) -> tuple[str, dict[str, str]]:
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: FairFace's net was NOT run")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
-    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    heads = heads_to_metadata(Heads({"light": ("day", "night")}, 32))
     net = build_resnet34(torch, 2)
     file.save_file(net.state_dict(), folder / "fairface.safetensors", metadata=heads)
     return str(folder), {"answers": "light"}

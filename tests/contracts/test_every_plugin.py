@@ -176,7 +176,7 @@ def test_an_analysis_says_what_must_hold(plugin: Plugin) -> None:
 @of_room("datasets")
 def test_a_dataset_says_whose_judgement_it_holds(plugin: Plugin) -> None:
     info = plugin.module.INFO
-    assert info.judgement in {"self-reported", "perceived", "inferred", "declared by the user"}
+    assert info.label_source in {"self-reported", "perceived", "inferred", "declared by the user"}
     assert all(attribute and words for attribute, words in info.terms)
 
 

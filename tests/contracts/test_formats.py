@@ -63,7 +63,7 @@ def test_it_says_what_its_files_are_called_and_knows_its_own(
     assert info.suffixes or info.folders or info.columns, "how may a file of it be called?"
     assert all(re.fullmatch(r"(\.[a-z0-9]+)+", suffix) for suffix in info.suffixes)
     path = outputs_of(plugin)[1](tmp_path)
-    assert plugin.module.misfit(probe_path(path)) is None
+    assert plugin.module.mismatch(probe_path(path)) is None
     assert detect_output_format(path) == plugin.name
 
 
@@ -79,7 +79,7 @@ def test_it_says_why_another_file_is_none_of_its_own(
     if info.columns:
         others.append(FileProbe(tmp_path / "net.csv", "table", columns=("a", "b")))
     for seen in others:
-        why = plugin.module.misfit(seen)
+        why = plugin.module.mismatch(seen)
         assert why, "a file that is none of its own would be read as one"
         assert not why.endswith("."), "it follows 'not <name>: '"
 

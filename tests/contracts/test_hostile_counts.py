@@ -125,7 +125,7 @@ def read(tmp_path, rows):
     rows.write_csv(file)
     found = load(file)
     who = found.attributes.select(instance_id="unit_id", group="value")
-    cells = found.outputs.join(who, on="instance_id")
+    cells = found.bundled_predictions.join(who, on="instance_id")
     told = cells.group_by("group").agg((pl.col("value") * pl.col("times")).sum(),
                                        n=pl.col("times").sum())  # fmt: skip
     return dict(zip(told["group"], told.select("value", "n").rows(), strict=True)), [

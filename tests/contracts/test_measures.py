@@ -85,7 +85,7 @@ def test_what_it_takes_is_what_an_audit_gives(plugin: Plugin) -> None:
 def test_its_ends_are_in_order_and_hold_what_they_bound(plugin: Plugin) -> None:
     info = plugin.module.INFO
     if info.interval == "percentile":
-        assert not hasattr(plugin.module, "ends"), "percentiles have no other ends"
+        assert not hasattr(plugin.module, "bounds"), "percentiles have no other ends"
         return
     (measure,) = (one for one in load_measures() if one.name == plugin.name)
     values = np.array([0.5, 0.75, 0.9])

@@ -13,7 +13,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import PREDICTION_TABLES, Predictor, predict_table, read_prediction_type
+from isolux.models import (
+    PREDICTION_TABLES,
+    Predictor,
+    find_prediction_type,
+    predict_and_check_table,
+)
 from isolux.vocabulary.errors import IsoluxError, TableError
 from isolux.vocabulary.info import ModelInfo
 from isolux.vocabulary.tables import check
@@ -56,7 +61,7 @@ def _answers(plugin: Plugin, predictor: Predictor, given: list[np.ndarray]) -> p
     ids = [f"{k}.png" for k in range(len(given))]
     prepare = getattr(predictor, "prepare", None)
     shown = given if prepare is None else [prepare(one) for one in given]
-    return predict_table(predictor, plugin.module.INFO, shown, ids, model="tiny")
+    return predict_and_check_table(predictor, plugin.module.INFO, shown, ids, model="tiny")
 
 
 @of_room("models")
@@ -74,7 +79,7 @@ def test_weights_that_are_not_there_are_named(plugin: Plugin) -> None:
 def test_its_answers_are_the_table_that_it_names(plugin: Plugin, tmp_path: Path) -> None:
     predictor = _loaded(plugin, tmp_path)
     found = _answers(plugin, predictor, pictures())
-    check(found, PREDICTION_TABLES[read_prediction_type(predictor, plugin.module.INFO)])
+    check(found, PREDICTION_TABLES[find_prediction_type(predictor, plugin.module.INFO)])
     if plugin.name != "mediapipe":  # whose trained detector finds no face in these pictures
         assert set(found["model"]) == {"tiny"}
 
@@ -110,7 +115,7 @@ def test_an_answer_for_a_picture_that_was_not_given_is_refused() -> None:
         return pl.DataFrame({"picture": [len(given)], "label": ["day"], "score": [1.0]})
 
     with pytest.raises(TableError, match=r"(?s)'net' answers for a picture.*from 0 to 5"):
-        predict_table(strange, LABELS, pictures(), list("abcdef"), model="net")
+        predict_and_check_table(strange, LABELS, pictures(), list("abcdef"), model="net")
 
 
 def test_another_table_than_the_family_names_is_refused() -> None:
@@ -118,12 +123,12 @@ def test_another_table_than_the_family_names_is_refused() -> None:
         return pl.DataFrame({"picture": [0], "box_x": [1.0]})
 
     with pytest.raises(TableError, match=r"(?s)'net' does not answer with labels.*label, picture"):
-        predict_table(boxes, LABELS, pictures(), list("abcdef"), model="net")
+        predict_and_check_table(boxes, LABELS, pictures(), list("abcdef"), model="net")
 
 
 def test_several_labels_of_a_picture_are_ranked_in_their_order() -> None:
     def twice(given):
         return pl.DataFrame({"picture": [0, 0, 1], "label": ["a", "b", "a"], "score": 0.5})
 
-    found = predict_table(twice, LABELS, pictures()[:2], list("ab"), model="net")
+    found = predict_and_check_table(twice, LABELS, pictures()[:2], list("ab"), model="net")
     assert found.select("instance_id", "rank").rows() == [("a", 1), ("a", 2), ("b", 1)]

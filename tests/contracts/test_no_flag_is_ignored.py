@@ -76,8 +76,8 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "unknown": (ANSWERS, "keep", "drop"),
     "unknown_values": (ANSWERS, ("hidden",), ("A",)),
     "group": (ANSWERS, ("race:AB=A,B",), ("race:AC=A,C",)),
-    "group_rest": (ANSWERS | {"group": ("race:AB=A,B",)}, "keep", "drop"),
-    "absent_values": (ANSWERS | {"group": ("race:AZ=A,Z",)}, "ignore", "refuse"),
+    "ungrouped_values": (ANSWERS | {"group": ("race:AB=A,B",)}, "keep", "drop"),
+    "unmatched_values": (ANSWERS | {"group": ("race:AZ=A,Z",)}, "ignore", "refuse"),
     "bins": (ANSWERS | {"by": ("age",)}, ("age=edges:18,30",), ("age=edges:40,60",)),
     "votes": (TONES, "majority", "any"),
     "nested": (ANSWERS, ("race:A=B,C",), ("race:B=A,C",)),
@@ -98,7 +98,7 @@ CASES: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "analysis_option": (
         ANSWERS | {"explain": ("power",)}, ("power.power=0.9",), ("power.power=0.7",),
     ),
-    "planted": (ANSWERS, "planted1.json", "planted2.json"),
+    "injected": (ANSWERS, "planted1.json", "planted2.json"),
     "keep_pairs": (PAIRS, True, False),
     "describe_as": (ANSWERS, ("race=those of {value}",), ("race=folk of {value}",)),
 }  # fmt: skip
@@ -108,7 +108,7 @@ _PLACE = "where and how fast the work is done, or what is read later: no number 
 NO_NUMBER = dict.fromkeys(
     (
         *STAGES["engine"].model_fields.keys() - {"name"}, "engine", "model_option", "answers",
-        "picture_of", "box_factor", "crops", "batch", "readers", "reader_processes", "shard_size",
+        "input_unit", "box_factor", "crops", "batch", "readers", "reader_processes", "shard_size",
         "time_limit", "max_failures", "images", "paths", "out", "overwrite", "data",
     ),
     _PLACE,
@@ -159,7 +159,7 @@ def _write_files(path: Path) -> None:
         people.select("id", height).write_csv(path / f"height{k}.csv")
         people.select("id", score=pl.col("score") / k).write_csv(path / f"scores{k}.csv")
         people["id"].head(10 * k).to_frame().write_csv(path / f"{10 * k}.txt", include_header=False)
-        planted = [{"kind": "gap", "attribute": "race", "group": "A", "value": k}]
+        planted = [{"attribute": "race", "group": "A", "value": k}]
         (path / f"planted{k}.json").write_text(json.dumps(planted))
     people.select(name="id", height=pl.lit("tall")).write_csv(path / "stems.csv")
     (path / "unmatched.txt").write_text("p0\nnobody\n")
@@ -218,8 +218,8 @@ def _declared(key: str) -> list[str]:
 
 
 def _set_alone(base: dict[str, Any], name: str) -> None:
-    examples = {"engine": "ray", "picture_of": "person", "id_from": "stem", "keep_pairs": False,
-                "attributes_id_from": "stem", "group_rest": "drop", "absent_values": "ignore",
+    examples = {"engine": "ray", "input_unit": "person", "id_from": "stem", "keep_pairs": False,
+                "attributes_id_from": "stem", "ungrouped_values": "drop", "unmatched_values": "ignore",
                 "allow_unmatched": True, "gpus": 0.5, "box_factor": 2.0, "time_limit": 5.0,
                 "max_failures": 0.5, "score_scale": 2.0}  # fmt: skip
     stage, field = SETTING_BY_FLAT_NAME[name]

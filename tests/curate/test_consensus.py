@@ -33,8 +33,8 @@ def test_two_of_three_agree_or_three_more_are_asked():
         "e u cat", "e v cat", "e w cat", "e x cat", "e y owl", "e z dog",
     )  # fmt: skip
     assert labels(find_consensus(given)) == {
-        "a": ("cat", "agreed"), "b": (None, "ask again"), "c": (None, "discard"),
-        "d": (None, "ask again"), "e": ("cat", "agreed"),
+        "a": ("cat", "agreed"), "b": (None, "needs more votes"), "c": (None, "discard"),
+        "d": (None, "needs more votes"), "e": ("cat", "agreed"),
     }  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_sure_has_no_label(monkeypatch):
     found = find_consensus(said(*rows), method="dawid-skene")
     unsure = found.labels.filter(pl.col("chance") <= 0.99999)
     assert unsure["label"].null_count() == unsure.height
-    assert unsure["status"].unique().to_list() in (["ask again"], [])
+    assert unsure["status"].unique().to_list() in (["needs more votes"], [])
 
 
 def test_annotators_who_share_nothing_are_a_caution():
@@ -100,7 +100,7 @@ def test_annotators_who_share_nothing_are_a_caution():
     ("given", "settings", "words"),
     [
         (said("a x cat"), {"method": "mean"}, "not a method"),
-        (said("a x cat"), {"least": 4}, "least from 1"),
+        (said("a x cat"), {"min_votes": 4}, "min_votes from 1"),
         (said("a x cat").with_columns(label=pl.lit(None, dtype=pl.String)), {}, "no answers"),
         (said("a x cat", "a x dog"), {}, "several answers.*'x' about 'a': 'cat' and 'dog'"),
         (said(*(f"i{k} x w{k}" for k in range(501))), {}, "501 different answers"),
@@ -125,5 +125,5 @@ def test_a_tie_of_two_answers_goes_to_neither(monkeypatch, method):
     said = pl.DataFrame(rows, schema=["instance_id", "annotator", "label"], orient="row")
     labels = find_consensus(said, method=method).labels
     ties = labels.filter(pl.col("instance_id").is_in(["t", "u"]))
-    assert ties.select("label", "status").rows() == [(None, "ask again")] * 2
+    assert ties.select("label", "status").rows() == [(None, "needs more votes")] * 2
     assert labels["label"].null_count() == 2

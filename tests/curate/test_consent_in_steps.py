@@ -136,7 +136,7 @@ def _golden(run: Run, change: Change, fake: Fake) -> int:
 
 def _sample(run: Run, change: Change, _: Fake) -> int:
     change()
-    return _rows(run("sample", "p", "--of", "image", "--size", N, "--out", "s"), "s/sample.csv")
+    return _rows(run("sample", "p", "--type", "image", "--size", N, "--out", "s"), "s/sample.csv")
 
 
 def _quality(run: Run, change: Change, _: Fake) -> int:

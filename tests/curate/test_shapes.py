@@ -28,9 +28,12 @@ def test_boxes_of_one_object_become_their_median(tmp_path):
         tmp_path, "a x dog 0 0 10 10", "a y dog 1 0 10 10", "a z cat 4 0 8 10",
         "a x owl 50 50 10 10",
     )  # fmt: skip
-    found = find_shapes(data, overlap=0.4)
+    found = find_shapes(data, min_similarity=0.4)
     rows = found.objects.select("label", "drawn_by", "asked", "status", "box_x", "box_w").rows()
-    assert rows == [("dog", 3, 3, "agreed", 1.0, 10.0), ("owl", 1, 3, "ask again", 50.0, 10.0)]
+    assert rows == [
+        ("dog", 3, 3, "agreed", 1.0, 10.0),
+        ("owl", 1, 3, "needs more votes", 50.0, 10.0),
+    ]
     # Unions: x and y 110 (9 by 10 shared), x and z 120 (6), y and z 120 - 10 + ... = 11 (7 shared).
     pairs = [90 / 110, 60 / 120, 70 / 110]
     assert found.objects["iou"][0] == pytest.approx(np.mean(pairs))
@@ -39,7 +42,7 @@ def test_boxes_of_one_object_become_their_median(tmp_path):
 
 def test_labels_that_tie_are_asked_again(tmp_path):
     found = find_shapes(drawn(tmp_path, "a x dog 0 0 9 9", "a y cat 0 0 9 9"))
-    assert found.objects.select("label", "status").row(0) == (None, "ask again")
+    assert found.objects.select("label", "status").row(0) == (None, "needs more votes")
 
 
 def test_no_annotator_is_twice_in_an_object():
@@ -65,7 +68,7 @@ def test_each_annotator_is_judged_by_the_others_alone(tmp_path):
     assert any(isinstance(n, Caution) and "6 of 18 objects" in n for n in found.notes)
 
 
-def test_intervals_hold_what_was_planted(tmp_path):
+def test_intervals_hold_what_was_injected(tmp_path):
     """z misses 30 % of the objects of 40 photos; 20 worlds, and most intervals hold .7."""
     held = 0
     for seed in range(20):
@@ -131,7 +134,8 @@ def test_one_far_off_hardly_moves_a_pose():
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"overlap": 0}, "overlap"), ({"overlap": 1.5}, "overlap"), ({"least": 0}, "least"),
+        ({"min_similarity": 0}, "overlap"), ({"min_similarity": 1.5}, "overlap"),
+        ({"min_annotators": 0}, "min_annotators"),
         ({"mask_rule": "mean"}, "mask_rule"), ({"kind": "lines"}, "kind"),
         ({"kind": "masks"}, "nobody drew masks"), ({"annotator": "who"}, "who"),
     ],
@@ -170,4 +174,4 @@ def test_doubtful_drawings_are_told_first(tmp_path):
 
 def test_more_annotators_than_there_are_is_refused(tmp_path):
     with pytest.raises(SpecError, match="that many"):
-        find_shapes(drawn(tmp_path, "a x dog 0 0 9 9", "a y dog 0 0 9 9"), least=3)
+        find_shapes(drawn(tmp_path, "a x dog 0 0 9 9", "a y dog 0 0 9 9"), min_annotators=3)

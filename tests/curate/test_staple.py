@@ -46,7 +46,7 @@ def test_patterns_counted_are_pixels_visited(seed):
 
 
 def test_it_finds_how_well_each_annotator_draws():
-    """Planted: the first misses 30 %, the second invents 20 %, the others draw well."""
+    """Injected: the first misses 30 %, the second invents 20 %, the others draw well."""
     rng = np.random.default_rng(0)
     true = np.arange(20_000) < 6_000
     miss, invent = np.array([0.3, 0.05, 0.05, 0.05]), np.array([0.02, 0.2, 0.02, 0.02])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.bdd100k import CATEGORIES, INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -136,11 +136,11 @@ def test_frames_without_boxes_are_images(path):
 
 def test_a_video_is_a_cluster_or_a_frame_is(path):
     assert load(path).instances["cluster_id"].to_list() == ["aa-1"] * 3 + ["aa"] * 2
-    frames = apply_cluster(load(path), "frame").instances["cluster_id"].to_list()
+    frames = cluster_by_requested_column(load(path), "frame").instances["cluster_id"].to_list()
     assert frames == ["aa-1.jpg"] * 3 + ["aa-2.jpg"] * 2
-    assert apply_cluster(load(path), "row").instances["cluster_id"].null_count() == 5
+    assert cluster_by_requested_column(load(path), "row").instances["cluster_id"].null_count() == 5
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'clip'.*video"):
-        apply_cluster(load(path), "clip")
+        cluster_by_requested_column(load(path), "clip")
 
 
 @pytest.mark.parametrize("cluster", ["frame", "row"])
@@ -152,10 +152,10 @@ def test_frames_of_one_video_are_no_independent_clusters(tmp_path, cluster):
         f" and are not independent, so with cluster={cluster} intervals are too narrow and"
         " differences are found too easily."
     )
-    assert apply_cluster(load(path), cluster).notes == (warning,)
-    assert load(path).notes == apply_cluster(load(path), "video").notes == ()
+    assert cluster_by_requested_column(load(path), cluster).notes == (warning,)
+    assert load(path).notes == cluster_by_requested_column(load(path), "video").notes == ()
     alone = put(tmp_path, [{"name": "a.jpg"}, {"name": "b.jpg"}])
-    assert apply_cluster(load(alone), cluster).notes == ()
+    assert cluster_by_requested_column(load(alone), cluster).notes == ()
 
 
 def test_frames_of_two_videos_may_be_called_the_same(tmp_path):
@@ -212,7 +212,7 @@ def test_further_columns_are_documented(path):
 
 
 def test_it_says_whose_judgement_it_is():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["timeofday"] == "time of day"
 
 
@@ -275,7 +275,9 @@ def test_the_real_frames():
     dataset = load(path)
     assert (dataset.instances.height, dataset.images.height) == (3_241, 202)
     assert dataset.instances["cluster_id"].n_unique() == 1
-    assert apply_cluster(load(path), "frame").instances["cluster_id"].n_unique() == 202
+    assert (
+        cluster_by_requested_column(load(path), "frame").instances["cluster_id"].n_unique() == 202
+    )
     counts = dict(dataset.values_of("category")["value"].value_counts().iter_rows())
     # Counted with json.load and collections.Counter.
     assert counts == {

@@ -13,7 +13,7 @@ from pycocotools.cocoeval import COCOeval
 from isolux import audit
 from isolux.datasets import load
 from isolux.datasets.bdd100k import ALIASES, CATEGORIES
-from isolux.derive import add_derived_attributes
+from isolux.derive import add_missing_derived_attributes
 from isolux.predictions import read_outputs
 from isolux.predictions.scalabel import BDD100K_NAMES
 from isolux.tasks import score
@@ -36,7 +36,7 @@ def drawn(**options):
 def audited(**options):
     dataset = frames(**options)
     scores = score("detection", dataset, drawn(), max_detections=100, **AP)
-    return audit(scores, add_derived_attributes(dataset, BY), by=BY, replicates=200)
+    return audit(scores, add_missing_derived_attributes(dataset, BY), by=BY, replicates=200)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.bdd100k import load
-from isolux.datasets.bdd100k.districts import Districts, locate_districts
+from isolux.datasets.bdd100k.districts import Districts, find_district_of_points
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
@@ -179,7 +179,7 @@ def test_a_place_is_inside_what_winds_around_it(corners, seed):
     points = np.array(ring)
     one = Districts(("in",), (np.hstack([points, np.roll(points, -1, axis=0)]),), (), {})
     x, y = rng.uniform(-5, 5, (2, 40))
-    found = locate_districts(one, x, y).is_not_null().to_list()
+    found = find_district_of_points(one, x, y).is_not_null().to_list()
     assert found == [_winding(ring, a, b) != 0 for a, b in zip(x, y, strict=True)]
 
 
@@ -190,8 +190,10 @@ def test_a_border_belongs_to_one_of_two_neighbours():
     ]
     three = Districts(("a", "b", "c"), tuple(squares), (), {})
     x = np.array([0.0, 1.0, 2.0, 3.0])
-    assert locate_districts(three, x, np.full(4, 0.5)).to_list() == ["a", "b", "c", None]
-    assert locate_districts(three, np.array([np.nan]), np.array([np.nan])).to_list() == [None]
+    assert find_district_of_points(three, x, np.full(4, 0.5)).to_list() == ["a", "b", "c", None]
+    assert find_district_of_points(three, np.array([np.nan]), np.array([np.nan])).to_list() == [
+        None
+    ]
 
 
 @given(
@@ -221,6 +223,6 @@ def test_seventy_thousand_places_are_found_at_once():
     names = tuple(f"{x}/{y}" for x in range(15) for y in range(15))
     rng = np.random.default_rng(5)
     x, y = rng.uniform(0, 15, (2, 70_000))
-    found = locate_districts(Districts(names, tuple(grid), (), {}), x, y)
+    found = find_district_of_points(Districts(names, tuple(grid), (), {}), x, y)
     expected = pl.select(pl.format("{}/{}", pl.Series(x.astype(int)), pl.Series(y.astype(int))))
     assert found.to_list() == expected.to_series().to_list()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.casual_conversations import AGE_EDGES, INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -174,10 +174,10 @@ def test_a_person_is_a_cluster(tmp_path):
     path = put(tmp_path, V1)
     clusters = load(path).instances["cluster_id"].to_list()
     assert clusters == ["0208", "0208", "1140", "1140"]
-    assert apply_cluster(load(path), "video").instances["cluster_id"].n_unique() == 4
-    assert apply_cluster(load(path), "row").instances["cluster_id"].null_count() == 4
+    assert cluster_by_requested_column(load(path), "video").instances["cluster_id"].n_unique() == 4
+    assert cluster_by_requested_column(load(path), "row").instances["cluster_id"].null_count() == 4
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'clip'.*subject"):
-        apply_cluster(load(path), "clip")
+        cluster_by_requested_column(load(path), "clip")
 
 
 def test_the_folder_and_what_else_lies_in_it(tmp_path):
@@ -282,7 +282,7 @@ def test_further_columns_are_documented(tmp_path):
 
 def test_it_says_whose_judgement_it_is():
     assert INFO.training_allowed is False
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
     terms = dict(INFO.terms)
     assert terms["gender"] == "self-reported gender"
     assert terms["skin_type"].startswith("annotated")

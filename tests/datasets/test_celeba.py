@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.celeba import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
@@ -53,14 +53,16 @@ def test_identities_are_the_clusters(folder):
     instances = load(folder).instances
     assert instances["subject_id"].to_list() == ["20", "8", "20"]
     assert instances["cluster_id"].to_list() == ["20", "8", "20"]
-    assert apply_cluster(load(folder), "image").instances["cluster_id"].null_count() == 3
-    assert apply_cluster(load(folder), "Young").instances["cluster_id"].to_list() == [
+    assert (
+        cluster_by_requested_column(load(folder), "image").instances["cluster_id"].null_count() == 3
+    )
+    assert cluster_by_requested_column(load(folder), "Young").instances["cluster_id"].to_list() == [
         "yes",
         "yes",
         "no",
     ]
     with pytest.raises(UnknownNameError, match="no cluster named 'celebrity'"):
-        apply_cluster(load(folder), "celebrity")
+        cluster_by_requested_column(load(folder), "celebrity")
 
 
 def test_without_identities_it_is_said_that_intervals_may_be_too_narrow(folder):
@@ -173,7 +175,7 @@ def test_an_unknown_setting_is_refused(folder):
 
 
 def test_whose_judgement_it_is_and_in_which_words():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["Male"] == "perceived male gender presentation"
     assert "research" in INFO.licence
 

@@ -167,7 +167,7 @@ def test_two_label_pictures_of_a_face_are_refused(folder):
 
 
 def test_whose_judgement_it_is():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert "research" in INFO.licence
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.coco import INFO, load
 from isolux.io import run_directory
@@ -180,11 +180,13 @@ def test_only_wanted_categories_are_kept_and_all_images(tmp_path):
 def test_images_are_clusters_unless_another_is_named(tmp_path, dataset):
     assert dataset.instances["cluster_id"].to_list() == ["7", "7", "8"]
     path = tmp_path / "instances.json"
-    assert apply_cluster(load(path), "row").instances["cluster_id"].null_count() == 3
-    by_category = apply_cluster(load(path), "category").instances["cluster_id"].to_list()
+    assert cluster_by_requested_column(load(path), "row").instances["cluster_id"].null_count() == 3
+    by_category = (
+        cluster_by_requested_column(load(path), "category").instances["cluster_id"].to_list()
+    )
     assert by_category == ["person", "dog", "person"]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'frames'.*image"):
-        apply_cluster(load(path), "frames")
+        cluster_by_requested_column(load(path), "frames")
 
 
 def test_a_folder_with_one_file_will_do_and_several_are_named(tmp_path):
@@ -323,7 +325,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path):
 
 
 def test_what_it_says_of_itself():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert INFO.training_allowed is True
     assert "Microsoft COCO" in INFO.references[0].citation
 

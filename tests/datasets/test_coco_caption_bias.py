@@ -174,7 +174,7 @@ def test_settings_and_files_that_there_are_not(folder):
         load(folder, people="some")
     with pytest.raises(FileError, match=r"absent\.json"):
         load(folder, coco=folder / "absent.json")
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert INFO.training_allowed is None
 
 

@@ -32,7 +32,7 @@ def audited(monkeypatch, capsys, tmp_path, data, *more):
 
 def test_a_row_is_its_successes_and_the_others(tmp_path):
     found = load(written(tmp_path, "race,k,n\na,3,10\nb,0,5\nc,4,4\n"))
-    assert found.outputs.select("instance_id", "value", "times").rows() == [
+    assert found.bundled_predictions.select("instance_id", "value", "times").rows() == [
         ("row 1, counted", 1.0, 3), ("row 1, others", 0.0, 7), ("row 2, others", 0.0, 5),
         ("row 3, counted", 1.0, 4),
     ]  # fmt: skip
@@ -42,7 +42,7 @@ def test_a_row_is_its_successes_and_the_others(tmp_path):
 def test_thousands_and_columns_of_rates_are_no_trouble(tmp_path):
     text = 'race,correct,total,accuracy\na,"1,204,000","2,000,000",0.602\nb,7,10,.7\n'
     found = load(written(tmp_path, text))
-    assert found.outputs["times"].to_list() == [1_204_000, 796_000, 7, 3]
+    assert found.bundled_predictions["times"].to_list() == [1_204_000, 796_000, 7, 3]
     assert found.attributes["attribute"].unique().to_list() == ["race"]
     assert "Not read as groups, since they hold fractions or lists: accuracy." in found.notes
 
@@ -77,7 +77,7 @@ def test_columns_that_are_not_there_are_named(tmp_path):
 
 def test_totals_may_be_left_out(tmp_path):
     found = load(written(tmp_path, TABLE + "All,All,71,1100\n"), totals="drop")
-    assert found.outputs["times"].sum() == 1100
+    assert found.bundled_predictions["times"].sum() == 1100
     assert any("1 rows repeat others and were left out: row 5" in note for note in found.notes)
 
 
@@ -150,7 +150,7 @@ def test_several_measures_and_models_are_parted(monkeypatch, capsys, tmp_path):
         ("new", "false match", 0.11), ("new", "false non-match", 0.11),
         ("old", "false match", 0.175), ("old", "false non-match", 0.175),
     ]  # fmt: skip
-    assert set(counted.filter(group="everyone")["n_units"]) == {800}
+    assert set(counted.filter(group="overall")["n_units"]) == {800}
 
 
 def test_what_asks_of_people_is_refused(monkeypatch, capsys, tmp_path):

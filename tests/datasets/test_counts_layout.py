@@ -23,7 +23,7 @@ def read(tmp_path, text, **options):
 
 def rates(found):
     """Successes and n by group: what an audit is about."""
-    cells = found.outputs.join(
+    cells = found.bundled_predictions.join(
         found.attributes.rename({"unit_id": "instance_id", "value": "group"}), on="instance_id"
     )
     told = cells.group_by("attribute", "group").agg(
@@ -52,15 +52,15 @@ def test_a_row_about_everyone_is_known_by_its_name(tmp_path, name):
     with pytest.raises(TableError, match=r"row\(s\) repeat their parts.*\n.*\n.*row 4 \(race = '"):
         read(tmp_path, text)
     found, _ = read(tmp_path, text, totals="drop")
-    assert found.outputs["times"].sum() == 2900
+    assert found.bundled_predictions["times"].sum() == 2900
     found, _ = read(tmp_path, text, totals="keep")
-    assert found.outputs["times"].sum() == 4350
+    assert found.bundled_predictions["times"].sum() == 4350
 
 
 @pytest.mark.parametrize("name", ["All other races", "Any other background", "Totonac", "Meander"])
 def test_a_group_whose_name_sounds_like_a_total_is_a_group(tmp_path, name):
     found, said = read(tmp_path, THREE + f"{name},1450,1361\n")
-    assert (found.outputs["times"].sum(), said) == (4350, [])
+    assert (found.bundled_predictions["times"].sum(), said) == (4350, [])
 
 
 def test_a_sub_total_below_its_parts_is_found_by_its_counts(tmp_path):
@@ -82,7 +82,7 @@ def test_a_sub_total_below_its_parts_is_found_by_its_counts(tmp_path):
 
 def test_equal_sums_among_many_small_groups_are_chance():
     """Of 2,000 tables of ten groups with nothing repeated, one in a hundred at most is refused."""
-    from isolux.datasets.counts.layout import find_subtotals
+    from isolux.datasets.counts.layout import iterate_subtotal_rows
 
     draw, refused = np.random.default_rng(3), 0
     for _ in range(2000):
@@ -90,7 +90,7 @@ def test_equal_sums_among_many_small_groups_are_chance():
         n = draw.integers(30, 600, size)
         rows = pl.DataFrame({"_row": range(size), "race": [str(i) for i in range(size)],
                              "k": draw.binomial(n, 0.9), "n": n})  # fmt: skip
-        refused += next(find_subtotals(rows, "race", [], ("k", "n")), None) is not None
+        refused += next(iterate_subtotal_rows(rows, "race", [], ("k", "n")), None) is not None
     assert refused <= 20
 
 
@@ -111,7 +111,7 @@ def test_a_row_for_each_outcome_is_refused(tmp_path):
     with pytest.raises(TableError, match="each row is one outcome: over 'outcome'"):
         read(tmp_path, text)
     found, _ = read(tmp_path, text.replace("outcome", "metric"))
-    assert set(found.outputs["label"]) == {"right", "wrong"}
+    assert set(found.bundled_predictions["label"]) == {"right", "wrong"}
 
 
 def test_attributes_below_each_other_are_refused(tmp_path):
@@ -137,7 +137,7 @@ def test_a_row_without_a_group_is_refused(tmp_path):
 def test_a_group_without_a_case_is_told_first(tmp_path):
     found, said = read(tmp_path, THREE + "Inuit,0,0\n")
     assert said == ["1 of 4 rows have no cases (n = 0) and are in no table: Inuit (row 4)."]
-    assert found.outputs["times"].sum() == 2900
+    assert found.bundled_predictions["times"].sum() == 2900
 
 
 def test_opposites_must_add_up_and_make_n_where_there_is_none(tmp_path):
@@ -154,7 +154,7 @@ def test_a_number_of_each_row_hides_no_total(tmp_path):
     with pytest.raises(TableError, match="row 3 \\(race = 'Alles'\\)"):
         read(tmp_path, text)
     ages = "race,age,n,k\nW,20,900,40\nW,30,700,30\nB,40,800,50\nB,50,600,20\n"
-    assert read(tmp_path, ages)[0].outputs["times"].sum() == 3000  # ages divide people
+    assert read(tmp_path, ages)[0].bundled_predictions["times"].sum() == 3000  # ages divide people
 
 
 @pytest.mark.parametrize("written", ["1'140", "1 140", "1\u00a0140", "1\u202f140", '"1,140"'])

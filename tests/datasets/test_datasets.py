@@ -40,7 +40,7 @@ def test_options_that_are_none_are_left_to_the_loader(people):
 
 
 def test_options_are_the_loaders_own():
-    assert datasets.options("table") == (
+    assert datasets.list_loader_options("table") == (
         "id",
         "image",
         "columns",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets._date_damage import recover_range
+from isolux.datasets._date_damage import recover_range_from_date
 
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
 
@@ -22,7 +22,7 @@ AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "mor
 )  # fmt: skip
 def test_what_three_to_nine_becomes(cell):
     # 45360 days after 30 December 1899 is 9 March 2024.
-    assert recover_range(cell, AGES) == "3-9"
+    assert recover_range_from_date(cell, AGES) == "3-9"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_what_three_to_nine_becomes(cell):
 )  # fmt: skip
 def test_what_ten_to_nineteen_becomes(cell):
     # 43739 is 1 October 2019 (where days come first), 45584 is 19 October 2024.
-    assert recover_range(cell, AGES) == "10-19"
+    assert recover_range_from_date(cell, AGES) == "10-19"
 
 
 @pytest.mark.parametrize(
@@ -44,26 +44,26 @@ def test_what_ten_to_nineteen_becomes(cell):
 )  # fmt: skip
 def test_what_no_range_becomes(cell):
     # 43525 is 1 March 2019, which reads as 1-3 or 3-19: no age range of these.
-    assert recover_range(cell, AGES) is None
+    assert recover_range_from_date(cell, AGES) is None
 
 
 def test_a_date_that_two_ranges_may_have_been_is_not_repaired():
-    assert recover_range("9-Mar", ["3-9", "9-3"]) is None
+    assert recover_range_from_date("9-Mar", ["3-9", "9-3"]) is None
 
 
 def test_only_two_of_the_nine_ages_can_be_damaged():
     # Every day that a spreadsheet may store, written as a date and as its serial number.
     days = (date(1954, 10, 4) + timedelta(days=n) for n in range(25_000))
-    found = {recover_range(day.isoformat(), AGES) for day in days}
+    found = {recover_range_from_date(day.isoformat(), AGES) for day in days}
     assert found == {None, "3-9", "10-19"}
 
 
 @given(st.text("0123456789-/. TMarOctsep:é+", max_size=12))
 def test_any_text_is_a_range_or_none(cell):
-    assert recover_range(cell, AGES) in {None, "3-9", "10-19"}
+    assert recover_range_from_date(cell, AGES) in {None, "3-9", "10-19"}
 
 
 @given(st.dates(date(1955, 1, 1), date(2118, 1, 1)))
 def test_a_serial_number_and_its_date_agree(day):
     serial = str((day - date(1899, 12, 30)).days)
-    assert recover_range(serial, AGES) == recover_range(day.isoformat(), AGES)
+    assert recover_range_from_date(serial, AGES) == recover_range_from_date(day.isoformat(), AGES)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.dollarstreet import INCOME_BUCKETS, INFO, load
 from isolux.datasets.dollarstreet.releases import read_region_by_country
 from isolux.groups.binning import income_bins, parse_bins
@@ -105,11 +105,18 @@ def test_a_home_is_a_cluster(tmp_path):
     dataset = load(factors(tmp_path))
     assert dataset.instances["cluster_id"].to_list() == ["Peru, 80.5"] * 2 + ["Chad, 1963.25"]
     assert dataset.instances["household_id"].equals(dataset.instances["cluster_id"])
-    by_country = apply_cluster(load(factors(tmp_path)), "country").instances["cluster_id"]
+    by_country = cluster_by_requested_column(load(factors(tmp_path)), "country").instances[
+        "cluster_id"
+    ]
     assert by_country.to_list() == ["Peru", "Peru", "Chad"]
-    assert apply_cluster(load(factors(tmp_path)), "row").instances["cluster_id"].null_count() == 3
+    assert (
+        cluster_by_requested_column(load(factors(tmp_path)), "row")
+        .instances["cluster_id"]
+        .null_count()
+        == 3
+    )
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'city'.*household"):
-        apply_cluster(load(factors(tmp_path)), "city")
+        cluster_by_requested_column(load(factors(tmp_path)), "city")
 
 
 def test_homes_of_one_income_may_be_told_apart_by_their_place(tmp_path):
@@ -166,7 +173,7 @@ def test_buckets_are_those_of_the_income_rule(incomes):
 
 
 def test_it_says_what_it_is():
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
     assert any("not trained on" in sentence for sentence in INFO.assumptions)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
 from isolux.predictions import match_image_ids
@@ -246,9 +246,12 @@ def test_further_columns_are_documented(folder):
 
 
 def test_people_may_be_clusters(folder):
-    assert apply_cluster(load(folder), "person").instances["cluster_id"].null_count() == 3
+    assert (
+        cluster_by_requested_column(load(folder), "person").instances["cluster_id"].null_count()
+        == 3
+    )
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*image"):
-        apply_cluster(load(folder), "photo")
+        cluster_by_requested_column(load(folder), "photo")
 
 
 def test_empty_cells_are_no_votes_and_are_said(folder):
@@ -301,7 +304,7 @@ def test_a_missing_folder_and_one_without_annotations_are_said(tmp_path):
 
 def test_it_may_not_train():
     assert INFO.training_allowed is False
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert dict(INFO.terms)["gender_presentation"] == "perceived gender presentation"
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.fairface import AGES, INFO, RACES, load
 from isolux.vocabulary.errors import IsoluxError, TableError, UnknownNameError
 from tests._shared import shared_data
@@ -41,7 +41,7 @@ def test_the_label_file_is_read(tmp_path):
 
 def test_whose_judgement_it_is_and_in_which_words():
     assert dict(INFO.terms)["gender"] == "perceived gender presentation"
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert INFO.licence == "CC BY 4.0"
     assert "Kärkkäinen" in INFO.references[0].citation
 
@@ -85,10 +85,10 @@ def test_the_id_may_be_called_image_id_or_be_named(tmp_path):
 
 def test_a_cluster_column_is_honoured(tmp_path):
     text = "file,age,gender,race,flickr\n1,0-2,Male,White,u\n2,3-9,Male,Black,u\n"
-    dataset = apply_cluster(load(written(tmp_path, text)), "flickr")
+    dataset = cluster_by_requested_column(load(written(tmp_path, text)), "flickr")
     assert dataset.instances["cluster_id"].to_list() == ["u", "u"]
     with pytest.raises(UnknownNameError, match="no column named 'subject'"):
-        apply_cluster(load(tmp_path / "labels.csv"), "subject")
+        cluster_by_requested_column(load(tmp_path / "labels.csv"), "subject")
 
 
 def test_spreadsheets_truth_and_parquets_are_the_same(tmp_path):

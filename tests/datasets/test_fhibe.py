@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED_ATTRIBUTES, load
 from isolux.datasets.fhibe.value_lists import KEYPOINTS
@@ -113,13 +113,15 @@ def test_rows_are_people_in_photos_and_people_are_clusters(release):
     assert rows["image_id"].to_list() == ["i1", "i1", "i2"]
     assert rows["subject_id"].to_list() == rows["cluster_id"].to_list() == ["s1", "s2", "s1"]
     assert rows["is_primary"].to_list() == [True, False, True]
-    assert apply_cluster(load(release), "image").instances["cluster_id"].to_list() == [
+    assert cluster_by_requested_column(load(release), "image").instances[
+        "cluster_id"
+    ].to_list() == [
         "i1",
         "i1",
         "i2",
     ]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*subject"):
-        apply_cluster(load(release), "photo")
+        cluster_by_requested_column(load(release), "photo")
 
 
 def test_boxes_are_of_people_and_of_faces(release):
@@ -405,7 +407,7 @@ def test_unknown_settings_and_missing_folders_are_said(release):
 def test_it_may_not_train_and_people_may_withdraw():
     assert INFO.training_allowed is False
     assert "withdraw their consent" in INFO.withdrawal
-    assert INFO.judgement == "self-reported"
+    assert INFO.label_source == "self-reported"
 
 
 TEXT = as_csv(PEOPLE)

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets import apply_cluster, coco
+from isolux.datasets import cluster_by_requested_column, coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fiftyone import INFO, load, save
 from isolux.vocabulary.containers import Dataset
@@ -211,7 +211,9 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         sample["group"] = {"_cls": "Group", "_id": {"$oid": "a1"}, "name": name}
     read = load(written(tmp_path, file), label_field="ground_truth")
     assert read.instances["cluster_id"].unique().to_list() == ["a1"]
-    rows = apply_cluster(load(tmp_path, label_field="ground_truth"), "image").instances
+    rows = cluster_by_requested_column(
+        load(tmp_path, label_field="ground_truth"), "image"
+    ).instances
     assert rows["cluster_id"].equals(rows["image_id"].alias("cluster_id"))
 
 

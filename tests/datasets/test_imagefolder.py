@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.imagefolder import load
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import (
@@ -87,7 +87,7 @@ def test_a_table_beside_the_pictures_gives_attributes(tmp_path):
     (tmp_path / "metadata.csv").write_text(
         "file_name,tone,subject_id\na/2.jpg,3;4,s\na/1.jpg,5,s\nc/9.jpg,1,t\n"
     )
-    dataset = apply_cluster(load(tmp_path, separator=";"), "subject_id")
+    dataset = cluster_by_requested_column(load(tmp_path, separator=";"), "subject_id")
     assert dataset.values_of("tone").select("unit_id", "value", "number").rows() == [
         ("a/1.jpg", "5", 5.0),
         ("a/2.jpg", "3", 3.0),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.imdb_wiki import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
@@ -145,9 +145,12 @@ def test_a_path_that_occurs_again_is_counted(tmp_path):
 def test_celebrities_are_the_clusters_where_they_are_known(tmp_path):
     written(tmp_path, mat(3, celeb_id=[7, 7, 9]))
     assert load(tmp_path).instances["cluster_id"].to_list() == ["7", "7", "9"]
-    assert apply_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
+    assert (
+        cluster_by_requested_column(load(tmp_path), "image").instances["cluster_id"].null_count()
+        == 3
+    )
     with pytest.raises(UnknownNameError, match="no cluster named 'name'"):
-        apply_cluster(load(tmp_path), "name")
+        cluster_by_requested_column(load(tmp_path), "name")
     written(tmp_path, mat(2, "wiki", celeb_id=None), "wiki.mat")
     wiki = load(tmp_path, source="wiki").instances
     assert wiki["cluster_id"].null_count() == wiki["subject_id"].null_count() == 2
@@ -211,7 +214,7 @@ def test_an_object_among_the_fields_is_refused(tmp_path, monkeypatch):
 
 
 def test_whose_judgement_it_is():
-    assert INFO.judgement == "inferred"
+    assert INFO.label_source == "inferred"
     assert "research" in INFO.licence
 
 

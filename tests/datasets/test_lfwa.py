@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -135,9 +135,12 @@ def test_minus_one_is_no_as_in_celeba(tmp_path):
 
 def test_clusters(tmp_path):
     written(tmp_path, old())
-    assert apply_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
+    assert (
+        cluster_by_requested_column(load(tmp_path), "image").instances["cluster_id"].null_count()
+        == 3
+    )
     with pytest.raises(UnknownNameError, match="no cluster named 'photo'"):
-        apply_cluster(load(tmp_path), "photo")
+        cluster_by_requested_column(load(tmp_path), "photo")
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,7 @@ def test_damaged_files_of_version_7_3_are_named(tmp_path):
 
 
 def test_whose_judgement_it_is():
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
     assert {r.key for r in INFO.references} == {"celeba", "lfw"}
 
 

@@ -11,7 +11,7 @@ from scipy.io import loadmat, savemat
 from scipy.io.matlab import MatlabObject
 from scipy.sparse import csc_matrix
 
-from isolux.datasets._mat.structure import HAS_OBJECT, INTACT, find_damaged_byte
+from isolux.datasets._mat.structure import HAS_OBJECT, INTACT, find_damage_in_variable
 
 HEADER, BIG = 128, False
 
@@ -44,26 +44,26 @@ def variable(value) -> np.ndarray:
 
 @pytest.mark.parametrize("name", SOUND_VALUES)
 def test_what_scipy_writes_is_sound(name):
-    assert find_damaged_byte(variable(SOUND_VALUES[name]), BIG) == INTACT
+    assert find_damage_in_variable(variable(SOUND_VALUES[name]), BIG) == INTACT
 
 
 @pytest.mark.parametrize("name", SOUND_VALUES)
 def test_what_is_cut_off_is_not(name):
     whole = variable(SOUND_VALUES[name])
     for length in range(0, len(whole) - 8, 8):
-        assert find_damaged_byte(whole[:length], BIG) != INTACT, length
+        assert find_damage_in_variable(whole[:length], BIG) != INTACT, length
 
 
 def test_an_object_is_sound_in_its_bytes_or_named():
     inner = np.zeros((1, 1), dtype=[("a", object)])
     inner["a"][0, 0] = np.arange(2.0)
-    assert find_damaged_byte(variable(MatlabObject(inner, classname="c")), BIG) in {
+    assert find_damage_in_variable(variable(MatlabObject(inner, classname="c")), BIG) in {
         INTACT,
         HAS_OBJECT,
     }
     function = variable(SOUND_VALUES["numbers"]).copy()
     function[16] = 16  # the class of functions
-    assert find_damaged_byte(function, BIG) == HAS_OBJECT
+    assert find_damage_in_variable(function, BIG) == HAS_OBJECT
 
 
 def test_a_type_that_is_none_is_damage():
@@ -72,7 +72,7 @@ def test_a_type_that_is_none_is_damage():
     at = int(np.flatnonzero(broken == 9)[-1])  # the tag of doubles
     assert bytes(broken[at : at + 4]) == b"\x09\0\0\0"
     broken[at] = 200
-    assert find_damaged_byte(broken, BIG) >= 0
+    assert find_damage_in_variable(broken, BIG) >= 0
 
 
 def test_what_is_sound_can_be_read_whatever_byte_was_changed():
@@ -83,7 +83,7 @@ def test_what_is_sound_can_be_read_whatever_byte_was_changed():
     for _ in range(300):
         broken = whole.copy()
         broken[rng.integers(len(broken))] = rng.integers(256)
-        if find_damaged_byte(broken, BIG) != INTACT:
+        if find_damage_in_variable(broken, BIG) != INTACT:
             continue
         with suppress(Exception):  # whatever scipy raises: it must not end the process
             loadmat(io.BytesIO(head.getvalue()[:HEADER] + broken.tobytes()))

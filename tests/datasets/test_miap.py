@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.miap import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -76,7 +76,7 @@ def test_what_annotators_perceived(folder):
     ]  # fmt: skip
     assert values(dataset, "age_presentation") == ["Middle", "Older", "Young", "Unknown"]
     assert dict(INFO.terms)["gender_presentation"] == "perceived gender presentation"
-    assert INFO.judgement == "perceived"
+    assert INFO.label_source == "perceived"
 
 
 def test_flags(folder):
@@ -294,9 +294,11 @@ def test_another_split_is_another_file(folder):
 
 def test_an_image_is_a_cluster(folder):
     assert load(folder).instances["cluster_id"].to_list() == ["a1", "a1", "b2", "b2"]
-    assert apply_cluster(load(folder), "row").instances["cluster_id"].null_count() == 4
+    assert (
+        cluster_by_requested_column(load(folder), "row").instances["cluster_id"].null_count() == 4
+    )
     with pytest.raises(UnknownNameError, match="no cluster named 'subject'"):
-        apply_cluster(load(folder), "subject")
+        cluster_by_requested_column(load(folder), "subject")
 
 
 def test_further_columns_are_documented(folder):

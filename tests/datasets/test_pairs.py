@@ -53,9 +53,9 @@ def test_two_columns_are_the_groups_of_either_side(tmp_path, names):
 )  # fmt: skip
 def test_genuine_is_read_as_files_say_it(tmp_path, words):
     found = load(written(tmp_path, label=[*words, None], score=[0.9, 0.1, None], g=["a"] * 3))
-    assert found.outputs["genuine"].to_list() == [True, False, None]
-    assert found.outputs["score"].to_list() == [0.9, 0.1, None]
-    assert found.outputs["model"].unique().to_list() == ["score"]
+    assert found.bundled_predictions["genuine"].to_list() == [True, False, None]
+    assert found.bundled_predictions["score"].to_list() == [0.9, 0.1, None]
+    assert found.bundled_predictions["model"].unique().to_list() == ["score"]
 
 
 def test_pictures_that_genuine_pairs_connect_are_one_cluster(tmp_path):
@@ -81,7 +81,7 @@ def test_people_of_either_side_say_who_is_genuine(tmp_path):
         g_b=["x", "x"],
     )
     found = load(file)
-    assert found.outputs["genuine"].to_list() == [True, False]
+    assert found.bundled_predictions["genuine"].to_list() == [True, False]
     # q and r are compared with each other alone: one draw.
     assert sorted(found.instances["cluster_id"]) == ["p", "p", "q", "q"]
     assert found.instances["subject_id"].to_list() == ["p", "q", "p", "r"]
@@ -93,7 +93,7 @@ def test_columns_may_be_named(tmp_path):
     found = load(
         file, first="left_file", second="right_file", score="z", genuine="truth", model="m"
     )
-    assert found.outputs.rows() == [("m", "a", "b", 3.5, True)]
+    assert found.bundled_predictions.rows() == [("m", "a", "b", 3.5, True)]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_audit_by_the_command_line_gives_shares_of_pairs(monkeypatch, capsys,
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "Rows were taken as independent." in page
     # The same comparisons as distances, at the distance that belongs to .35.
-    done = run(monkeypatch, capsys, *given, "--score-column", "away", "--smaller", "alike",
+    done = run(monkeypatch, capsys, *given, "--score-column", "away", "--lower-score-means", "same",
                "--threshold", 0.65)  # fmt: skip
     assert "works worse for people labelled A than for people labelled B: false match" in " ".join(
         done.out.split()
@@ -198,7 +198,7 @@ def test_a_pair_called_both_genuine_and_impostors_is_refused_with_both_rows(tmp_
 def test_a_pair_called_the_same_twice_or_once_left_blank_is_read(tmp_path):
     file = written(tmp_path, img1=["a", "b", "a"], img2=["b", "a", "b"], same=[1, 1, None],
                    score=[0.2, 0.2, 0.2], g=["x"] * 3)  # fmt: skip
-    assert load(file).outputs["genuine"].to_list() == [True, True, None]
+    assert load(file).bundled_predictions["genuine"].to_list() == [True, True, None]
 
 
 def faces_of(n=400, seed=4):
@@ -333,7 +333,7 @@ def test_pairs_that_are_left_out_are_told_first_from_a_tenth_on(tmp_path, left, 
     blank = pl.int_range(pl.len()) < left
     table.with_columns(score=pl.when(~blank).then("score")).write_csv(tmp_path / "pairs.csv")
     found = load(tmp_path / "pairs.csv")
-    notes = score("face_verification", found, found.outputs, threshold=0.4).notes
+    notes = score("face_verification", found, found.bundled_predictions, threshold=0.4).notes
     (told,) = [note for note in notes if "comparisons failed" in note]
     assert told == f"{left} of 30 comparisons failed and are left out of rates."
     assert isinstance(told, Caution) == first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.datasets import load, refuse_training
+from isolux.datasets import check_training_is_licensed, load
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import LicenceError
 from tests.cli._run import isolux
@@ -31,9 +31,9 @@ def test_it_is_refused_before_a_file_is_touched(name, tmp_path):
 
 
 def test_one_that_allows_it_or_does_not_say_passes():
-    refuse_training(registry.dataset_info("fairface"))
+    check_training_is_licensed(registry.dataset_info("fairface"))
     assert registry.dataset_info("table").training_allowed is None
-    refuse_training(registry.dataset_info("table"))
+    check_training_is_licensed(registry.dataset_info("table"))
 
 
 def test_a_sample_for_training_is_refused_too(tmp_path, monkeypatch, capsys):

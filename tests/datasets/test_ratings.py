@@ -28,8 +28,8 @@ def written(folder, text):
 def test_one_row_an_answer(tmp_path):
     found = load(written(tmp_path, LONG))
     assert found.instances["instance_id"].to_list() == ["a", "b"]
-    assert found.outputs.columns == ["instance_id", "annotator", "label", "region"]
-    assert found.outputs.row(1) == ("a", "y", "child", "south")
+    assert found.bundled_predictions.columns == ["instance_id", "annotator", "label", "region"]
+    assert found.bundled_predictions.row(1) == ("a", "y", "child", "south")
     assert found.attributes.select("unit_id", "attribute", "value").rows() == [
         ("a", "tone", "3"), ("b", "tone", "9"),
     ]  # fmt: skip
@@ -39,7 +39,7 @@ def test_one_row_an_answer(tmp_path):
 def test_one_row_an_item_is_the_same(tmp_path):
     wide = "photo,tone,rater_1,rater_2\na,3,adult,child\nb,9,adult,adult\n"
     found = load(written(tmp_path, wide))
-    rows = found.outputs.sort("instance_id", "annotator").rows()
+    rows = found.bundled_predictions.sort("instance_id", "annotator").rows()
     assert rows == [("a", "rater_1", "adult"), ("a", "rater_2", "child"),
                     ("b", "rater_1", "adult"), ("b", "rater_2", "adult")]  # fmt: skip
     assert found.attributes["attribute"].unique().to_list() == ["tone"]
@@ -49,11 +49,11 @@ def test_columns_of_any_name(tmp_path):
     text = "n,Who,What\n1,x,yes\n1,y,no\n"
     path = written(tmp_path, text)
     found = load(path, item="n", annotator="Who", answer="What")
-    assert found.outputs.rows() == [("1", "x", "yes"), ("1", "y", "no")]
+    assert found.bundled_predictions.rows() == [("1", "x", "yes"), ("1", "y", "no")]
     wide = written(tmp_path, "Ann,Bob,tone\nyes,no,3\nno,no,4\n")
     found = load(wide, annotators=["Ann", "Bob"])
-    assert found.ids_are_rows
-    assert found.outputs.filter(annotator="Bob")["label"].to_list() == ["no", "no"]
+    assert found.has_row_number_ids
+    assert found.bundled_predictions.filter(annotator="Bob")["label"].to_list() == ["no", "no"]
 
 
 def test_a_column_that_an_item_has_one_value_of_says_who_it_is_about(tmp_path):
@@ -61,7 +61,7 @@ def test_a_column_that_an_item_has_one_value_of_says_who_it_is_about(tmp_path):
     text = LONG.replace("a,3,y,south", "a,3,y,north")
     text = text.replace("b,9,x,north", "b,9,z,south").replace("b,9,y", "b,9,w")
     found = load(written(tmp_path, text))
-    assert "region" in found.outputs.columns
+    assert "region" in found.bundled_predictions.columns
     assert "region" in found.attributes["attribute"].to_list()
 
 
@@ -87,7 +87,7 @@ def test_a_cluster_is_chosen_of_the_items_columns(tmp_path):
     text = LONG.replace("photo,tone", "photo,subject").replace("a,3", "a,s").replace("b,9", "b,s")
     found = load(written(tmp_path, text)).with_clusters("subject")
     assert found.instances["cluster_id"].to_list() == ["s", "s"]
-    assert isinstance(found.outputs, pl.DataFrame)
+    assert isinstance(found.bundled_predictions, pl.DataFrame)
 
 
 def test_two_columns_that_may_be_the_answers_are_refused(tmp_path):
@@ -95,7 +95,7 @@ def test_two_columns_that_may_be_the_answers_are_refused(tmp_path):
     with pytest.raises(SpecError, match=r"(?s)two columns may hold the answers.*'label', 'rating'"):
         load(path)
     found = load(path, answer="rating")
-    assert found.outputs["label"].to_list() == ["cat", "dog"]
+    assert found.bundled_predictions["label"].to_list() == ["cat", "dog"]
     assert any("their answers in 'rating'" in note for note in found.notes)
 
 
@@ -157,13 +157,13 @@ def test_answers_to_several_questions_are_read_one_question_at_a_time(tmp_path):
     file.write_text("instance_id,annotator,question,label\n" + rows)
     with pytest.raises(SpecError, match="--data-option question='hair type'"):
         load(file)
-    found = load(file, question="perceived age group").outputs
+    found = load(file, question="perceived age group").bundled_predictions
     assert found["label"].to_list() == ["older"] * 4
     with pytest.raises(UnknownNameError, match="hair color"):
         load(file, question="hair color")
     # A question of its own for each item is no choice to be made.
     file.write_text("item,rater,question,label\na,x,one?,1\na,y,one?,2\nb,x,two?,1\n")
-    assert load(file).outputs.height == 3
+    assert load(file).bundled_predictions.height == 3
 
 
 TURNED = "rater,region,a,b,c\nx,north,3,4,5\ny,south,4,5,5\n"
@@ -173,7 +173,9 @@ def test_one_row_an_annotator_is_the_same(tmp_path):
     found = load(written(tmp_path, "rater,a,b,c\nx,3,4,5\ny,4,5,\n"))
     assert found.instances["instance_id"].to_list() == ["a", "b", "c"]
     long = load(written(tmp_path, "item,rater,answer\na,x,3\na,y,4\nb,x,4\nb,y,5\nc,x,5\nc,y,\n"))
-    assert found.outputs.sort("instance_id", "annotator").equals(long.outputs)
+    assert found.bundled_predictions.sort("instance_id", "annotator").equals(
+        long.bundled_predictions
+    )
     assert any("3 columns are items" in note for note in found.notes)
 
 
@@ -187,10 +189,15 @@ def test_columns_that_are_no_items_say_something_of_the_annotators(tmp_path):
     near = written(tmp_path, "rater,a,b,c\nx,12,40,71\ny,14,42,69\n")  # of a scale of 0 to 100
     with pytest.raises(SpecError, match=r"'a': none of its values"):
         load(near)
-    assert load(written(tmp_path, "rater,a,b,c\nx,12,10,71\ny,44,80,9\n")).outputs.height == 6
+    assert (
+        load(written(tmp_path, "rater,a,b,c\nx,12,10,71\ny,44,80,9\n")).bundled_predictions.height
+        == 6
+    )
     found = load(written(tmp_path, TURNED), items=["a", "b", "c"])
-    assert found.outputs.columns == ["instance_id", "annotator", "label", "region"]
-    assert found.outputs.filter(annotator="y", instance_id="b")["label"].to_list() == ["5"]
+    assert found.bundled_predictions.columns == ["instance_id", "annotator", "label", "region"]
+    assert found.bundled_predictions.filter(annotator="y", instance_id="b")["label"].to_list() == [
+        "5"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -212,4 +219,14 @@ def test_empty_cells_words_are_doubted_until_they_are_left_out(tmp_path):
     path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
     said = isolux_curate.consensus(f"ratings:{path}")
     assert "'n/a' counts as an answer (2 times)" in " ".join(said.notes)
-    assert "n/a" not in " ".join(isolux_curate.consensus(f"ratings:{path}", ignored=["N/A"]).notes)
+    assert "n/a" not in " ".join(
+        isolux_curate.consensus(f"ratings:{path}", ignored_answers=["N/A"]).notes
+    )
+
+
+@pytest.mark.parametrize("word", ["None", "*", "-1", "nan", "failed"])
+def test_ratings_that_stand_for_an_empty_cell_are_doubted(tmp_path, word):
+    rows = "".join(f"p{k},{word if k < 3 else k % 4},{k % 4}\n" for k in range(12))
+    path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
+    said = isolux_curate.consensus(f"ratings:{path}")
+    assert f"{word!r} counts as an answer (3 times). Is it an empty cell?" in " ".join(said.notes)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.table import load
 from isolux.io import sha256_file
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
@@ -97,7 +97,7 @@ def test_lists_are_several_values_in_every_typed_format(tmp_path):
 
 
 def test_columns_choose_the_attributes_and_the_cluster_need_not_be_one(people):
-    dataset = apply_cluster(load(people, id="person", columns=["race"]), "subject")
+    dataset = cluster_by_requested_column(load(people, id="person", columns=["race"]), "subject")
     assert set(dataset.attributes["attribute"]) == {"race"}
     assert dataset.instances["cluster_id"].to_list() == ["s1", "s1", None]
     assert dataset.notes == ("1 row(s) have no 'subject', and each is a cluster by itself.",)
@@ -108,9 +108,11 @@ def test_without_a_cluster_rows_are_clusters(people):
 
 
 def test_a_cluster_may_be_the_image(people):
-    dataset = apply_cluster(load(people, id="person", image="photo"), "image_id")
+    dataset = cluster_by_requested_column(load(people, id="person", image="photo"), "image_id")
     assert dataset.instances["cluster_id"].to_list() == ["1.jpg", "2.jpg", "2.jpg"]
-    assert apply_cluster(load(people, id="person"), "photo").instances["cluster_id"].to_list() == [
+    assert cluster_by_requested_column(load(people, id="person"), "photo").instances[
+        "cluster_id"
+    ].to_list() == [
         "1.jpg",
         "2.jpg",
         "2.jpg",
@@ -128,12 +130,15 @@ def test_columns_named_as_those_of_instances_are_taken_over(tmp_path):
         ("classes", ["c", "c"]),
         ("id", ["1", "2"]),
     ):
-        assert apply_cluster(load(path), column).instances["cluster_id"].to_list() == found, column
+        assert (
+            cluster_by_requested_column(load(path), column).instances["cluster_id"].to_list()
+            == found
+        ), column
 
 
 def test_an_unknown_cluster_names_near_columns(people):
     with pytest.raises(UnknownNameError, match=r"(?s)no column named 'subjects'.*'subject'"):
-        apply_cluster(load(people), "subjects")
+        cluster_by_requested_column(load(people), "subjects")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +314,7 @@ def test_any_text_gives_a_dataset_or_our_own_error(
     path = tmp_path_factory.mktemp("fuzz") / "a.csv"
     path.write_text(text, encoding="utf-8", newline="")
     with suppress(IsoluxError):
-        dataset = apply_cluster(load(path, separator=separator, root=root), cluster)
+        dataset = cluster_by_requested_column(load(path, separator=separator, root=root), cluster)
         assert dataset.instances["instance_id"].is_unique().all()
         assert set(dataset.attributes["unit_id"]) <= set(dataset.instances["instance_id"])
 

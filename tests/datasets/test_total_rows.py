@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells
+from isolux.datasets._total_rows import caution_on_merged_cell_columns, caution_on_thousands_dots
 from isolux.datasets.counts import load as load_counts
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
@@ -43,7 +43,7 @@ def test_a_sound_table_says_nothing(tmp_path):
 def test_rows_that_are_no_people_are_left_out_and_told_first(tmp_path, row, what):
     found, said = read(tmp_path, PEOPLE + row + "\n")
     assert found.instances.height == 30
-    assert found.ids_are_rows is False
+    assert found.has_row_number_ids is False
     assert len(said) == 1
     assert said[0].startswith(f"1 row(s) {what} and were left out: row 31 (")
 
@@ -61,8 +61,10 @@ def blocks(*sizes):
 
 
 def test_a_value_in_the_first_row_of_each_block_alone_is_told_first():
-    assert isinstance(caution_on_merged_cells(blocks(15, 15), ["race"])[0], Caution)
-    assert "empty in 20 of 30 rows" in caution_on_merged_cells(blocks(*[3] * 10), ["race"])[0]
+    assert isinstance(caution_on_merged_cell_columns(blocks(15, 15), ["race"])[0], Caution)
+    assert (
+        "empty in 20 of 30 rows" in caution_on_merged_cell_columns(blocks(*[3] * 10), ["race"])[0]
+    )
 
 
 def test_cells_that_are_missing_here_and_there_are_no_blocks():
@@ -72,13 +74,13 @@ def test_cells_that_are_missing_here_and_there_are_no_blocks():
         known = draw.random(40) < 0.5
         known[0] = True
         column = pl.Series("race", ["a" if k else None for k in known])
-        said += len(caution_on_merged_cells(column.to_frame(), ["race"]))
+        said += len(caution_on_merged_cell_columns(column.to_frame(), ["race"]))
     assert said == 0
 
 
 def test_cells_that_are_no_text_are_passed_over():
     bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
-    assert caution_on_merged_cells(bytes_, ["race"]) == []
+    assert caution_on_merged_cell_columns(bytes_, ["race"]) == []
 
 
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
@@ -107,7 +109,7 @@ def test_several_sheets_name_the_option_of_each_file(tmp_path):
         read_table(write_xlsx(tmp_path / "p.xlsx", sheets))
     counts = {"S": [["race", "k", "n"], ["a", 1, 2], ["b", 1, 3]], "Notes": [["hello"]]}
     file = write_xlsx(tmp_path / "c.xlsx", counts)
-    assert load_counts(file, sheet="S").outputs["times"].sum() == 5
+    assert load_counts(file, sheet="S").bundled_predictions["times"].sum() == 5
 
 
 @pytest.mark.parametrize("name", ["age", "age_group", "income range", "bin"])
@@ -160,6 +162,6 @@ def test_a_wide_frame_is_not_asked_for_each_column_by_name(monkeypatch):
 
     monkeypatch.setattr(pl.DataFrame, "schema", property(counted(schema)))
     monkeypatch.setattr(pl.DataFrame, "__getitem__", counted(item))
-    assert len(caution_on_dots(frame, frame.columns[1:])) == 39
-    assert caution_on_merged_cells(frame, frame.columns) == []
+    assert len(caution_on_thousands_dots(frame, frame.columns[1:])) == 39
+    assert caution_on_merged_cell_columns(frame, frame.columns) == []
     assert len(asked) < 5

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.utkface import AGE_EDGES, GENDERS, INFO, RACES, load
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
@@ -128,16 +128,18 @@ def test_a_folder_is_named_with_the_hash_of_its_listing(tmp_path):
 def test_faces_are_clusters_unless_said(tmp_path):
     folder_of(tmp_path, GOOD, "3_0_1_2.jpg")
     assert load(tmp_path).instances["cluster_id"].null_count() == 2
-    assert apply_cluster(load(tmp_path), "race").instances["cluster_id"].to_list() == [
+    assert cluster_by_requested_column(load(tmp_path), "race").instances[
+        "cluster_id"
+    ].to_list() == [
         "White",
         "Black",
     ]
     with pytest.raises(UnknownNameError, match="no cluster named 'subject'"):
-        apply_cluster(load(tmp_path), "subject")
+        cluster_by_requested_column(load(tmp_path), "subject")
 
 
 def test_it_says_whose_judgement_it_is():
-    assert INFO.judgement == "inferred"
+    assert INFO.label_source == "inferred"
     assert dict(INFO.terms)["gender"] == "apparent gender presentation"
     assert "research" in INFO.licence
 

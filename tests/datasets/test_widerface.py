@@ -9,7 +9,7 @@ import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.widerface import INFO, load
 from isolux.vocabulary.errors import (
@@ -202,9 +202,11 @@ def test_those_who_were_not_sure_may_be_left_out(folder):
 
 
 def test_clusters_may_be_events(folder):
-    found = apply_cluster(load(folder), "event").instances["cluster_id"].to_list()
+    found = cluster_by_requested_column(load(folder), "event").instances["cluster_id"].to_list()
     assert found == ["0--Parade", "0--Parade", "9--Press"]
-    assert apply_cluster(load(folder), "face").instances["cluster_id"].null_count() == 3
+    assert (
+        cluster_by_requested_column(load(folder), "face").instances["cluster_id"].null_count() == 3
+    )
 
 
 def test_further_columns_are_documented(mats):

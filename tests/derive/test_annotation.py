@@ -126,10 +126,10 @@ def test_a_dataset_that_lacks_it_all_is_told_what_is_missing(name, words):
         name="bare", info=INFO, instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]})
     )
     with pytest.raises(SpecError, match=words):
-        derive.add_derived_attributes(bare, [name])
+        derive.add_missing_derived_attributes(bare, [name])
 
 
 def test_nobody_gives_no_rows():
     nobody = Dataset(name="nobody", info=INFO, instances=people().instances.clear())
-    for name in derive.list_derived_attributes():
-        assert derive.add_derived_attributes(nobody, [name]).attributes.is_empty()
+    for name in derive.map_derived_attributes_to_plugins():
+        assert derive.add_missing_derived_attributes(nobody, [name]).attributes.is_empty()

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.derive import add_derived_attributes
-from isolux.derive._captions import add_captions
+from isolux.derive import add_missing_derived_attributes
+from isolux.derive._captions import add_captions_from_file
 from isolux.derive.caption_places import derive
-from isolux.derive.caption_places.gazetteer import COUNTRIES_BY_REGION, load_places
+from isolux.derive.caption_places.gazetteer import COUNTRIES_BY_REGION, load_place_tables
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -79,7 +79,7 @@ def test_every_person_of_an_image_has_its_captions_places():
         pl.DataFrame({"unit_kind": "image", "unit_id": ["1", "1"], "attribute": "caption",
                       "value": ["a bride in Delhi", "an Indian bride"]}),
     )  # fmt: skip
-    found = add_derived_attributes(data, ["caption_region"]).attributes.filter(
+    found = add_missing_derived_attributes(data, ["caption_region"]).attributes.filter(
         attribute="caption_region"
     )
     assert found.select("unit_id", "value").rows() == [
@@ -90,7 +90,7 @@ def test_every_person_of_an_image_has_its_captions_places():
 
 
 def test_the_list_holds_no_name_twice():
-    anyhow, exact = load_places()
+    anyhow, exact = load_place_tables()
     assert not set(anyhow) & set(exact)
     written = [
         name.strip().lstrip("^").lower()
@@ -115,7 +115,7 @@ def bare():
 def test_captions_come_from_a_table(bare, tmp_path):
     file = tmp_path / "captions.csv"
     file.write_text("image_id,caption\n0,a Thai dancer\n0,Bangkok\n7,Paris\n")
-    found = derive(add_captions(bare, file)).filter(attribute="caption_country")
+    found = derive(add_captions_from_file(bare, file)).filter(attribute="caption_country")
     assert found.select("unit_id", "value").rows() == [("0", "Thailand"), ("1", None)]
 
 
@@ -123,7 +123,7 @@ def test_captions_come_from_cocos_file(bare, tmp_path):
     file = tmp_path / "captions_val.json"
     rows = [{"id": 5, "image_id": 1, "caption": "a bus in London"}]
     file.write_text(json.dumps({"images": [], "annotations": rows}))
-    found = derive(add_captions(bare, file)).filter(attribute="caption_country")
+    found = derive(add_captions_from_file(bare, file)).filter(attribute="caption_country")
     assert found["value"].to_list() == [None, "United Kingdom"]
 
 
@@ -148,7 +148,7 @@ def test_a_bad_file_says_what_is_wrong(bare, tmp_path, name, text, error, words)
     file = tmp_path / name
     file.write_text(text)
     with pytest.raises(error, match=words):
-        add_captions(bare, file)
+        add_captions_from_file(bare, file)
 
 
 def test_a_file_that_may_not_be_read(bare, tmp_path, monkeypatch):
@@ -159,9 +159,9 @@ def test_a_file_that_may_not_be_read(bare, tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "open", refuse)
     monkeypatch.setattr(Path, "read_bytes", refuse)
     with pytest.raises(FileError, match=r"(?s)the file cannot be read.*Permission denied"):
-        add_captions(bare, tmp_path / "c.json")
+        add_captions_from_file(bare, tmp_path / "c.json")
 
 
 def test_a_file_that_is_not_there(bare, tmp_path):
     with pytest.raises(FileError, match="there is no such file"):
-        add_captions(bare, tmp_path / "absent.json")
+        add_captions_from_file(bare, tmp_path / "absent.json")

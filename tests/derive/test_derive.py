@@ -25,7 +25,9 @@ def three(**columns):
 
 
 def test_what_is_asked_for_is_added_and_noted():
-    found = derive.add_derived_attributes(three(), ["tone", "people_in_image", "nobody_knows_this"])
+    found = derive.add_missing_derived_attributes(
+        three(), ["tone", "people_in_image", "nobody_knows_this"]
+    )
     rows = found.attributes.filter(attribute="people_in_image")
     assert rows.select("unit_id", "value", "number").rows() == [
         ("a", "2", 2.0), ("b", "2", 2.0), ("c", "1", 1.0),
@@ -39,9 +41,11 @@ def test_what_is_asked_for_is_added_and_noted():
 def test_what_the_dataset_has_stays():
     own = three().attributes.with_columns(attribute=pl.lit("people_in_image"))
     dataset = Dataset(name="x", info=INFO, instances=three().instances, attributes=own)
-    assert derive.add_derived_attributes(dataset, ["people_in_image"]) is dataset
+    assert derive.add_missing_derived_attributes(dataset, ["people_in_image"]) is dataset
 
 
 def test_a_crowd_is_not_one_person():
-    found = derive.add_derived_attributes(three(is_crowd=[False, True, False]), ["people_in_image"])
+    found = derive.add_missing_derived_attributes(
+        three(is_crowd=[False, True, False]), ["people_in_image"]
+    )
     assert found.attributes.filter(attribute="people_in_image")["number"].to_list() == [1, 1, 1]

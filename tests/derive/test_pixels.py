@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 
 from isolux import derive
 from isolux.derive import pixels
-from isolux.derive._image_reader import MAX_SIDE_PX, OTHER_SIZE, measure_images
+from isolux.derive._image_reader import MAX_SIDE_PX, OTHER_SIZE, measure_people_in_images
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, check
 from tests.derive._pictured import box, encoded, of, pictured
@@ -228,7 +228,7 @@ def test_pictures_are_turned_the_way_they_were_annotated(tmp_path):
 def test_each_picture_is_opened_once_and_few_are_held(tmp_path, monkeypatch):
     opened, held, most = [], 0, 0
     lock = threading.Lock()
-    real = pixels._measure_image
+    real = pixels._measure_light_of_image
 
     def counted(seen, *rest):
         nonlocal held, most
@@ -242,7 +242,7 @@ def test_each_picture_is_opened_once_and_few_are_held(tmp_path, monkeypatch):
             with lock:
                 held -= 1
 
-    monkeypatch.setattr(pixels, "_measure_image", counted)
+    monkeypatch.setattr(pixels, "_measure_light_of_image", counted)
     names = [f"{k % 100}.png" for k in range(200)]
     pixels.derive(pictured(tmp_path, dict.fromkeys(names, HALVES), people=names))
     assert sorted(opened) == sorted((k, k + 100) for k in range(100))
@@ -263,7 +263,7 @@ def test_what_cannot_be_read_is_null_and_counted(tmp_path):
         people=[*pictures, "absent.png", "../outside.png", "https://example.org/a.png"],
     )
     (tmp_path / "outside.png").write_bytes(encoded(HALVES))
-    found = derive.add_derived_attributes(dataset, ["luminance", "light", "contrast"])
+    found = derive.add_missing_derived_attributes(dataset, ["luminance", "light", "contrast"])
     rows = found.attributes.filter(attribute="luminance")
     assert rows["number"].is_not_null().to_list() == [True] + [False] * 6
     assert f"Pictures were read from {tmp_path / 'data'}." in found.notes
@@ -290,9 +290,9 @@ def test_without_any_picture_it_is_said_which_option_names_them(tmp_path):
 
 def test_what_nobody_has_is_refused(tmp_path):
     dataset = pictured(tmp_path, {"a.png": HALVES})
-    assert derive.add_derived_attributes(dataset, ["luminance"]).attributes.height == 1
+    assert derive.add_missing_derived_attributes(dataset, ["luminance"]).attributes.height == 1
     with pytest.raises(SpecError, match=r"person_luminance cannot be computed for(.|\n)*no box"):
-        derive.add_derived_attributes(dataset, ["person_luminance"])
+        derive.add_missing_derived_attributes(dataset, ["person_luminance"])
 
 
 def test_files_may_lie_in_folders_right_below_the_root(tmp_path):
@@ -351,4 +351,4 @@ def test_an_error_of_no_kind_of_ours_is_not_swallowed(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        measure_images(dataset, dataset.instances, broken, 1, "it")
+        measure_people_in_images(dataset, dataset.instances, broken, 1, "it")

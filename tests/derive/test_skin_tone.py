@@ -15,9 +15,12 @@ from PIL import Image
 
 from isolux import derive
 from isolux.derive import skin_tone
-from isolux.derive._colour import LINEAR_LIGHT, lab_of_light, lightness_of_luminance
-from isolux.derive.skin_tone import compute_ita
-from isolux.derive.skin_tone.pixels import skin_in_box, skin_in_mask
+from isolux.derive._colour import LINEAR_LIGHT, linear_rgb_to_lab, luminance_to_lightness
+from isolux.derive.skin_tone import compute_ita_degrees
+from isolux.derive.skin_tone.pixels import (
+    extract_cheek_and_chin_skin,
+    extract_unclipped_skin_in_mask,
+)
 from isolux.vocabulary.errors import SpecError
 from tests._shared import CHECKOUT
 from tests.derive._cielab import MONK, ita, lab, rgb_of
@@ -27,7 +30,7 @@ PAGE = CHECKOUT / "docs" / "methods" / "pixels.md"
 
 
 def ita_of_skin(rgb):
-    return compute_ita(LINEAR_LIGHT[rgb])
+    return compute_ita_degrees(LINEAR_LIGHT[rgb])
 
 
 def picture(rgb, size=(90, 90)):
@@ -77,7 +80,8 @@ def test_monk_tones_as_faces_have_the_angles_and_classes_of_their_colours(tmp_pa
 def test_an_angle_at_a_threshold_is_in_the_darker_class():
     # Very light is above 55, light above 41 and so on; dark is −30 and below.
     angles = pl.DataFrame({"_number": [55.1, 55.0, 41.0, 28.0, 10.0, -29.9, -30.0, None]})
-    assert angles.select(skin_tone._classify_ita(pl.col("_number"))).to_series().to_list() == [
+    expression = skin_tone._classify_ita_expression(pl.col("_number"))
+    assert angles.select(expression).to_series().to_list() == [
         "very light", "light", "intermediate", "tan", "brown", "brown", "dark", None,
     ]  # fmt: skip
 
@@ -107,16 +111,16 @@ def test_the_page_prints_these_angles():
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*[st.integers(0, 255)] * 3))
 def test_every_colour_agrees_with_a_second_cielab(rgb):
-    found = lab_of_light(LINEAR_LIGHT[np.array(rgb, dtype=np.uint8)])
+    found = linear_rgb_to_lab(LINEAR_LIGHT[np.array(rgb, dtype=np.uint8)])
     assert found == pytest.approx(lab(rgb), abs=0.02)
     luminance = np.array([((lab(rgb)[0] + 16) / 116) ** 3])
     if lab(rgb)[0] > 8:
-        assert lightness_of_luminance(luminance)[0] == pytest.approx(lab(rgb)[0], abs=1e-6)
+        assert luminance_to_lightness(luminance)[0] == pytest.approx(lab(rgb)[0], abs=1e-6)
 
 
 def test_greys_have_no_colour():
     greys = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
-    assert np.abs(lab_of_light(LINEAR_LIGHT[greys])[:, 1:]).max() < 1e-9
+    assert np.abs(linear_rgb_to_lab(LINEAR_LIGHT[greys])[:, 1:]).max() < 1e-9
 
 
 # Tungsten light on a camera that is set for daylight, mildly: a third more red, a third less blue.
@@ -167,7 +171,7 @@ def test_cheeks_and_chin_count_and_nothing_else_of_the_box():
     canvas[60:82, 35:58] = (200, 150, 120)  # 10 + 50 to 10 + 72, 20 + 15 to 20 + 38
     canvas[60:82, 82:105] = (180, 130, 100)
     canvas[94:106, 55:85] = (160, 110, 80)
-    skin = skin_in_box(canvas, (20, 10, 120, 110))
+    skin = extract_cheek_and_chin_skin(canvas, (20, 10, 120, 110))
     colours = [(200, 150, 120), (180, 130, 100), (160, 110, 80)]
     for region, colour in zip(skin.regions, colours, strict=True):
         assert region == pytest.approx(np.tile(LINEAR_LIGHT[list(colour)], (len(region), 1)))
@@ -178,24 +182,24 @@ def test_cheeks_and_chin_count_and_nothing_else_of_the_box():
 def test_pixels_that_are_no_skin_or_clipped_are_left_out():
     face = picture((160, 126, 86), (100, 100))
     face[:, :50] = (90, 90, 90)  # grey: a mask over the left half
-    skin = skin_in_box(face, (0, 0, 100, 100))
+    skin = extract_cheek_and_chin_skin(face, (0, 0, 100, 100))
     # The left cheek, and half of the chin, are grey.
     # Squares of 2 leave 22 of the cheek's 23 columns: 484 and 180 of 968 and 360.
     assert skin.share == pytest.approx(1 - (484 + 180) / (968 + 360))
     for other in ((255, 230, 200), (7, 5, 3), (86, 126, 160), (126, 160, 86)):
-        assert skin_in_box(picture(other), (0, 0, 90, 90)).n == 0
+        assert extract_cheek_and_chin_skin(picture(other), (0, 0, 90, 90)).n == 0
     for colour in MONK:
-        assert skin_in_box(picture(rgb_of(colour)), (0, 0, 90, 90)).share == 1.0
+        assert extract_cheek_and_chin_skin(picture(rgb_of(colour)), (0, 0, 90, 90)).share == 1.0
 
 
 def test_squares_that_are_mostly_highlights_are_left_out():
     # Three of four columns are clipped: no square of 3 or 4 pixels a side keeps half of its own.
     face = picture((160, 126, 86), (200, 200))
     face[:, np.arange(200) % 4 != 0] = 255
-    assert skin_in_box(face, (0, 0, 200, 200)).n == 0
+    assert extract_cheek_and_chin_skin(face, (0, 0, 200, 200)).n == 0
     face = picture((160, 126, 86), (200, 200))
     face[:, np.arange(200) % 4 == 0] = 255
-    skin = skin_in_box(face, (0, 0, 200, 200))
+    skin = extract_cheek_and_chin_skin(face, (0, 0, 200, 200))
     assert np.concatenate(skin.regions) == pytest.approx(
         np.tile(LINEAR_LIGHT[[160, 126, 86]], (sum(map(len, skin.regions)), 1))
     )
@@ -204,9 +208,9 @@ def test_squares_that_are_mostly_highlights_are_left_out():
 
 def test_a_box_beyond_the_picture_and_without_area():
     face = picture((160, 126, 86), (10, 10))
-    assert skin_in_box(face, (5, 5, 5, 5)).share == 0.0
-    assert skin_in_box(face, (1e9, 1e9, 2e9, 2e9)).n == 0
-    assert skin_in_box(face, (-1e9, -1e9, -1e8, -1e8)).n == 0
+    assert extract_cheek_and_chin_skin(face, (5, 5, 5, 5)).share == 0.0
+    assert extract_cheek_and_chin_skin(face, (1e9, 1e9, 2e9, 2e9)).n == 0
+    assert extract_cheek_and_chin_skin(face, (-1e9, -1e9, -1e8, -1e8)).n == 0
 
 
 def test_light_is_averaged_over_about_a_hundred_squares():
@@ -214,14 +218,14 @@ def test_light_is_averaged_over_about_a_hundred_squares():
     # 420 x 168: ⌊√705.6⌋ = 26, so 16 x 6.
     rng = np.random.default_rng(0)
     noisy = np.clip(rng.normal((160, 126, 86), 10, (1400, 1400, 3)), 0, 254).astype(np.uint8)
-    skin = skin_in_box(noisy, (0, 0, 1400, 1400))
+    skin = extract_cheek_and_chin_skin(noisy, (0, 0, 1400, 1400))
     assert [len(region) for region in skin.regions] == [10 * 9, 10 * 9, 16 * 6]
     mean = LINEAR_LIGHT[noisy].mean(axis=(0, 1))
     assert np.concatenate(skin.regions).mean(axis=0) == pytest.approx(mean, rel=0.01)
-    masked = skin_in_mask(noisy, np.ones((700, 700), dtype=np.bool_))
+    masked = extract_unclipped_skin_in_mask(noisy, np.ones((700, 700), dtype=np.bool_))
     assert len(masked.regions[0]) == 10 * 10  # ⌊1400 / 140⌋ a side
     assert masked.regions[0].mean(axis=0) == pytest.approx(mean, rel=0.01)
-    assert skin_in_mask(noisy, np.zeros((9, 9), dtype=np.bool_)).n == 0
+    assert extract_unclipped_skin_in_mask(noisy, np.zeros((9, 9), dtype=np.bool_)).n == 0
 
 
 @pytest.mark.parametrize("noise", [2, 5, 8])
@@ -329,7 +333,7 @@ def test_people_without_faces_are_refused(tmp_path):
 
 
 def test_the_note_says_that_it_is_light_as_much_as_skin(tmp_path):
-    found = derive.add_derived_attributes(
+    found = derive.add_missing_derived_attributes(
         pictured(tmp_path, {"a.png": picture((160, 126, 86))}), ["ita", "ita_class"]
     )
     assert sum("the light as much as" in note for note in found.notes) == 1

@@ -40,7 +40,7 @@ def of_cells(cells, task="face_verification", **record):
     rows = [
         {
             "model": "m", "task": task, "metric": metric, "threshold": 0.4,
-            "attribute": None if group is None else "tone", "group": group or "everyone",
+            "attribute": None if group is None else "tone", "group": group or "overall",
             "values": [] if group is None else [group], "n_units": 900, "n_clusters": 60,
             "value": value, "low": None if value is None else value / 2,
             "high": None if value is None else min(2 * value, 1.0), "status": status,
@@ -72,8 +72,8 @@ def test_differentials_by_hand():
     assert fmr["gini"] == pytest.approx(0.06 / 0.14)
     assert (fmr["lowest_group"], fmr["highest_group"]) == ("a", "c")
     # The errors of everyone stand in both rows, own and other.
-    assert (fmr["everyone"], fmr["other_everyone"]) == (0.02, 0.1)
-    assert (fnmr["everyone"], fnmr["other_everyone"]) == (0.1, 0.02)
+    assert (fmr["overall"], fmr["other_overall"]) == (0.02, 0.1)
+    assert (fnmr["overall"], fnmr["other_overall"]) == (0.1, 0.02)
     assert fnmr["gini"] == pytest.approx(0.3 / 0.6)
 
 
@@ -90,7 +90,7 @@ def test_a_rate_of_nothing_has_no_ratio_and_the_unknown_are_no_group():
         "no ratio: the rate of a is 0 in these data; without c, too few to judge"
     )
     assert fnmr["said"].startswith("fewer than two groups are judged")
-    assert fnmr["everyone"] == 0.1
+    assert fnmr["overall"] == 0.1
 
 
 def test_no_summary_stands_without_both_errors():
@@ -253,8 +253,8 @@ def test_who_is_taken_for_whom_by_hand():
     assert of_c["value"].null_count() == of_c["low"].null_count() == 3
     assert set(of_c["reason"]) == {"nobody of this group is enrolled"}
     gallery = gallery_by_group(run).select("group", "images", "people", "share").rows()
-    assert gallery == [("everyone", 3, 3, 1.0), ("a", 2, 2, 2 / 3), ("b", 1, 1, 1 / 3)]
-    both = performance(run).filter(group="everyone").row(0, named=True)
+    assert gallery == [("overall", 3, 3, 1.0), ("a", 2, 2, 2 / 3), ("b", 1, 1, 1 / 3)]
+    both = performance(run).filter(group="overall").row(0, named=True)
     assert both["fpir"] == pytest.approx(4 / 6)  # w1, w2, y1, z1 of six
     assert both["threshold"] == 0.6
 
@@ -283,8 +283,8 @@ def test_ages_are_laid_out_by_group_with_their_units():
     said = pl.DataFrame({"model": "m", "instance_id": ids, "value": age + rng.normal(0, 4, n)})
     scores = isolux.score("age_estimation", dataset, said, age_mix=["18-30"])
     found = age_performance(isolux.audit(scores, dataset, by="tone", replicates=100).run)
-    assert found["group"].unique(maintain_order=True).to_list() == ["everyone", "a", "b"]
-    first = found.filter(group="everyone").select("metric", "at", "unit").rows()
+    assert found["group"].unique(maintain_order=True).to_list() == ["overall", "a", "b"]
+    first = found.filter(group="overall").select("metric", "at", "unit").rows()
     assert first == [
         ("mean_absolute_error", None, "years"), ("standardised_absolute_error", None, "years"),
         ("bias", None, "years"), ("share_within", 5.0, "fraction"),
@@ -293,7 +293,7 @@ def test_ages_are_laid_out_by_group_with_their_units():
     ]  # fmt: skip
     error = np.abs(said["value"].to_numpy() - age)
     of_years = [error[age == y].mean() for y in range(18, 31)]
-    mixed = found.filter(group="everyone", metric="standardised_absolute_error").row(0, named=True)
+    mixed = found.filter(group="overall", metric="standardised_absolute_error").row(0, named=True)
     assert mixed["value"] == pytest.approx(np.mean(of_years))
     assert mixed["mix"] == "at ages 18-30, each year of age alike"
     with pytest.raises(SpecError, match="has no errors of age"):

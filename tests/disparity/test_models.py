@@ -39,7 +39,7 @@ def test_changes_by_hand():
     _, found = _compare()
     rows = _rows(found)
     assert {k: r["value"] for k, r in rows.items()} == pytest.approx(
-        {(None, "everyone"): 8 / 80, ("g", "a"): -2 / 40, ("g", "b"): 10 / 40}
+        {(None, "overall"): 8 / 80, ("g", "a"): -2 / 40, ("g", "b"): 10 / 40}
     )
     assert found.families == {
         "the planned comparison": 1,

@@ -55,7 +55,7 @@ def test_a_model_that_is_surer_is_not_better_calibrated_for_it():
     rng = np.random.default_rng(2)
     columns = [sure(rng, (30.0, 0.6), 900), sure(rng, (1.0, 1.0), 900)]
     found, table = compared(ECE, "classification", columns, ["x"] * 300 + ["y"] * 600)
-    row = table.filter(kind="model_difference", group_a="everyone").row(0, named=True)
+    row = table.filter(kind="model_difference", group_a="overall").row(0, named=True)
     a, b = (j for j, m in enumerate(found.measures) if m.metric == "calibration_error")
     apart = found.value[0, b] - found.value[0, a]
     assert row["value"] == pytest.approx(apart)

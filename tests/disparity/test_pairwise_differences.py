@@ -137,9 +137,9 @@ def test_each_group_is_held_against_everyone():
     found = _pairs(table, "difference_to_overall")
     overall = 86 / 120
     assert {k: r["value"] for k, r in found.items()} == pytest.approx(
-        {(g, "everyone"): n / SIZE - overall for g, n in RATES.items()}
+        {(g, "overall"): n / SIZE - overall for g, n in RATES.items()}
     )
-    row = found["b", "everyone"]
+    row = found["b", "overall"]
     # 40 of the 120 are in both: the interval is narrower than b's own.
     own = _measured()[0].interval
     assert row["high"] - row["low"] < own.high[2, 0] - own.low[2, 0]
@@ -175,7 +175,7 @@ def test_a_group_too_small_is_named_with_its_reason():
     values = [1.0, 0.0] * 41 + [1.0]
     table = _measured(groups=groups, values=values)[1].table
     check(table, DISPARITIES)
-    row = _pairs(table, "difference_to_overall")["c", "everyone"]
+    row = _pairs(table, "difference_to_overall")["c", "overall"]
     assert (row["value"], row["p_value"], row["status"]) == (None, None, "insufficient clusters")
     assert row["n_units_a"] == 3
     assert ("a", "c") not in _pairs(table)
@@ -203,11 +203,11 @@ def test_a_group_is_not_held_to_a_handful_of_others():
     estimates = measure_groups(scored(values), members(g=both), spec)
     rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")
     # 83 are b, so 37 are not: too few; 77 are a, and 43 are not.
-    assert rows["b", "everyone"]["status"] == "insufficient units"
-    assert rows["b", "everyone"]["reason"] == "everyone else: fewer than 43 units"
-    assert rows["b", "everyone"]["p_value"] is None
-    assert rows["a", "everyone"]["status"] == "ok"
-    assert rows["a", "everyone"]["p_value"] is not None
+    assert rows["b", "overall"]["status"] == "insufficient units"
+    assert rows["b", "overall"]["reason"] == "everyone else: fewer than 43 units"
+    assert rows["b", "overall"]["p_value"] is None
+    assert rows["a", "overall"]["status"] == "ok"
+    assert rows["a", "overall"]["p_value"] is not None
 
 
 def test_of_two_groups_the_rest_is_as_much_in_doubt_as_the_other():

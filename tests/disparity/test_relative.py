@@ -59,7 +59,7 @@ def test_a_second_value_of_0_is_a_change_without_an_interval():
 
 
 @pytest.mark.law
-def test_the_interval_covers_the_planted_ratio():
+def test_the_interval_covers_the_injected_ratio():
     """.4 to .5 in clusters of 4 with both models alike in what is hard: 150 worlds at 95 %.
 
     A standard deviation of 1.8 points: 89 is more than three of them below.
@@ -94,7 +94,7 @@ def test_it_is_printed_and_kept_where_it_is_asked_for(tmp_path, monkeypatch, cap
     assert ran.code == 0, ran.err
     table = pl.read_parquet(tmp_path / "both" / "disparities.parquet")
     rows = table.filter(kind="relative_change")
-    assert rows["group_a"].to_list() == ["everyone", "day", "night"]
+    assert rows["group_a"].to_list() == ["overall", "day", "night"]
     groups = pl.read_parquet(tmp_path / "both" / "group_metrics.parquet")
     value = {(m, g): v for m, g, v in groups.select("model", "group", "value").rows()}
     for group, change in rows.select("group_a", "value").rows():

@@ -1,4 +1,4 @@
-"""FDR, inequity rate and GARBE of an audit: by hand, who is left out, and planted values found."""
+"""FDR, inequity rate and GARBE of an audit: by hand, who is left out, and injected values found."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def test_an_audit_says_whose_they_are():
     assert {"fairness-discrepancy-rate", "inequity-rate", "garbe"} <= cited
 
 
-def test_planted_values_are_recovered():
-    """Two groups with planted rates: the mean of worlds is near, and intervals hold the truth."""
+def test_injected_values_are_recovered():
+    """Two groups with injected rates: the mean of worlds is near, and intervals hold the truth."""
     worlds = 200 if os.environ.get("ISOLUX_LAWS") == "full" else 30
     fmr, fnmr = {"a": 0.05, "b": 0.15}, {"a": 0.1, "b": 0.3}
     # FDR 1 − .5 × .1 − .5 × .2; inequity sqrt(3 × 3); GARBE of two is |x − y| / (x + y): .5, .5;
@@ -178,10 +178,10 @@ def test_planted_values_are_recovered():
         for kind, row in summaries(*judged(answers)).items():
             values[kind].append(row["value"])
             held[kind] += row["low"] <= truth[kind] <= row["high"]
-    for kind, planted in truth.items():
+    for kind, injected in truth.items():
         error = np.std(values[kind], ddof=1) / math.sqrt(worlds)
         # A ratio of two estimates is a little too large: its bias is below a tenth here.
         bias = 0.1 if kind in ("inequity_rate", "skewed_error_ratio") else 0.01
-        assert abs(np.mean(values[kind]) - planted) < 4.0 * error + bias, kind
+        assert abs(np.mean(values[kind]) - injected) < 4.0 * error + bias, kind
         # At least .95 is promised (.9 or so by the percentiles): far below is a fault.
         assert held[kind] >= 0.8 * worlds, kind

@@ -1,6 +1,6 @@
 """The made-up files that the pages' examples read: ``people.csv`` and ``predictions.csv``.
 
-120 subjects with five photographs each; the model's mistakes are planted (one in three for women
+120 subjects with five photographs each; the model's mistakes are injected (one in three for women
 of group B, one in ten for everyone else), so an example has something to find.
 """
 

@@ -32,25 +32,25 @@ def test_what_the_page_quotes_is_what_the_commands_print(ran: tuple[Path, str]) 
     assert not [s for s in quoted(PAGE) if s not in ran[1]], ran[1]
 
 
-def test_the_table_lays_planted_beside_found(folder: Path) -> None:
+def test_the_table_lays_injected_beside_found(folder: Path) -> None:
     rows = re.findall(
         r"^\| (\w+) \| (\w+) \| ([\d.]+) % \| ([\d.]+) % \|$", PAGE.read_text(), re.MULTILINE
     )
     assert len(rows) == 6
-    for world, group, planted, found in rows:
-        truth = planted_rate(folder / world, group)
+    for world, group, injected, found in rows:
+        truth = injected_rate(folder / world, group)
         measured = pl.read_parquet(folder / "runs" / world / "group_metrics.parquet").filter(
             group=group, threshold=0.5
         )
         (value,), (low,), (high,) = measured.select("value", "low", "high").get_columns()
-        assert planted == f"{100 * truth:.1f}", (world, group)
+        assert injected == f"{100 * truth:.1f}", (world, group)
         assert found == f"{100 * value:.1f}", (world, group)
         assert low <= truth <= high
 
 
-def planted_rate(world: Path, group: str) -> float:
+def injected_rate(world: Path, group: str) -> float:
     """A merged group's rate: its tones' rates, weighed by their shares."""
-    told = json.loads((world / "planted.json").read_text(encoding="utf-8"))
+    told = json.loads((world / "injected.json").read_text(encoding="utf-8"))
     tones = {"lighter": True, "darker": False}
     chosen = [
         row

@@ -78,7 +78,7 @@ def faces(runs: dict[str, Path]) -> pl.DataFrame:
         .pivot("attribute", index="unit_id", values="value")
         .with_columns(pl.col("box_height").cast(pl.Float64))
     )
-    scores = table(runs["faces"], "scores").filter(metric="found_at_score")
+    scores = table(runs["faces"], "scores").filter(metric="recall_at_score")
     judged = scores.drop_nulls("value").select("unit_id", "cluster_id", found="value")
     return judged.join(wide, on="unit_id", how="inner", validate="1:1")
 

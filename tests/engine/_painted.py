@@ -13,11 +13,11 @@ from isolux.engine import (
     PredictionSettings,
     ShardStore,
     list_source_images,
-    run_in_process,
+    predict_missing_shards_in_process,
     split_into_shards,
 )
-from isolux.engine.source_images import image_folder
-from isolux.models import callable_model
+from isolux.engine.source_images import find_image_folder
+from isolux.models import wrap_callable_as_model
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
@@ -56,17 +56,17 @@ class Counting:
 
 
 def run(dataset, folder, function=brightness, *, version="1", shard_size=4, run_key="k",
-        picture_of: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
+        input_unit: InputUnit = "image", stop=None, tell=None, **settings):  # fmt: skip
     """Predict a dataset with a callable; give the store, what ran and what was gathered."""
-    model = callable_model(function, name="net", version=version)
-    pictures = list_source_images(dataset, model.predicts, picture_of)
+    model = wrap_callable_as_model(function, name="net", version=version)
+    pictures = list_source_images(dataset, model.predicts, input_unit)
     shards = split_into_shards(pictures, shard_size)
     how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})
     store = ShardStore(folder)
     with store.lock():
         store.write_record({"state": "unfinished", "shards": len(shards)})
-        ran = run_in_process(
-            model, shards, image_folder(dataset), store, run_key + model.key, how,
+        ran = predict_missing_shards_in_process(
+            model, shards, find_image_folder(dataset), store, run_key + model.key, how,
             stop=stop, report=tell,
         )  # fmt: skip
         gathered = store.collect(model.predicts, ran.keys, "net") if ran.is_complete else None

@@ -15,12 +15,12 @@ import pytest
 from PIL import Image
 
 from isolux.engine import shard_predictor as ahead
-from isolux.engine.prefetch import prefetch_image
+from isolux.engine.prefetch import decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
-from isolux.engine.shard_predictor import ImagePrefetcher, choose_process_count
+from isolux.engine.shard_predictor import ImagePrefetcher, choose_n_decoding_processes
 from isolux.engine.source_images import SourceImage, Unit
 from isolux.io.image_folder import ImageFolder
-from isolux.models import ModelInput, Preprocessing, callable_model
+from isolux.models import ModelInput, Preprocessing, wrap_callable_as_model
 from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import paint, run
 
@@ -85,7 +85,7 @@ def folder(tmp_path_factory):
 
 
 def check(read, picture, folder):
-    right = prefetch_image(picture, folder, PREPARE, 1.0)
+    right = decode_and_prepare_image(picture, folder, PREPARE, 1.0)
     fields = attrgetter("decoded", "responses", "n_bytes")
     assert fields(read) == fields(right)
     for one, other in zip(read.model_inputs, right.model_inputs, strict=True):
@@ -99,13 +99,13 @@ def check(read, picture, folder):
 def test_threads_read_in_order_and_a_bounded_number_ahead(folder, batch):
     taken = []
     reads = ImagePrefetcher(
-        callable_model(Net(), version="1"), folder, PredictionSettings(batch, readers=2)
+        wrap_callable_as_model(Net(), version="1"), folder, PredictionSettings(batch, readers=2)
     )
     reads.start(taken.append(p) or p for p in PICTURES)
     for n, picture in enumerate(PICTURES):
         assert len(taken) <= n + batch + 4
         check(reads.next(picture, ten_minutes_from_now()), picture, folder)
-        reads.refill()
+        reads.submit_reads()
     reads.close()
 
 
@@ -115,11 +115,11 @@ def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monke
     def hangs(picture, *rest):
         if picture is PICTURES[0]:
             free.wait(60)
-        return prefetch_image(picture, *rest)
+        return decode_and_prepare_image(picture, *rest)
 
-    monkeypatch.setattr(ahead, "prefetch_image", hangs)
+    monkeypatch.setattr(ahead, "decode_and_prepare_image", hangs)
     reads = ImagePrefetcher(
-        callable_model(Net(), version="1"), folder, PredictionSettings(2, readers=1)
+        wrap_callable_as_model(Net(), version="1"), folder, PredictionSettings(2, readers=1)
     )
     reads.start(iter(PICTURES))
     late = reads.next(PICTURES[0], 0.0)
@@ -134,14 +134,14 @@ def test_a_picture_that_hangs_is_late_and_those_behind_it_are_read(folder, monke
 def test_processes_of_torch_read_what_threads_read(folder, is_lost):
     torch = pytest.importorskip("torch", reason="PyTorch is not among the pins")
     settings = PredictionSettings(2, reader_processes=2)
-    reads = ImagePrefetcher(callable_model(Net(), version="1"), folder, settings)
+    reads = ImagePrefetcher(wrap_callable_as_model(Net(), version="1"), folder, settings)
     reads.start(iter(PICTURES))
     assert torch is not None
     for n, picture in enumerate(PICTURES):
         if is_lost and n == 3:
             os.kill(reads._process_results._workers[0].pid, signal.SIGKILL)
         check(reads.next(picture, ten_minutes_from_now()), picture, folder)
-        reads.refill()
+        reads.submit_reads()
     reads.close()
 
 
@@ -155,22 +155,25 @@ def test_processes_of_torch_read_what_threads_read(folder, is_lost):
 @pytest.mark.usefixtures("torch_is_there")
 def test_how_many_processes_read(monkeypatch, device, cores, asked, count):
     monkeypatch.setattr(ahead, "count_cores", lambda: cores)
-    assert choose_process_count(callable_model(Net(device), version="1"), asked) == count
+    assert (
+        choose_n_decoding_processes(wrap_callable_as_model(Net(device), version="1"), asked)
+        == count
+    )
 
 
 @pytest.mark.usefixtures("torch_is_there")
 def test_processes_are_refused_for_a_model_that_prepares_pictures_itself():
     own = type("Own", (), {"identity": {"device": "cuda"}, "__call__": lambda self, _: []})
-    model = callable_model(own(), version="1")
-    assert choose_process_count(model, None) == 0
+    model = wrap_callable_as_model(own(), version="1")
+    assert choose_n_decoding_processes(model, None) == 0
     with pytest.raises(SpecError, match="no processes can read pictures for this model"):
-        choose_process_count(model, 2)
+        choose_n_decoding_processes(model, 2)
 
 
 def test_threads_read_where_the_model_is_not_of_torch(monkeypatch):
     monkeypatch.setattr(ahead, "count_cores", lambda: 16)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    assert choose_process_count(callable_model(Net("cuda"), version="1"), None) == 0
+    assert choose_n_decoding_processes(wrap_callable_as_model(Net("cuda"), version="1"), None) == 0
 
 
 @pytest.mark.usefixtures("torch_is_there")

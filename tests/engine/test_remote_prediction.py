@@ -12,15 +12,15 @@ from isolux.engine import (
     PredictionSettings,
     ShardStore,
     list_source_images,
+    predict_missing_shards_in_process,
+    predict_missing_shards_remotely,
     remote_prediction,
-    run_in_process,
-    run_remotely,
     split_into_shards,
 )
 from isolux.engine import remote_prediction as work
 from isolux.engine.jobs.processes import ProcessExecutor
-from isolux.engine.source_images import image_folder
-from isolux.models import callable_model, open_model
+from isolux.engine.source_images import find_image_folder
+from isolux.models import open_model, wrap_callable_as_model
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError, TableError
 from tests.engine._painted import brightness, paint
 
@@ -80,16 +80,18 @@ def run(people, out, factory="net", *, workers=2, retries=2, stop=None, tell=Non
     model = open_model(f"python:isolux_apart_nets:{factory}", name="net")
     shards = split_into_shards(list_source_images(people, "labels", "image"), 4)
     how = PredictionSettings(**{"batch": 3, "max_failures": 1.0, **settings})
-    store, folder = ShardStore(out), image_folder(people)
+    store, folder = ShardStore(out), find_image_folder(people)
     with store.lock():
         store.write_record({"state": "unfinished", "shards": len(shards)})
         if workers:
-            ran = run_remotely(
+            ran = predict_missing_shards_remotely(
                 ProcessExecutor(workers), model, (), shards, folder, store, "k" + model.key, how,
                 retries=retries, stop=stop, report=tell,
             )  # fmt: skip
         else:
-            ran = run_in_process(model, shards, folder, store, "k" + model.key, how)
+            ran = predict_missing_shards_in_process(
+                model, shards, folder, store, "k" + model.key, how
+            )
         gathered = store.collect("labels", ran.keys, "net") if ran.is_complete else None
     return ran, gathered
 
@@ -195,15 +197,15 @@ def test_to_stop_finishes_the_shards_at_hand_and_the_next_command_goes_on(people
 
 
 def test_a_callable_in_memory_is_refused(people, tmp_path):
-    model = callable_model(brightness, name="net", version="1")
+    model = wrap_callable_as_model(brightness, name="net", version="1")
     store = ShardStore(tmp_path / "out")
     with store.lock(), pytest.raises(SpecError, match="in memory cannot be given to other"):
-        run_remotely(
+        predict_missing_shards_remotely(
             ProcessExecutor(1),
             model,
             (),
             [],
-            image_folder(people),
+            find_image_folder(people),
             store,
             "k",
             PredictionSettings(),
@@ -216,7 +218,7 @@ def test_a_worker_without_the_commands_folder_says_so(tmp_path):
     )
     here = Path.cwd()
     with pytest.raises(IsoluxError, match=r"(?s)does not see the folder.*all nodes share"):
-        work.open_shard_model(asdict(asked))
+        work.open_model_in_worker(asdict(asked))
     assert Path.cwd() == here
 
 

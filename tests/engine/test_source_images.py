@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from isolux.engine import list_source_images
-from isolux.engine.source_images import SourceImage, Unit, decode_source_image, image_folder
+from isolux.engine.source_images import SourceImage, Unit, decode_and_crop_units, find_image_folder
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import INFO, paint
@@ -31,7 +31,7 @@ def two_people(tmp_path, images=None):
 
 
 def opened(dataset, picture, **settings):
-    return decode_source_image(picture, image_folder(dataset), **settings)
+    return decode_and_crop_units(picture, find_image_folder(dataset), **settings)
 
 
 def test_boxes_are_about_every_image_once_and_labels_about_people(tmp_path):

@@ -67,10 +67,10 @@ def test_answers_that_are_not_complete_are_not_read(tmp_path):
         ShardStore(tmp_path / "nowhere").read_record()
 
 
-@pytest.mark.parametrize("name", ["predictions.parquet", "looks.parquet"])
+@pytest.mark.parametrize("name", ["predictions.parquet", "inferences.parquet"])
 def test_damaged_answers_are_refused_by_name(tmp_path, name):
     ShardStore(tmp_path).write_record({"state": "finished", "shards": 1})
-    for one in ("predictions.parquet", "looks.parquet"):
+    for one in ("predictions.parquet", "inferences.parquet"):
         pl.DataFrame({"image_id": ["a"]}).write_parquet(tmp_path / one)
     assert ShardStore(tmp_path).read_all().predictions.height == 1
     (tmp_path / name).write_bytes(b"PAR1 and nothing more")

@@ -19,14 +19,14 @@ from PIL import Image
 from isolux.cards import read_facts
 from isolux.datasets import load
 from isolux.datasets._files import Inputs
-from isolux.datasets._image_sizes import read_image_sizes
-from isolux.datasets.bdd100k.districts import read_districts
+from isolux.datasets._image_sizes import read_sizes_from_table_or_folder
+from isolux.datasets.bdd100k.districts import read_districts_geojson
 from isolux.engine.store import ShardStore
 from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
 from isolux.io.images import read_image
 from isolux.io.settings_files import read_label_map_file
-from isolux.models._classes import read_names
+from isolux.models._classes import read_class_names
 from isolux.models._prompts import read_prompts
 from isolux.models.onnx import load as load_model
 from isolux.people.attribute_join import join_attributes
@@ -207,10 +207,10 @@ LISTS: dict[str, Reader] = {
     "consent ledger": (_ledger, read_ledger),
     "facts of a card": (_text("facts.yaml", _FACTS), read_facts),
     "prompts": (_text("prompts.yaml", "nurse: a photo\nchef: [a chef, a cook]\n"), read_prompts),
-    "names of classes": (_text("names.txt", "nurse\nchef\n"), read_names),
+    "names of classes": (_text("names.txt", "nurse\nchef\n"), read_class_names),
     "names of classes json": (
         _text("config.json", json.dumps({"id2label": {"0": "nurse", "1": "chef"}})),
-        read_names,
+        read_class_names,
     ),
     "label map": (_text("map.yaml", "nurse: [rn, sister]\ncook: chef\n"), read_label_map_file),
     "label map csv": (_text("map.csv", "label,class\nrn,nurse\ncook,chef\n"), read_label_map_file),
@@ -237,11 +237,11 @@ LISTS: dict[str, Reader] = {
     ),
     "districts": (
         _text("districts.json", json.dumps(_DISTRICTS)),
-        read_districts,
+        read_districts_geojson,
     ),
     "sizes": (
         _text("sizes.csv", "image_id,width,height\ni1,64,48\ni2,64,48\n"),
-        lambda path: read_image_sizes(path, _IMAGES, Inputs()),
+        lambda path: read_sizes_from_table_or_folder(path, _IMAGES, Inputs()),
     ),
     "attributes": (
         _text("light.csv", "instance_id,light\n" + "".join(f"p{i:02},day\n" for i in range(40))),
@@ -274,8 +274,8 @@ OTHERS: dict[str, Reader] = LISTS | {
         if find_spec("onnxruntime")
         else {}
     ),
-    "planted": (
-        _text("planted.json", json.dumps(_PLANTED)),
+    "injected": (
+        _text("injected.json", json.dumps(_PLANTED)),
         lambda path: read_injected_effects(path, task="classification", by=["tone"], model=None),
     ),
 }

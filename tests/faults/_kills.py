@@ -79,7 +79,7 @@ def commands(folder: Path) -> list[Command]:
     over = "--overwrite"
     compare = ("compare", f"{folder}/a", f"{folder}/b", "--out", f"{folder}/out/comparison", over)
     world = ("synthesize", "biased", "--households", "6", "--no-pixels", over)
-    written = ("world.yaml", "planted.json", "README.txt", "people.csv")
+    written = ("world.yaml", "injected.json", "README.txt", "people.csv")
     export = ("export", f"table:{folder}/boxed.csv", "--out", f"{folder}/out/export")
     return [
         Command("audit", (*audit, "--out", f"{folder}/out/run", over), "out/run", RUN),

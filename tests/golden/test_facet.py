@@ -9,14 +9,18 @@ import polars as pl
 import pytest
 
 from isolux.disparity.formulas import difference
-from isolux.papers.facet import DISAGREEMENTS, largest_differences, largest_gaps
+from isolux.papers.facet import (
+    DISAGREEMENTS,
+    build_largest_age_gaps_table,
+    build_largest_differences_table,
+)
 from isolux.papers.facet.recall import (
-    recall_by_class_age,
-    recall_by_gender_age,
-    recall_by_hair_tone,
-    recall_by_tone,
-    recall_of_boxes_masks,
-    recall_where_gaps_are_largest,
+    build_box_and_mask_recall_by_gender,
+    build_recall_by_class_and_age,
+    build_recall_by_gender_and_age,
+    build_recall_by_hair_and_tone,
+    build_recall_by_skin_tone,
+    build_recall_of_largest_age_gaps,
 )
 from isolux.vocabulary.tables import GROUP_METRICS
 from tests._shared import SHARED
@@ -93,7 +97,7 @@ def tones(name):
 
 @pytest.mark.parametrize("name", ["t05", "t14"])
 def test_tables_5_and_14_come_out_as_printed(name):
-    same(recall_by_tone(tones(name)), golden(name))
+    same(build_recall_by_skin_tone(tones(name)), golden(name))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_tables_5_and_14_come_out_as_printed(name):
 )
 def test_gaps_between_skin_tones_are_as_the_text_says(name, gaps):
     """ "Over 4 points at AR.75", the largest there; the darkest tone lowest at every overlap."""
-    found = recall_by_tone(tones(name))
+    found = build_recall_by_skin_tone(tones(name))
     for heading, expected in gaps.items():
         assert gap(found[heading]) == pytest.approx(expected)
         assert found.sort(heading)["mst"][0] == "10"
@@ -128,11 +132,11 @@ def hair():
 
 
 def test_table_6_comes_out_as_printed():
-    same(recall_by_hair_tone(hair()), golden("t06"))
+    same(build_recall_by_hair_and_tone(hair()), golden("t06"))
 
 
 def test_table_6_is_reversed_elsewhere_than_its_caption_says():
-    found = recall_by_hair_tone(hair())
+    found = build_recall_by_hair_and_tone(hair())
     reversed_at = {
         heading: found.filter(pl.col(f"{heading}_darker") > pl.col(f"{heading}_lighter"))[
             "hair_type"
@@ -147,7 +151,7 @@ def test_table_6_is_reversed_elsewhere_than_its_caption_says():
 
 
 def test_the_gap_for_dreads_changes_its_sign_and_is_not_50_times_as_large():
-    dreads = recall_by_hair_tone(hair()).filter(hair_type="dreads").row(0, named=True)
+    dreads = build_recall_by_hair_and_tone(hair()).filter(hair_type="dreads").row(0, named=True)
     at = {
         n: float(difference(dreads[f"{n}_lighter"], dreads[f"{n}_darker"]))
         for n in ("AR50", "AR75")
@@ -171,7 +175,7 @@ def test_table_13_comes_out_as_printed():
         for r in rows.iter_rows(named=True)
         for h in RECALLS
     )
-    same(recall_by_gender_age(table), rows.drop("group"))
+    same(build_recall_by_gender_and_age(table), rows.drop("group"))
 
 
 # --- segmentation: table 7 ----------------------------------------------------------------------
@@ -181,7 +185,7 @@ def boxes_masks():
     groups = dict(
         zip(golden("t07")["gender_presentation"], ("masc", "fem", "non_binary"), strict=True)
     )
-    return recall_of_boxes_masks(
+    return build_box_and_mask_recall_by_gender(
         *(
             group_metrics(
                 {
@@ -240,7 +244,7 @@ def test_table_4_comes_out_as_printed():
         for r in printed.iter_rows(named=True)
         for group in ("masc", "fem")
     )
-    ours = largest_differences(table)
+    ours = build_largest_differences_table(table)
     for direction, name in (("M-F", "m_f"), ("F-M", "f_m")):
         rows = printed.filter(direction=direction)
         value = name.replace("_", "_minus_")
@@ -286,7 +290,7 @@ def gaps_of(name, models):
 def test_tables_11_and_12_list_the_largest_gaps_as_printed(name, models, wrong):
     """The printed classes hold each model's top five, so their ranks up to 5 are the whole's."""
     printed = golden(name)
-    ours = largest_gaps(gaps_of(name, models))
+    ours = build_largest_age_gaps_table(gaps_of(name, models))
     assert ours["person_class"].to_list() == printed["person_class"].to_list()
     assert ours["section"].to_list() == [f"Top for {m}" for m in models for _ in range(5)]
     for model in models:
@@ -368,7 +372,7 @@ WRONG_AVERAGES = {
 def test_table_15_comes_out_as_printed(model):
     printed = fifteen().select("person_class", pl.col(f"^{model}_.*$"))
     printed = printed.rename(lambda name: name.removeprefix(f"{model}_"))
-    ours = recall_by_class_age(by_class(model))
+    ours = build_recall_by_class_and_age(by_class(model))
     assert ours.columns == ["model", *printed.columns]
     assert ours.height == 53
     a = ours.filter(pl.col("person_class") != "avg").sort("person_class")
@@ -381,7 +385,9 @@ def test_table_15_comes_out_as_printed(model):
 @pytest.mark.parametrize(("model", "wrong"), WRONG_AVERAGES.items())
 def test_table_15s_averages_are_means_of_classes_but_for_seven(model, wrong):
     printed = golden("t15").filter(person_class="avg").row(0, named=True)
-    ours = recall_by_class_age(by_class(model)).filter(person_class="avg").row(0, named=True)
+    ours = (
+        build_recall_by_class_and_age(by_class(model)).filter(person_class="avg").row(0, named=True)
+    )
     off = {
         name
         for name, value in ours.items()
@@ -391,7 +397,7 @@ def test_table_15s_averages_are_means_of_classes_but_for_seven(model, wrong):
 
 
 def trio(model):
-    return recall_where_gaps_are_largest(by_class(model))["person_class"].unique(
+    return build_recall_of_largest_age_gaps(by_class(model))["person_class"].unique(
         maintain_order=True
     )
 
@@ -403,20 +409,20 @@ def test_with_50_in_each_age_group_the_largest_gaps_are_of_the_classes_the_text_
 
 def test_without_a_minimum_they_are_other_classes():
     table = by_class("detic").with_columns(n_units=50)
-    found = recall_where_gaps_are_largest(table)["person_class"]
+    found = build_recall_of_largest_age_gaps(table)["person_class"]
     assert set(found) == {"retailer", "flutist", "machinist"}
 
 
 def test_table_8s_detic_is_table_15s():
     columns = ["person_class", "age", *RECALLS]
-    ours = recall_where_gaps_are_largest(by_class("detic"), classes=4).select(columns)
+    ours = build_recall_of_largest_age_gaps(by_class("detic"), n_classes=4).select(columns)
     for shown in golden("t08").iter_rows(named=True):
         row = ours.filter(person_class=shown["person_class"], age=shown["age"]).row(0, named=True)
         assert [row[h] for h in RECALLS] == pytest.approx([shown[f"detic_{h}"] for h in RECALLS])
 
 
 def test_table_8s_ofa_is_of_other_classes():
-    cells = recall_by_class_age(by_class("ofa"))
+    cells = build_recall_by_class_and_age(by_class("ofa"))
     of = {"backpacker": "gardener", "drummer": "guitarist", "trumpeter": "soldier"}
     for shown in golden("t08").iter_rows(named=True):
         row = cells.filter(person_class=of[shown["person_class"]]).row(0, named=True)
@@ -430,7 +436,11 @@ def test_table_8s_ofa_is_of_other_classes():
 
 
 def test_no_gap_of_nurse_is_nearly_27_points_and_her_best_group_changes():
-    nurse = recall_by_class_age(by_class("ofa")).filter(person_class="nurse").row(0, named=True)
+    nurse = (
+        build_recall_by_class_and_age(by_class("ofa"))
+        .filter(person_class="nurse")
+        .row(0, named=True)
+    )
     ages = {h: {age: nurse[f"{h}_{age}"] for age in AGES} for h in RECALLS}
     assert {h: gap(v.values()) for h, v in ages.items()} == pytest.approx(
         {"mAR": 9.7, "AR50": 8.6, "AR75": 14.0}

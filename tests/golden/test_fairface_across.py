@@ -5,7 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.papers.fairface.cross_dataset import AVERAGE, average_datasets, lay_out_values
+from isolux.papers.fairface.cross_dataset import (
+    AVERAGE,
+    average_accuracy_over_datasets,
+    build_accuracy_tables_by_caption,
+)
 from tests._shared import SHARED
 
 _META = ("task", "dataset", "trained_on", "seed_line", "quality")
@@ -30,7 +34,7 @@ def printed():
 @pytest.mark.parametrize("head", ["race", "age"])
 def test_averages_are_of_the_three_datasets_each_once(head):
     table = printed().filter(head=head)
-    ours = average_datasets(
+    ours = average_accuracy_over_datasets(
         table.filter(pl.col("dataset") != AVERAGE), ("Twitter", "Media", "Protest")
     )
     theirs = table.filter(dataset=AVERAGE)
@@ -48,7 +52,7 @@ def test_averages_are_of_the_three_datasets_each_once(head):
      ("CelebA", (0.8603, 0.0457, 0.7953, 0.1796))],
 )  # fmt: skip
 def test_table_5_is_mean_and_sd_of_the_averages(model, expected):
-    tables = lay_out_values(printed().filter(dataset=AVERAGE, head="gender"))
+    tables = build_accuracy_tables_by_caption(printed().filter(dataset=AVERAGE, head="gender"))
     (table,) = [t for caption, t in tables.items() if caption.startswith("Table 5")]
     row = table.filter(model=model).row(0)
     assert row[1:] == pytest.approx(expected, abs=0.00006)

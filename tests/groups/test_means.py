@@ -26,7 +26,7 @@ def test_values_and_counts_by_hand():
     # Subjects p (1, 0), q (1), r (none scored); groups a = p, b = q and r.
     scores = scored([1, 0, 1, None], ["p", "p", "q", "r"])
     rows = average_groups(scores, members(g=["a", "a", "b", "b"]), min_units=1, min_clusters=1)
-    assert rows["group"].to_list() == ["everyone", "a", "b"]
+    assert rows["group"].to_list() == ["overall", "a", "b"]
     assert rows["value"].to_list() == pytest.approx([2 / 3, 0.5, 1.0])
     assert rows["n_units"].to_list() == [3, 2, 1]
     assert rows["n_clusters"].to_list() == [2, 1, 1]

@@ -40,7 +40,7 @@ def test_values_and_counts_by_hand():
     # Subjects p (1, 0), q (1), r (none scored); groups a = p, b = q and r.
     scores = scored([1, 0, 1, None], ["p", "p", "q", "r"])
     rows = _rows(scores, members(g=["a", "a", "b", "b"]))
-    assert rows["group"].to_list() == ["everyone", "a", "b"]
+    assert rows["group"].to_list() == ["overall", "a", "b"]
     assert rows["attribute"].to_list() == [None, "g", "g"]
     assert rows["value"].to_list() == pytest.approx([2 / 3, 0.5, 1.0])
     assert rows["n_units"].to_list() == [3, 2, 1]

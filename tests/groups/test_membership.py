@@ -248,7 +248,7 @@ def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
         {"unit_kind": "instance", "unit_id": ["a", "b", "c"], "attribute": "gender",
          "value": ["Male", "male", "Male"]}
     )  # fmt: skip
-    with pytest.raises(SpecError, match="differ by case or blanks alone") as caught:
+    with pytest.raises(SpecError, match="differ by case, blanks") as caught:
         build_membership(rows, ["gender"])
     assert "'Male' (2), 'male' (1)" in str(caught.value)
     hint = '--group "gender:Male=Male,male"'
@@ -258,7 +258,38 @@ def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
     assert found["group"].to_list() == ["Male"] * 3
 
 
-@pytest.mark.parametrize("taken", ["everyone", " Everyone ", "everyone else"])
+@pytest.mark.parametrize(
+    ("name", "other", "letter"),
+    [
+        ("Asian", "\u0410sian", "CYRILLIC CAPITAL LETTER A"),
+        ("Caf\u00e9", "Cafe\u0301", "COMBINING ACUTE ACCENT"),  # NFC and NFD
+        ("18-29", "18\u201329", "EN DASH"),
+        ("Black", "Black\u200b", "ZERO WIDTH SPACE"),
+        ("Black", "\uff22lack", "FULLWIDTH LATIN CAPITAL LETTER B"),
+    ],
+)
+def test_groups_of_the_same_look_are_refused_by_the_names_of_their_letters(name, other, letter):
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["a", "b", "c"], "attribute": "race",
+         "value": [name, other, name]}
+    )  # fmt: skip
+    with pytest.raises(SpecError, match="letters of the same look") as caught:
+        build_membership(rows, ["race"])
+    assert letter in str(caught.value)
+    merged = Grouping(attribute="race", merge={name: (name, other)})
+    assert build_membership(rows, ["race"], {"race": merged}).frame["group"].n_unique() == 1
+
+
+def test_names_in_another_script_and_signs_are_names():
+    words = ["да", "нет", "A", "A-", "A+", "<18", "18+", "é", "e", "1", "12", "東アジア"]
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": [f"u{i}" for i in range(len(words))],
+         "attribute": "race", "value": words}
+    )  # fmt: skip
+    assert set(build_membership(rows, ["race"]).frame["group"]) == set(words)
+
+
+@pytest.mark.parametrize("taken", ["overall", " Everyone ", "everyone else"])
 def test_a_group_may_not_have_the_name_of_all_people_together(taken):
     rows = pl.DataFrame(
         {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "who", "value": [taken, "b"]}

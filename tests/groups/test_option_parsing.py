@@ -39,7 +39,7 @@ def test_every_attribute_that_by_uses_has_a_grouping_with_the_audits_settings():
         spec(
             by=("gender", "tone*income", "gender"),
             group=("tone:lighter=1, 2 ,3", "darker=9"),
-            group_rest="drop",
+            ungrouped_values="drop",
             bins=("income=quantile:4",),
             votes="at-least:2",
             unknown="both",

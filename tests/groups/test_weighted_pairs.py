@@ -73,7 +73,7 @@ def test_rates_and_the_common_threshold_are_the_population_s(tmp_path):
     below = pairs.filter(pl.col("score") < at)["score"].max()
     lower = by_loops(rows, pairs, everyone, below)["false_match_rate"]
     assert lower > 0.05 or below < at - 0.01  # a genuine pair may lie between
-    for group, inside in (("everyone", everyone),
+    for group, inside in (("overall", everyone),
                           ("t1", set(rows.filter(tone="t1")["id"]))):  # fmt: skip
         for name, rate in by_loops(rows, pairs, inside, at).items():
             row = told.filter(metric=name, group=group).row(0, named=True)
@@ -97,7 +97,7 @@ def test_standard_errors_are_those_of_the_sum_s_linear_part(tmp_path):
     """False matches as a ratio of sums over pairs: a person's part is that of all their pairs."""
     rows, pairs = people(n=60, photos=2, groups=1, seed=3)
     found = audited(rows, pairs, tmp_path, threshold=1.0, replicates=2000).group_metrics
-    row = found.filter(metric="false_match_rate", group="everyone").row(0, named=True)
+    row = found.filter(metric="false_match_rate", group="overall").row(0, named=True)
     subject = dict(zip(rows["id"], rows["subject"], strict=True))
     weight = dict(zip(rows["subject"], rows["weight"], strict=True))
     part = dict.fromkeys(weight, 0.0)
@@ -124,7 +124,7 @@ def test_strata_and_a_population_are_read(tmp_path):
     brought = audited(rows, pairs, tmp_path, weight=None, population=shares, threshold=1.0)
     weight = pl.when(pl.col("stratum") == "h0").then(9.0).otherwise(1.0)
     at = by_loops(rows.with_columns(weight=weight), pairs, set(rows["id"]), 1.0)
-    row = brought.group_metrics.filter(metric="false_match_rate", group="everyone")
+    row = brought.group_metrics.filter(metric="false_match_rate", group="overall")
     assert row["value"][0] == pytest.approx(at["false_match_rate"])
     assert row["low"][0] < row["value"][0] < row["high"][0]
 
@@ -133,7 +133,7 @@ def test_pairs_count_by_what_they_are_worth(tmp_path):
     rows, pairs = people(n=12, photos=2)
     heavy = rows.with_columns(weight=pl.when(pl.col("subject") == "s0").then(500.0).otherwise(1.0))
     found = audited(heavy, pairs, tmp_path, far=0.02).group_metrics
-    row = found.filter(metric="tar_at_far", group="everyone").row(0, named=True)
+    row = found.filter(metric="tar_at_far", group="overall").row(0, named=True)
     # 44 pairs of s0 with others at 500 each, 220 at 1: (44 · 500 + 220)² / (44 · 500² + 220) = 44.9
     assert row["reason"] == (
         "impostor pairs worth 44 of one weight; a value at a false accept rate of 0.02 needs 50"

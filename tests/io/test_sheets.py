@@ -131,7 +131,7 @@ def test_an_audit_of_workbooks_from_end_to_end(tmp_path, monkeypatch, capsys):
     assert done.code == 0, done.err
     rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
     right = sum((i % 3 == 0) == (i % 5 == 0) for i in range(200)) / 200
-    mine = rows.filter(pl.col("metric") == "accuracy", pl.col("group") == "everyone")
+    mine = rows.filter(pl.col("metric") == "accuracy", pl.col("group") == "overall")
     assert mine["value"].item() == pytest.approx(right)
     found = read_predictions(tmp_path / "net.ods", sheet="Answers")
     assert found["instance_id"][:2].to_list() == ["p0", "p1"]

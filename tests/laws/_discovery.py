@@ -18,7 +18,7 @@ OF_PHOTOS = {"light": ["dim", "bright"], "size": ["small", "middle", "large"],
              "pose": ["standing", "sitting", "lying"]}  # fmt: skip
 
 
-def a_world(rng, subjects, *, scores="right or wrong", planted=0.0, uneven=False):
+def a_world(rng, subjects, *, scores="right or wrong", injected=0.0, uneven=False):
     """Draw who there is and how they score.
 
     ``planted`` is subtracted from the rate (or mean) of small people in dim light. ``uneven``: five
@@ -33,10 +33,10 @@ def a_world(rng, subjects, *, scores="right or wrong", planted=0.0, uneven=False
     hit = (who["light"] == "dim") & (who["size"] == "small")
     if scores == "right or wrong":
         rate = rng.beta(0.8 * 7 / 3, 0.2 * 7 / 3, subjects)[subject]  # correlation .3
-        value = (rng.random(n) < rate - planted * hit * (rate > planted)).astype(float)
+        value = (rng.random(n) < rate - injected * hit * (rate > injected)).astype(float)
     else:
         value = np.clip(0.8 + rng.normal(0, 0.08, subjects)[subject] + rng.normal(0, 0.12, n)
-                        - planted * hit, 0, 1)  # fmt: skip
+                        - injected * hit, 0, 1)  # fmt: skip
     return a_run(subject, who, value)
 
 

@@ -70,7 +70,7 @@ WORLDS = {
 }
 
 
-def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: float = 0.0):
+def false_findings(name: str, *, icc: float, worlds: int, seed: int, injected: float = 0.0):
     """Count worlds with a finding: clustered and Holm; naive and Holm; as published.
 
     ``planted``: added to the scores of the last group of the first attribute.
@@ -90,7 +90,7 @@ def false_findings(name: str, *, icc: float, worlds: int, seed: int, planted: fl
             rng.choice(dealt, len(owner)) if world.within else rng.permutation(dealt)[owner]
             for _ in range(ATTRIBUTES)
         ]
-        values = world.score(rng, owner, icc) + planted * (groups[0] == k - 1)
+        values = world.score(rng, owner, icc) + injected * (groups[0] == k - 1)
         scores, units = sort_scores([values]), np.arange(len(owner))
         tests = [
             compare_groups(scores, build_group_cells(units, group, owner, k)) for group in groups

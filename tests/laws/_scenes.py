@@ -26,7 +26,7 @@ def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> 
     by = ("tone", "size")
     scene, detector = confounded_scene(matters, varies=varies)
     truth = injected_recall(replace(scene, by=by), detector).select(
-        *_CERTAIN, group="group", planted="value"
+        *_CERTAIN, group="group", injected="value"
     )
     of_groups, of_pairs = [], []
     for seed in range(worlds):
@@ -37,7 +37,7 @@ def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> 
             known = truth.rename({"group": side, "planted": f"planted_{side}"})
             pairs = pairs.join(known, on=[*_CERTAIN, side])
         gap = pl.col("planted_group_a") - pl.col("planted_group_b")
-        of_pairs.append(pairs.with_columns(planted=gap))
+        of_pairs.append(pairs.with_columns(injected=gap))
     rates, gaps = pl.concat(of_groups), pl.concat(of_pairs)
     return {
         "matters": matters, "varies": varies, "clusters": CLUSTERS,

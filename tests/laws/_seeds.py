@@ -108,15 +108,15 @@ def held(cell: Cell, worlds: int, replicates: int) -> dict[str, object]:
             for group, low, high in frame.select(
                 pl.col("group" if name == "value" else "group_a"), "low", "high"
             ).iter_rows():
-                within = "everyone" if group == "everyone" else "groups"
+                within = "overall" if group == "overall" else "groups"
                 key = f"{name}, {within}: held, %"
                 found.setdefault(key, []).append(float(low <= truth <= high))
-        everyone = groups.filter(group_a="everyone")["p_value"].item()
+        everyone = groups.filter(group_a="overall")["p_value"].item()
         found.setdefault("difference: p <= .05, %", []).append(float(everyone <= 0.05))
         gap = changes.filter(kind="gap_change").row(0, named=True)
         if gap["low"] is not None:
             key = "change of gap: held, %"
             found.setdefault(key, []).append(float(gap["low"] <= 0 <= gap["high"]))
-        one = values.filter(model="a", group="everyone")
+        one = values.filter(model="a", group="overall")
         found.setdefault("width, everyone", []).append((one["high"] - one["low"]).item())
     return {**cell.row(), **{name: float(np.mean(list_)) for name, list_ in found.items()}}

@@ -51,7 +51,7 @@ class Cell:
 
     share: float
     n_attributes: int
-    planted: str
+    injected: str
     with_intersections: bool
 
 
@@ -91,15 +91,15 @@ class World:
 
 def cells() -> Iterator[Cell]:
     """Yield the combinations that make sense."""
-    for share, k, planted, crossed in itertools.product(SHARES, (1, 2, 3), PLANTED, (False, True)):
-        is_crossed = crossed or planted in ("intersection", "cancelled")
-        if (k > 1 or not is_crossed) and (planted != "cancelled" or crossed):
-            yield Cell(share, k, planted, crossed)
+    for share, k, injected, crossed in itertools.product(SHARES, (1, 2, 3), PLANTED, (False, True)):
+        is_crossed = crossed or injected in ("intersection", "cancelled")
+        if (k > 1 or not is_crossed) and (injected != "cancelled" or crossed):
+            yield Cell(share, k, injected, crossed)
 
 
 def draw_world(seed: int, cell: Cell) -> World:
     """Draw a world; the same seed and cell give the same one."""
-    place = PLANTED.index(cell.planted)
+    place = PLANTED.index(cell.injected)
     rng = np.random.default_rng(
         [seed, int(cell.share * 1000), cell.n_attributes, place, int(cell.with_intersections)]
     )
@@ -118,7 +118,7 @@ def draw_world(seed: int, cell: Cell) -> World:
     origin = frame["origin"]
     if "tiny_best" in traps:
         right[origin == BEST] += min(float(rng.uniform(0.02, 0.03)), (1 - base) * 0.8)
-    if cell.planted in ("small", "none") and rng.random() < 0.25:
+    if cell.injected in ("small", "none") and rng.random() < 0.25:
         traps.add("one_better")
         right[origin == REST] += min(0.03, (1 - base) * 0.6)
     right = np.clip(right, 0.02, 0.995)
@@ -159,9 +159,9 @@ def _draw_origin(rng: Generator, n: int, share: float, traps: set[str]) -> Label
 
 def _entwine(rng: Generator, frame: dict[str, Labels], cell: Cell, traps: set[str]) -> None:
     """Move half of the planted group to one group of the second attribute, in some worlds."""
-    if cell.n_attributes > 1 and cell.planted in ("small", "large") and rng.random() < 0.4:
+    if cell.n_attributes > 1 and cell.injected in ("small", "large") and rng.random() < 0.4:
         traps.add("proxy")
-        moved = frame["origin"] == (SMALL if cell.planted == "small" else LARGE)
+        moved = frame["origin"] == (SMALL if cell.injected == "small" else LARGE)
         frame["hue"][moved & (rng.random(len(moved)) < 0.35)] = WORDS["hue"][1]
 
 
@@ -180,13 +180,13 @@ def _plant(
         return float(np.clip(rng.choice([3.0, 4.5, 7.0]) * error, low, high))
 
     plants = []
-    if cell.planted in ("small", "both"):
+    if cell.injected in ("small", "both"):
         gap = strength(is_small.sum(), 0.04, 0.45)
         plants.append(Plant("origin", (SMALL,), is_small, gap))
-    if cell.planted in ("large", "both"):
+    if cell.injected in ("large", "both"):
         gap = strength(is_large.sum(), 0.03, 0.12)
         large = Plant("origin", (LARGE,), is_large, gap)
-        if cell.planted == "both":
+        if cell.injected == "both":
             if cell.n_attributes > 1 and rng.random() < 0.5:
                 hue = frame["hue"]
                 values, counts = np.unique(hue[hue != UNKNOWN].astype(str), return_counts=True)
@@ -196,12 +196,12 @@ def _plant(
                 near = gap * rng.choice([0.6, 0.9, 1.3, 1.8])
                 plants[0].gap = float(np.clip(near, 0.03, 0.45))
         plants.append(large)
-    if cell.planted in ("intersection", "cancelled"):
+    if cell.injected in ("intersection", "cancelled"):
         hue = frame["hue"]
         word = str(rng.choice([x for x in np.unique(hue.astype(str)) if x != UNKNOWN]))
         members = is_small & (hue == word)
         gap = strength(members.sum(), 0.06, 0.5)
-        if cell.planted == "cancelled":
+        if cell.injected == "cancelled":
             others = is_small & ~members
             up = min(gap * members.sum() / max(others.sum(), 1), (1 - base) * 0.9)
             gap = up * others.sum() / max(members.sum(), 1)
@@ -218,7 +218,7 @@ def _hide(
         traps.add("unknown")
         name = ATTRIBUTES[int(rng.integers(cell.n_attributes))]
         hidden = rng.random(len(right)) < 0.04
-        if cell.planted in ("small", "both") or name == "origin":
+        if cell.injected in ("small", "both") or name == "origin":
             hidden &= frame["origin"] != SMALL
         frame[name] = frame[name].copy()
         frame[name][hidden] = UNKNOWN

@@ -83,7 +83,7 @@ def bootstrap(worlds: RateWorlds, *, shared: bool, replicates: int, seed: int) -
 
 def group_list(attributes: dict[str, int]) -> tuple[Group, ...]:
     """Name the groups of attributes, everyone first."""
-    named = [Group(None, "everyone", ())]
+    named = [Group(None, "overall", ())]
     for attribute, n in attributes.items():
         named += [Group(attribute, f"g{k}", (f"g{k}",)) for k in range(n)]
     return tuple(named)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from isolux.analyses.along import explain
+from isolux.analyses.trends import explain
 from tests.laws._discovery import PHOTOS, a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
@@ -54,21 +54,21 @@ def test_the_interval_holds_the_planted_difference():
     worlds, replicates = scaled(500, 24), sized(999, 199)
     edges = "edges:-1,0,1"
     _, _, light, rate, _ = drawn(np.random.default_rng(82), 100_000, SLOPE)
-    planted = rate[light < -1].mean() - rate[light >= 1].mean()
+    injected = rate[light < -1].mean() - rate[light >= 1].mean()
     covered, found_it, effects = 0, 0, []
     for number in range(worlds):
         run = a_world(np.random.default_rng([83, number]), 100, slope=SLOPE, replicates=replicates)
         finding = explain(run, attribute=["light"], bins={"light": edges}).findings
         row = finding.row(0, named=True)
-        covered += row["low"] <= planted <= row["high"]
+        covered += row["low"] <= injected <= row["high"]
         found_it += row["p_adjusted"] <= 0.05
         effects.append(row["effect"])
     said = {
-        "planted": float(planted), "mean found": float(np.mean(effects)),
+        "planted": float(injected), "mean found": float(np.mean(effects)),
         "interval holds it, %": covered / worlds, "difference found, %": found_it / worlds,
     }  # fmt: skip
     record("along-planted", [said], worlds=worlds, replicates=replicates)
-    assert said["mean found"] == pytest.approx(planted, abs=0.02 if FULL else 0.04), said
+    assert said["mean found"] == pytest.approx(injected, abs=0.02 if FULL else 0.04), said
     share = said["interval holds it, %"]
     assert at_least(0.95, worlds, full=0.92) <= share <= (0.98 if FULL else 1.0), said
     assert said["difference found, %"] > (0.95 if FULL else 0.9), said

@@ -69,7 +69,7 @@ def test_a_change_called_detectable_is_found_in_eight_of_ten(rate):
     def everyone(second, seed):
         spec = ComparisonSettings(replicates=REPLICATES, seed=seed)
         world = with_bootstrap(_world(rng, (rate, second), 0.3), spec)
-        of_all = pl.col("group_a") == "everyone"
+        of_all = pl.col("group_a") == "overall"
         changes = compare_models(world, spec, ("a", "b")).table.filter(kind="model_difference")
         return changes.row(by_predicate=of_all, named=True)
 
@@ -97,7 +97,7 @@ def test_a_change_between_versions_of_one_model_is_found_in_eight_of_ten(churn):
         measures = (a_mean(1, model="a"), a_mean(3, model="b"))
         world = with_bootstrap(estimates_of(entries, {"a": 2}, measures), spec)
         changes = compare_models(world, spec, ("a", "b")).table.filter(kind="model_difference")
-        return changes.row(by_predicate=pl.col("group_a") == "everyone", named=True)
+        return changes.row(by_predicate=pl.col("group_a") == "overall", named=True)
 
     said = [everyone(0.0, seed)["detectable"] for seed in range(worlds // 4)]
     least = float(np.mean([x for x in said if x is not None]))  # None: they agree on everyone

@@ -81,12 +81,12 @@ def test_error_models_of_nothing_explain_nothing(scores, uneven):
 
 
 @pytest.mark.parametrize(("scores", "planted", "subjects"), PLANTED if FULL else PLANTED[1:])
-def test_what_is_planted_is_found(scores, planted, subjects):
+def test_what_is_planted_is_found(scores, injected, subjects):
     worlds, replicates = scaled(50, 4), sized(999, 299)  # of 100 all but two were found
     rng = np.random.default_rng([33, len(scores)])
     pattern = model = both = 0
     for number in range(worlds):
-        run = a_world(rng, subjects, scores=scores, planted=planted)
+        run = a_world(rng, subjects, scores=scores, injected=injected)
         findings = patterns.explain(run, replicates=replicates, seed=number).findings
         names = findings.filter(pl.col("p_adjusted") <= 0.05)["group_a"]
         pattern += "light dim and size small" in names.to_list()
@@ -94,7 +94,7 @@ def test_what_is_planted_is_found(scores, planted, subjects):
         model += claims(findings) > 0
         both += {"light", "size"} <= set(findings["attribute"].drop_nulls())
     row = {
-        "worlds": f"{scores}, {planted:g} less for small people in dim light",
+        "worlds": f"{scores}, {injected:g} less for small people in dim light",
         "subjects": subjects,
         "pattern confirmed, %": round(pattern / worlds, 4),
         "something to explain, %": round(model / worlds, 4),

@@ -42,8 +42,8 @@ def _power(
         found = run_family(world, spec, {})
         apart = found.tested["a", 0].comparisons.compare_pairs(np.array([1]), np.array([2]))
         least.append(find_detectable_difference(apart, found.critical, worse_is_lower=True)[0])
-    planted = float(np.nanmean(least))
-    rates = [rate - planted] + [rate] * (groups - 1)
+    injected = float(np.nanmean(least))
+    rates = [rate - injected] + [rate] * (groups - 1)
     hits = [
         run_family(world, spec, {}).tested["a", 0].adjusted[0] <= 0.05
         for world in _draw(rng, groups, sizes, rates, WORLDS, shared=shared)
@@ -52,7 +52,7 @@ def _power(
         "groups": groups,
         "subjects": sizes if isinstance(sizes, int) else "/".join(map(str, sizes)),
         "varies": "within subjects" if shared else "between subjects",
-        "rate": rate, "detectable": planted, "power": float(np.mean(hits)),
+        "rate": rate, "detectable": injected, "power": float(np.mean(hits)),
     }  # fmt: skip
 
 
@@ -77,10 +77,10 @@ def test_what_is_called_detectable_is_found_at_every_rate(rate, shared, critical
     least = find_detectable_difference(
         apart(*_two(rng, rate, scaled(1000, 200), shared=shared)), critical, worse_is_lower=True
     )
-    planted = float(np.nanmean(least))
-    ends = apart(*_two(rng, [rate - planted, rate], worlds, shared=shared)).interval(critical)
+    injected = float(np.nanmean(least))
+    ends = apart(*_two(rng, [rate - injected, rate], worlds, shared=shared)).interval(critical)
     row = {"varies": "within subjects" if shared else "between subjects", "rate": rate,
-           "deviate of a finding": critical, "planted = detectable": planted,
+           "deviate of a finding": critical, "planted = detectable": injected,
            "found, %": float((ends.high < 0).mean())}  # fmt: skip
     slug = f"detectable-{'within' if shared else 'between'}-{critical:g}-{rate:g}"
     record(slug, [row], worlds=worlds, replicates=1)

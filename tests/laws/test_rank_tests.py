@@ -41,7 +41,7 @@ def test_without_correlation_the_two_agree():
 def test_what_is_there_is_found():
     worlds = scaled(500, 30)
     found = false_findings(
-        "continuous scores", icc=CORRELATION, worlds=worlds, seed=34, planted=0.8
+        "continuous scores", icc=CORRELATION, worlds=worlds, seed=34, injected=0.8
     )
     record("rank-planted", [found], worlds=worlds, replicates=1)
     assert found["clustered, Holm %"] >= 0.8, found

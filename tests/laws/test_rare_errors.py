@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from isolux.analyses._features import Features
-from isolux.analyses.along import explain
 from isolux.analyses.error_model.groups import ScoreScale, compare_subgroups
+from isolux.analyses.trends import explain
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, record, scaled, sized

@@ -60,7 +60,7 @@ def _world(groups, rates, photos, *, within, seed):
     # Everyone is who was photographed: a group is held to them as they are mixed.
     photographed = counts[0].sum(axis=1)
     everyone = float(np.dot(rates, photographed) / photographed.sum())
-    return table, {"everyone": everyone, **{f"g{k}": r for k, r in enumerate(rates)}}
+    return table, {"overall": everyone, **{f"g{k}": r for k, r in enumerate(rates)}}
 
 
 def _held(row, truth, sides=("simultaneous_low", "simultaneous_high")):

@@ -73,19 +73,19 @@ def test_abstaining_rarely_moves_a_gap_that_is_not_there():
 def test_a_groups_threshold_lies_in_its_interval():
     worlds, replicates = scaled(500, 30), sized(999, 199)
     target = (ndtr(MEAN) + ndtr(MEAN - SHIFT)) / 2
-    planted = MEAN - SHIFT - ndtri(target)
+    injected = MEAN - SHIFT - ndtri(target)
     covered, met = 0, []
     for number in range(worlds):
         rng = np.random.default_rng([72, number])
         made = explain(dark_scores_lower(rng, 100, replicates=replicates), operating=0.0)
         row = made.tables[format_thresholds_caption(0.0)].filter(group="dark").row(0, named=True)
-        covered += row["from"] <= planted <= row["to"]
+        covered += row["from"] <= injected <= row["to"]
         met.append(row["threshold"])
     said = {
-        "planted threshold": float(planted), "mean found": float(np.mean(met)),
+        "planted threshold": float(injected), "mean found": float(np.mean(met)),
         "interval holds it, %": covered / worlds,
     }  # fmt: skip
     record("tradeoffs-threshold", [said], worlds=worlds, replicates=replicates)
-    assert said["mean found"] == pytest.approx(planted, abs=0.03 if FULL else 0.05), said
+    assert said["mean found"] == pytest.approx(injected, abs=0.03 if FULL else 0.05), said
     share = said["interval holds it, %"]
     assert at_least(0.95, worlds, full=0.915) <= share <= (0.98 if FULL else 1.0), said

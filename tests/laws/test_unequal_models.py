@@ -57,7 +57,7 @@ def test_a_change_is_covered_where_one_model_is_more_clustered():
     for world in range(WORLDS):
         table = _compared(rng, 2, 20, (0.95, 0.05), (0.95, 0.6), world)
         row = table.filter(
-            (pl.col("kind") == "model_difference") & (pl.col("group_a") == "everyone")
+            (pl.col("kind") == "model_difference") & (pl.col("group_a") == "overall")
         ).row(0, named=True)
         held.append(row["low"] <= 0 <= row["high"])
         claimed.append(row["p_value"] <= 0.05)

@@ -97,7 +97,7 @@ def _world(cell: Cell, rng: np.random.Generator) -> tuple[Dataset, pl.DataFrame]
 
 
 def _held(run, truth: dict[str, float]) -> list[tuple[str, bool]]:
-    rows = run.group_metrics.filter(pl.col("group") != "everyone", pl.col("low").is_not_null())
+    rows = run.group_metrics.filter(pl.col("group") != "overall", pl.col("low").is_not_null())
     return [(r["metric"], r["low"] <= truth[r["metric"]] <= r["high"])
             for r in rows.to_dicts() if r["metric"] in truth]  # fmt: skip
 

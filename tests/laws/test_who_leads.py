@@ -86,8 +86,8 @@ def asked() -> list[tuple[Cell, int]]:
         return [(cell, FIRST_SEED + i) for cell in cells() for i in range(PER_CELL)]
     plans = list(AT_760B3A57)
     return [
-        (Cell(SHARES[(i + step) % len(SHARES)], k, planted, crossed), FIRST_SEED + step % SEEDS)
-        for i, (k, planted, crossed) in enumerate(plans)
+        (Cell(SHARES[(i + step) % len(SHARES)], k, injected, crossed), FIRST_SEED + step % SEEDS)
+        for i, (k, injected, crossed) in enumerate(plans)
         for step in (1, 3)
     ]
 
@@ -102,7 +102,7 @@ def audit_world(cell: Cell, seed: int) -> Told:
     pairs = audit.disparities.filter(pl.col("kind") == "difference", known)
     answer = answer_of(audit.run)
     further = " ".join(answer.further)
-    marks = AT_760B3A57[cell.n_attributes, cell.planted, cell.with_intersections].split()
+    marks = AT_760B3A57[cell.n_attributes, cell.injected, cell.with_intersections].split()
     is_shown = pairs.filter(pl.col("status") == "ok", pl.col("p_adjusted") <= 0.05).height > 0
     told = " ".join([answer.first, further, *audit.findings["claim"]])
     is_kept, is_visible = _judge(answer, world, audit) if is_shown else (None, True)
@@ -155,14 +155,14 @@ def all_told() -> tuple[Told, ...]:
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
-    told = [t for t in all_told() if t.cell.planted == planted]
+def test_the_first_sentence_names_the_group_that_is_served_worst(injected):
+    told = [t for t in all_told() if t.cell.injected == injected]
     established = [t for t in told if t.is_established]
     judged = [t for t in established if t.is_kept is not None]
     n_kept = sum(t.is_kept is True for t in judged)
     visible = [t for t in judged if t.is_visible]
     row = {
-        "planted in": planted, "worlds": len(told),
+        "planted in": injected, "worlds": len(told),
         "something established, %": len(established) / len(told),
         "on commit 760b3a57, %": sum(t.was_established for t in told) / len(told),
         "of these judged": len(judged),
@@ -170,7 +170,7 @@ def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
         "the data show it": len(visible),
         "and the first sentence names it, %": n_kept / len(visible) if judged else None,
     }  # fmt: skip
-    record(f"leads-{PLANTED.index(planted)}", [row], worlds=len(told), replicates=REPLICATES)
+    record(f"leads-{PLANTED.index(injected)}", [row], worlds=len(told), replicates=REPLICATES)
     wrong = [(t.cell, t.seed, t.answer.first, t.answer.further) for t in visible if not t.is_kept]
     if judged:
         assert n_kept >= at_least(0.95, len(visible), full=0.95) * len(visible), (row, wrong)
@@ -178,7 +178,7 @@ def test_the_first_sentence_names_the_group_that_is_served_worst(planted):
 
 
 def test_something_is_established_at_least_as_often_as_on_commit_760b3a57():
-    told = [t for t in all_told() if t.cell.planted != "none"]
+    told = [t for t in all_told() if t.cell.injected != "none"]
     lost = [(t.cell, t.seed) for t in told if t.was_established and not t.is_established]
     now, before = (sum(getattr(t, f"{when}_established") for t in told) for when in ("is", "was"))
     slack = 0 if KEPT else 2

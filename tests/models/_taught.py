@@ -1,6 +1,6 @@
 """Tiny models of the transformers library that were taught to tell bright photos from dark ones.
 
-What they see is known, so that an association is planted: random weights would see anything.
+What they see is known, so that an association is injected: random weights would see anything.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.models._classes import label_rows
+from isolux.models._classes import build_top_label_table
 
 
 @pytest.mark.parametrize("values", [3, 1_000])
@@ -19,5 +19,5 @@ def test_the_best_labels_are_those_of_a_stable_sort(values):
         top = int(rng.integers(1, classes + 1))
         names = [str(j) for j in range(classes)]
         right = np.argsort(-scores, axis=1, kind="stable")[:, :top]
-        found = label_rows(scores, names, top)["label"].to_list()
+        found = build_top_label_table(scores, names, top)["label"].to_list()
         assert found == [str(j) for j in right.ravel()]

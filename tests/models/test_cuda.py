@@ -23,10 +23,10 @@ CLOSE = {"rel_tol": 1e-3, "abs_tol": 1e-3}
 """Single precision, whose last of 24 bits the order of a sum decides."""
 ASKED = {
     "classifier": (), "embedder": (), "clip": ("prompts",), "siglip": ("prompts",),
-    "detr": ("least_score=0",), "owl": ("prompts", "least_score=0"),
-    "mask2former": ("least_score=0",), "deformable_detr": ("least_score=0",),
-    "owl_vit": ("prompts", "least_score=0"),
-    "maskformer": ("least_score=0",), "grounding_dino": ("prompts", "least_score=0"),
+    "detr": ("min_score=0",), "owl": ("prompts", "min_score=0"),
+    "mask2former": ("min_score=0",), "deformable_detr": ("min_score=0",),
+    "owl_vit": ("prompts", "min_score=0"),
+    "maskformer": ("min_score=0",), "grounding_dino": ("prompts", "min_score=0"),
     "blip": ("words=6",), "blip2": ("words=6",), "florence2": ("words=6",),
     "kosmos2": ("words=6",), "llava": ("words=6",),
     "blip_vqa": ("question=a photo of a person", "words=6"),
@@ -107,7 +107,7 @@ def test_boxes_of_the_likeliest_places(tmp_path):
     """RT-DETR looks closer at its likeliest places; an untrained network's are all as likely."""
     pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: no such model was run")
     tiny.rt_detr(tmp_path / "net")
-    there, here = (on(d, f"hf:{tmp_path / 'net'}", ["least_score=0"]) for d in ("cuda", "cpu"))
+    there, here = (on(d, f"hf:{tmp_path / 'net'}", ["min_score=0"]) for d in ("cuda", "cpu"))
     assert there.schema == here.schema
     scores = [one["score"].sort().to_numpy() for one in (there, here)]
     np.testing.assert_allclose(*scores, atol=0.02)
@@ -154,7 +154,7 @@ def test_torchvision(name, tmp_path):
         predictor.inner.transform.min_size, predictor.inner.transform.max_size = (64,), 96
 
     told = [f"weights={tmp_path / 'd.safetensors'}", f"labels={tmp_path / 'two.txt'}",
-            "least_score=0", "most=3"]  # fmt: skip
+            "min_score=0", "max_detections=3"]  # fmt: skip
     hold(f"torchvision:{name}", told, small)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.models import predict_table
+from isolux.models import predict_and_check_table
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import ModelInfo
 
@@ -15,7 +15,7 @@ PICTURES = [np.zeros((4, 4, 3), np.uint8)] * 4
 
 def asked(kind, given):
     info = ModelInfo(title="t", summary="s.", references=(), predicts=kind)
-    return predict_table(lambda _: given, info, PICTURES, list("abcd"), model="net")
+    return predict_and_check_table(lambda _: given, info, PICTURES, list("abcd"), model="net")
 
 
 def labels(pictures, names):

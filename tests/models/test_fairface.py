@@ -12,9 +12,9 @@ from isolux.models.fairface import (
     FAIRFACE_HEADS,
     Heads,
     build_resnet34,
-    logits,
-    read_heads,
-    write_heads,
+    compute_head_logits,
+    heads_to_metadata,
+    parse_heads_or_default,
 )
 from isolux.vocabulary.errors import FileError, SpecError
 from tests.models._vision_ops import with_torchvision
@@ -30,14 +30,14 @@ def test_heads_lie_side_by_side_as_in_the_authors_weights():
 
 def test_a_file_says_what_its_outputs_are_or_has_fairfaces_eighteen():
     own = Heads({"light": ("day", "night"), "sky": ("clear", "rain", "snow")}, 64)
-    read = read_heads(write_heads(own, epoch=3), 5, "net")
+    read = parse_heads_or_default(heads_to_metadata(own, epoch=3), 5, "net")
     assert dict(read.classes) == dict(own.classes)
     assert read.input_size_px == 64
-    assert dict(read_heads(None, 18, "net").classes) == FAIRFACE_HEADS
+    assert dict(parse_heads_or_default(None, 18, "net").classes) == FAIRFACE_HEADS
     with pytest.raises(SpecError, match="nothing says what the network's outputs are"):
-        read_heads(None, 7, "net")
+        parse_heads_or_default(None, 7, "net")
     with pytest.raises(SpecError, match="heads do not fit"):
-        read_heads(write_heads(own), 6, "net")
+        parse_heads_or_default(heads_to_metadata(own), 6, "net")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_file_says_what_its_outputs_are_or_has_fairfaces_eighteen():
 )
 def test_metadata_that_cannot_be_read_are_refused(text):
     with pytest.raises(FileError, match="does not say what its outputs are"):
-        read_heads({"isolux": text}, 1, "net")
+        parse_heads_or_default({"isolux": text}, 1, "net")
 
 
 def torch_here():
@@ -77,7 +77,7 @@ def test_it_is_torchvisions_resnet34():
     ours.load_state_dict(theirs.state_dict())
     shown = torch.randn(2, 3, 64, 48)
     with torch.no_grad():
-        assert torch.allclose(theirs(shown), logits(torch, ours, shown), atol=1e-5)
+        assert torch.allclose(theirs(shown), compute_head_logits(torch, ours, shown), atol=1e-5)
 
 
 def test_each_question_is_answered_by_its_own_head(weights):
@@ -125,7 +125,7 @@ def test_one_head_alone_is_asked_without_a_word(tmp_path):
     from safetensors.torch import save_file
 
     heads = Heads({"light": ("day", "night")}, 32)
-    said = write_heads(heads)
+    said = heads_to_metadata(heads)
     assert json.loads(said["isolux"])["side"] == 32
     save_file(build_resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=said)
     model = open_model(f"fairface:{tmp_path / 'n.safetensors'}")

@@ -98,6 +98,6 @@ def test_a_folder_runs_no_code_and_no_pickle_of_its_choice(tmp_path):
         load(str(tmp_path), base="python:mine:net")
     told = {"model": "hf:gone", "classes": ["a", "b"], "model_option": ["trust_checkpoint=yes"]}
     record.write_text(json.dumps(told))
-    from isolux.models.finetuned import _options
+    from isolux.models.finetuned import _list_extractor_options
 
-    assert _options(told) == []
+    assert _list_extractor_options(told) == []

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
@@ -22,12 +22,12 @@ PROMPTS = "nurse: [a photo of a nurse, a nurse]\nchef: a photo of a chef\n"
 MODELS = {
     "classifier": ("labels", ()), "embedder": ("embeddings", ()),
     "clip": ("labels", ("prompts",)), "siglip": ("labels", ("prompts",)),
-    "detr": ("boxes", ("least_score=0",)), "owl": ("boxes", ("prompts", "least_score=0")),
-    "mask2former": ("masks", ("least_score=0",)),
-    "deformable_detr": ("boxes", ("least_score=0",)), "rt_detr": ("boxes", ("least_score=0",)),
-    "owl_vit": ("boxes", ("prompts", "least_score=0")),
-    "maskformer": ("masks", ("least_score=0",)),
-    "grounding_dino": ("boxes", ("prompts", "least_score=0")),
+    "detr": ("boxes", ("min_score=0",)), "owl": ("boxes", ("prompts", "min_score=0")),
+    "mask2former": ("masks", ("min_score=0",)),
+    "deformable_detr": ("boxes", ("min_score=0",)), "rt_detr": ("boxes", ("min_score=0",)),
+    "owl_vit": ("boxes", ("prompts", "min_score=0")),
+    "maskformer": ("masks", ("min_score=0",)),
+    "grounding_dino": ("boxes", ("prompts", "min_score=0")),
 }  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def test_its_answers_are_a_table_of_predictions(checkpoints, name):
     kind = MODELS[name][0]
     assert model.predicts == kind
     shown = [model.predictor.prepare(one) for one in pictures()]
-    found = predict_table(model.predictor, model.info, shown, list("abc"), model=name)
+    found = predict_and_check_table(model.predictor, model.info, shown, list("abc"), model=name)
     assert check(found, PREDICTION_TABLES[kind]).height > 0
     if kind == "boxes":
         boxes = found.with_columns(width=pl.when(pl.col("image_id") == "a").then(60).otherwise(40))

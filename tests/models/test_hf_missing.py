@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from isolux.models.hf.checkpoint import (
-    _describe_unused,
-    _hash_files,
-    _refuse_paths_outside,
-    _without_pooler,
+    _check_shards_in_folder,
+    _format_unused_weights_notes,
+    _hash_checkpoint_files,
+    _remove_untrained_pooler,
 )
 from isolux.vocabulary.errors import FileError
 
@@ -36,13 +36,13 @@ class Model:
 )  # fmt: skip
 def test_a_pooler_goes_where_the_checkpoint_has_nothing_of_it(missing, gone):
     model = Model()
-    assert _without_pooler(model, missing) == gone
+    assert _remove_untrained_pooler(model, missing) == gone
     assert (model.pooler is None) == bool(gone)
 
 
 def test_weights_without_a_part_are_told():
-    assert _describe_unused([]) == ()
-    assert _describe_unused(["a", "b"]) == (
+    assert _format_unused_weights_notes([]) == ()
+    assert _format_unused_weights_notes(["a", "b"]) == (
         "2 weights of the checkpoint have no part in this: a, b.",
     )
 
@@ -59,12 +59,12 @@ def test_every_file_that_the_library_may_open_is_hashed(tmp_path):
     for name in (*FILES, "README.md", ".cache/lock", "tf_model.h5"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    before = _hash_files(tmp_path)
+    before = _hash_checkpoint_files(tmp_path)
     assert set(before) == set(FILES)
-    assert _hash_files(tmp_path) == before
+    assert _hash_checkpoint_files(tmp_path) == before
     for name in FILES:
         (tmp_path / name).write_text("changed")
-        assert _hash_files(tmp_path) != before, name
+        assert _hash_checkpoint_files(tmp_path) != before, name
         (tmp_path / name).write_text(name)
 
 
@@ -72,7 +72,7 @@ def test_every_file_that_the_library_may_open_is_hashed(tmp_path):
 def test_a_shard_outside_the_folder_is_refused(tmp_path, name):
     index = Path(tmp_path / "model.safetensors.index.json")
     index.write_text(json.dumps({"weight_map": {"w": "shards/a.safetensors"}}))
-    _refuse_paths_outside(tmp_path)
+    _check_shards_in_folder(tmp_path)
     index.write_text(json.dumps({"weight_map": {"w": name}}))
     with pytest.raises(FileError, match="a path leads out of its folder"):
-        _refuse_paths_outside(tmp_path)
+        _check_shards_in_folder(tmp_path)

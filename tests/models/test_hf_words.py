@@ -11,7 +11,7 @@ from PIL import Image
 from polars.testing import assert_frame_equal
 
 import isolux
-from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import parse_spec
@@ -62,7 +62,7 @@ def test_words_are_labels_and_the_size_of_a_batch_changes_none(checkpoints, name
     model = open_model(f"hf:{checkpoints / name}", options)
     assert (model.predicts, model.identity["own"]["task"]) == ("labels", task)
     shown = [model.predictor.prepare(one) for one in pictures()]
-    found = predict_table(model.predictor, model.info, shown, list("abc"), model=name)
+    found = predict_and_check_table(model.predictor, model.info, shown, list("abc"), model=name)
     assert check(found, PREDICTION_TABLES["labels"])[
         "instance_id"
     ].unique().sort().to_list() == list("abc")
@@ -80,7 +80,7 @@ def test_questions_are_each_asked_of_every_picture(checkpoints):
     file.write_text("prompts: {kind: {ask: [a photo, a person]}, work: {ask: a car}}")
     options = ["task=question", "words=6"]
     model = open_model(f"hf:{checkpoints / 'llava'}", [*options, f"prompts={file}"])
-    found = predict_table(model.predictor, model.info, pictures(), list("abc"), model="m")
+    found = predict_and_check_table(model.predictor, model.info, pictures(), list("abc"), model="m")
     assert found.select("instance_id", "question", "rank").row(4) == ("b", "a person", 2)
     for question in ("a photo", "a person", "a car"):
         alone = open_model(f"hf:{checkpoints / 'llava'}", [*options, f"question={question}"])
@@ -163,7 +163,9 @@ def test_boxes_that_are_written_are_brought_to_the_pictures_pixels(checkpoints, 
     model = open_model(f"hf:{checkpoints / name}", ["task=grounding", prompts, "words=6"])
     table = PREDICTION_TABLES[model.predicts]
     given = pictures()
-    check(predict_table(model.predictor, model.info, given, list("abc"), model=name), table)
+    check(
+        predict_and_check_table(model.predictor, model.info, given, list("abc"), model=name), table
+    )
     tokens = model.predictor.loaded.processor.tokenizer
     if name == "florence2":  # thousandths of width and height, the middle of each
         said = "</s> <s> nurse <loc_100> <loc_200> <loc_499> <loc_999> </s>"
@@ -202,7 +204,7 @@ def test_a_pose_of_each_box_in_the_pictures_own_pixels(checkpoints, monkeypatch)
 
     monkeypatch.setattr(type(network), "forward", lambda _, **given: peaks(**given))
     shown = [model.predictor.prepare(one, b) for one, b in zip(pictures(), boxes, strict=True)]
-    found = predict_table(model.predictor, model.info, shown, list("abc"), model="pose")
+    found = predict_and_check_table(model.predictor, model.info, shown, list("abc"), model="pose")
     rows = check(found, PREDICTION_TABLES["keypoints"]).rows(named=True)
     assert [row["image_id"] for row in rows] == ["a", "a", "c"]
     for row, (x, y, w, h) in zip(rows, [*boxes[0], *boxes[2]], strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.models import callable_model, open_model
+from isolux.models import open_model, wrap_callable_as_model
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
@@ -27,8 +27,12 @@ def test_callables_are_told_apart_by_their_version_alone():
     def net(pictures):
         return []
 
-    assert callable_model(net, version="1").key == callable_model(net, version="1").key
-    assert callable_model(net, version="1").key != callable_model(net, version="2").key
-    assert callable_model(net).key != callable_model(net).key
-    assert callable_model(net).name == "net"
-    assert callable_model(lambda p: []).name == "lambda"
+    assert (
+        wrap_callable_as_model(net, version="1").key == wrap_callable_as_model(net, version="1").key
+    )
+    assert (
+        wrap_callable_as_model(net, version="1").key != wrap_callable_as_model(net, version="2").key
+    )
+    assert wrap_callable_as_model(net).key != wrap_callable_as_model(net).key
+    assert wrap_callable_as_model(net).name == "net"
+    assert wrap_callable_as_model(lambda p: []).name == "lambda"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from isolux.models import lpips as adapter
-from isolux.models.lpips import import_torch, load, read_state
+from isolux.models.lpips import import_torch, load, read_torch_state_dict
 from isolux.vocabulary.errors import FileError, SpecError
 
 CONVOLUTIONS = {
@@ -39,7 +39,7 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch, tmp_path):
 def test_a_pytorch_whose_reader_of_weights_can_run_code_is_refused(tmp_path):
     old = types.SimpleNamespace(__version__="2.5.1+cpu", load=pytest.fail)
     with pytest.raises(SpecError, match=r"CVE-2025-32434(.|\n)*2\.6 or newer(.|\n)*2\.5\.1"):
-        read_state(old, tmp_path / "vgg16.pth")
+        read_torch_state_dict(old, tmp_path / "vgg16.pth")
 
 
 def test_a_broken_pytorch_is_said_to_be_broken(monkeypatch):

@@ -7,12 +7,12 @@ from types import SimpleNamespace as Told
 import numpy as np
 import pytest
 
-from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.models.mediapipe import (
     INFO,
     MediaPipeFaceDetector,
     MediaPipePoseModel,
-    list_keypoint_numbers,
+    list_blazepose_keypoint_indices,
 )
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.tables import check
@@ -30,7 +30,8 @@ def test_shares_become_pixels_inside_the_picture():
                  Told(detections=None)])  # fmt: skip
     faces = MediaPipeFaceDetector(lambda _: next(said), {})
     found = check(
-        predict_table(faces, INFO, PICTURES, list("ab"), model="m"), PREDICTION_TABLES["boxes"]
+        predict_and_check_table(faces, INFO, PICTURES, list("ab"), model="m"),
+        PREDICTION_TABLES["boxes"],
     )
     rows = found.select("image_id", "box_x", "box_y", "box_w", "box_h", "score").rows()
     assert [row[0] for row in rows] == ["a", "a"]
@@ -44,10 +45,11 @@ def test_keypoints_stand_in_the_order_that_is_asked_for(order):
     said = iter([Told(pose_landmarks=Told(landmark=points)), Told(pose_landmarks=None)])
     poses = MediaPipePoseModel(lambda _: next(said), order, {})
     found = check(
-        predict_table(poses, INFO, PICTURES, list("ab"), model="m"), PREDICTION_TABLES["keypoints"]
+        predict_and_check_table(poses, INFO, PICTURES, list("ab"), model="m"),
+        PREDICTION_TABLES["keypoints"],
     )
     assert found["image_id"].to_list() == ["a"]
-    own = list_keypoint_numbers(order)
+    own = list_blazepose_keypoint_indices(order)
     np.testing.assert_allclose(found["keypoints_x"][0], [k / 40 * 200 for k in own])
     np.testing.assert_allclose(found["keypoints_y"][0], [k / 80 * 100 for k in own])
 
@@ -57,12 +59,14 @@ def test_fhibes_order_has_right_before_left_and_cocos_is_a_part_of_blazeposes():
     from isolux.geometry.keypoints import COCO_KEYPOINTS
 
     # BlazePose's own names follow from FHIBE's by the order that is claimed: each pair swapped.
-    names = dict(zip(list_keypoint_numbers("fhibe"), KEYPOINTS, strict=True))
+    names = dict(zip(list_blazepose_keypoint_indices("fhibe"), KEYPOINTS, strict=True))
     assert (names[0], names[2], names[5]) == ("Nose", "Left eye", "Right eye")
     assert (names[11], names[12], names[31], names[32]) == (
         "Left shoulder", "Right shoulder", "Left foot index", "Right foot index",
     )  # fmt: skip
-    assert [names[k].lower() for k in list_keypoint_numbers("coco")] == list(COCO_KEYPOINTS)
+    assert [names[k].lower() for k in list_blazepose_keypoint_indices("coco")] == list(
+        COCO_KEYPOINTS
+    )
 
 
 def test_other_models_of_it_are_named():

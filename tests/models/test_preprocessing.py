@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.models._preprocessing import Preprocessing, move_to_device, stack_inputs
+from isolux.models._preprocessing import Preprocessing, copy_batch_to_device, stack_model_inputs
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -28,8 +28,8 @@ def test_numbers_are_to_the_bit_those_of_the_formula(dtype, colours, first):
     found = how(noise(60, 50))
     assert np.array_equal(found.values, wanted.transpose(2, 0, 1) if first else wanted)
     assert found.nbytes == 3 * 24 * 20  # a byte a colour, until its batch is asked
-    assert np.array_equal(stack_inputs([found, found])[1], found.values)
-    assert stack_inputs([found]).dtype == dtype
+    assert np.array_equal(stack_model_inputs([found, found])[1], found.values)
+    assert stack_model_inputs([found]).dtype == dtype
 
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
@@ -47,7 +47,7 @@ def test_a_gpu_is_given_the_same_numbers():
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no tensor was made")
     how = Preprocessing(24, 20, mean=MEAN, std=STD)
     shown = [how(noise(60, 50, seed)) for seed in range(3)]
-    wanted = stack_inputs(shown)
-    assert np.array_equal(move_to_device(torch, shown, "cpu").numpy(), wanted)
+    wanted = stack_model_inputs(shown)
+    assert np.array_equal(copy_batch_to_device(torch, shown, "cpu").numpy(), wanted)
     device = "cuda" if torch.cuda.is_available() else "cpu:0"  # by the way of bytes, too
-    assert np.array_equal(move_to_device(torch, shown, device).cpu().numpy(), wanted)
+    assert np.array_equal(copy_batch_to_device(torch, shown, device).cpu().numpy(), wanted)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.io.prompts import list_built_in_prompts, read_prompt_file
-from isolux.models._prompts import build_prompt_rows
+from isolux.models._prompts import build_prompt_label_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 TOLD = {"indoor": ("a room", "a hall"), "outdoor": ("a street", "a park")}
@@ -15,16 +15,18 @@ TOLD = {"indoor": ("a room", "a hall"), "outdoor": ("a street", "a park")}
 def test_the_nearest_prompt_decides_and_is_kept():
     """Rows of two pictures: the street is nearest to the first, the hall to the second."""
     near = np.array([[0.1, 0.2, 0.9, 0.0], [0.0, 0.7, 0.6, 0.6]])
-    found = build_prompt_rows(near, TOLD, pooling="nearest", sigmoid=False, top=1)
+    found = build_prompt_label_table(near, TOLD, pooling="nearest", is_sigmoid=False, top=1)
     assert found.select("label", "prompt").rows() == [("outdoor", "a street"), ("indoor", "a hall")]
-    whole = build_prompt_rows(near, TOLD, pooling="nearest", sigmoid=False, top=2)
+    whole = build_prompt_label_table(near, TOLD, pooling="nearest", is_sigmoid=False, top=2)
     assert whole.filter(picture=0, rank=2)["prompt"].item() == "a hall"
     # softmax of the nearest of each class: 1 / (1 + exp(.2 - .9))
     assert found["score"][0] == pytest.approx(1 / (1 + np.exp(-0.7)))
 
 
 def test_of_no_pictures_there_are_no_rows():
-    none = build_prompt_rows(np.zeros((0, 4)), TOLD, pooling="nearest", sigmoid=False, top=1)
+    none = build_prompt_label_table(
+        np.zeros((0, 4)), TOLD, pooling="nearest", is_sigmoid=False, top=1
+    )
     assert none.height == 0
 
 

@@ -27,7 +27,7 @@ N = 12
 BOX = (5, 5, 30, 50)
 COCO, TABLE = {"data": "coco:people.json"}, {"data": "table:people.csv"}
 WORK = {**TABLE, "target": "work", "metrics": "accuracy"}
-PROMPTED = ["prompts=classes.yaml", "least_score=0"]
+PROMPTED = ["prompts=classes.yaml", "min_score=0"]
 SAID = {**TABLE, "task": "answers", "least_answers": 1}
 ASKED = {**SAID, "prompts": "asked.yaml"}
 QUESTIONS = ["task=question", "prompts=asked.yaml", "words=4"]
@@ -42,16 +42,16 @@ CASES = {
              (WORK, ["prompts=clip.yaml"]), (SPACE, ["task=embeddings"])],
     "siglip": [(WORK, ["prompts=works.yaml"])],
     "embedder": [(SPACE, []), (VERIFIED, [])],
-    "detr": [(DETECTION, ["least_score=0"])],
-    "deformable_detr": [(DETECTION, ["least_score=0"])],
-    "rt_detr": [(DETECTION, ["least_score=0"])],
+    "detr": [(DETECTION, ["min_score=0"])],
+    "deformable_detr": [(DETECTION, ["min_score=0"])],
+    "rt_detr": [(DETECTION, ["min_score=0"])],
     "owl": [({**COCO, "task": "open_vocabulary"}, PROMPTED)],
     "owl_vit": [(DETECTION, PROMPTED),
                 ({**COCO, "task": "open_vocabulary", "max_detections": 100},
-                 ["prompts=detic.yaml", "least_score=0"])],
+                 ["prompts=detic.yaml", "min_score=0"])],
     "grounding_dino": [({**COCO, "task": "grounding"}, PROMPTED)],
-    "mask2former": [({**COCO, "task": "segmentation"}, ["least_score=0"])],
-    "maskformer": [({**COCO, "task": "segmentation"}, ["least_score=0"])],
+    "mask2former": [({**COCO, "task": "segmentation"}, ["min_score=0"])],
+    "maskformer": [({**COCO, "task": "segmentation"}, ["min_score=0"])],
     "vit_pose": [({**COCO, "task": "keypoints"}, [])],
     "vilt": [(WORK, ["question=a photo of a person"])],
     "blip": [(WORK, ["words=4", "classes=words.yaml"])],
@@ -113,7 +113,9 @@ def audited(asked, model, tmp_path):
     """Run a model over the world and audit its answers, as two commands would."""
     spec = parse_spec({**asked, "by": "light", "min_units": 2, "replicates": 100, "batch": 5,
                        "max_failures": 0.0, "model": model.spec})  # fmt: skip
-    people = load_people(spec.people, whole_images=model.predicts not in ("labels", "embeddings"))
+    people = load_people(
+        spec.people, uses_unscored_people=model.predicts not in ("labels", "embeddings")
+    )
     done = predict_people(spec, people, model, out=tmp_path / "answers")
     assert done.inferences["reason"].null_count() == N
     asked = spec.updated(model=None, predictions=str(tmp_path / "answers"))
@@ -195,7 +197,7 @@ def test_torchvision(name, task, more, world, tmp_path, monkeypatch):
     (world / "objects.txt").write_text("person\ncar\n")
     model = open_model(
         f"torchvision:{name}",
-        [f"weights={name}.safetensors", "labels=objects.txt", "least_score=0", "most=3"],
+        [f"weights={name}.safetensors", "labels=objects.txt", "min_score=0", "max_detections=3"],
     )
     inner = model.predictor.inner  # small: regions are cut out by plain PyTorch here
     inner.transform.min_size, inner.transform.max_size = (64,), 96

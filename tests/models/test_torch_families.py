@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.models import PREDICTION_TABLES, open_model, predict_table
+from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.tables import check
 from tests.models._checkpoints import TINY, tiny_clip
@@ -41,7 +41,7 @@ def hold(model, kind):
     prepare = getattr(model.predictor, "prepare", lambda one: one)
     shown = [prepare(one) for one in pictures()]
     check(
-        predict_table(model.predictor, model.info, shown, list("ab"), model="m"),
+        predict_and_check_table(model.predictor, model.info, shown, list("ab"), model="m"),
         PREDICTION_TABLES[kind],
     )
     whole = model.predictor(shown)
@@ -213,7 +213,7 @@ def detectors(folder):
 
 def detector(folder, name, *options):
     given = [f"weights={folder / name}.safetensors", f"labels={folder / 'two.txt'}",
-             "least_score=0", "most=3", *options]  # fmt: skip
+             "min_score=0", "max_detections=3", *options]  # fmt: skip
     model = open_model(f"torchvision:{name}", given)
     inner = model.predictor.inner  # small: regions are cut out by plain PyTorch here
     inner.transform.min_size, inner.transform.max_size = (64,), 96

@@ -7,7 +7,7 @@ import polars as pl
 
 from isolux.geometry.masks import masks_from_counts
 from isolux.models import PREDICTION_TABLES
-from isolux.models.torchvision import TorchvisionDetector, build_detection_rows
+from isolux.models.torchvision import TorchvisionDetector, convert_torchvision_detections_to_rows
 from isolux.vocabulary.tables import check
 from tests._masks import masks_from_bitmaps
 
@@ -33,14 +33,14 @@ def table(kind, rows):
 
 
 def test_corners_become_sides_and_a_label_without_a_name_its_number():
-    rows = build_detection_rows(BOXES, "boxes", NAMES, 3)
+    rows = convert_torchvision_detections_to_rows(BOXES, "boxes", NAMES, 3)
     assert rows == [
         (3, "person", 1.0, 2.0, 4.0, 6.0, 0.75),
         (3, "7", 0.0, 0.0, 6.0, 9.0, 0.25),
     ]
     assert table("boxes", rows).height == 2
     nothing = {name: one[:0] for name, one in BOXES.items()}
-    assert build_detection_rows(nothing, "boxes", NAMES, 0) == []
+    assert convert_torchvision_detections_to_rows(nothing, "boxes", NAMES, 0) == []
 
 
 def test_a_mask_is_where_the_share_is_above_a_half():
@@ -48,7 +48,7 @@ def test_a_mask_is_where_the_share_is_above_a_half():
     shares[0, 0, 2:8, 1:5] = 0.6
     shares[0, 0, 2, 1] = 0.5
     shares[1, 0, :, :3] = 1.0
-    rows = build_detection_rows({**BOXES, "masks": shares}, "masks", NAMES, 0)
+    rows = convert_torchvision_detections_to_rows({**BOXES, "masks": shares}, "masks", NAMES, 0)
     found = table("masks", rows)
     expected = masks_from_bitmaps([shares[0, 0] > 0.5, shares[1, 0] > 0.5])
     counts, heights, widths = (found[c] for c in ("mask_counts", "mask_height", "mask_width"))
@@ -59,7 +59,7 @@ def test_a_mask_is_where_the_share_is_above_a_half():
 def test_a_keypoints_logit_becomes_a_confidence():
     points = np.arange(12, dtype=float).reshape(2, 2, 3)
     logits = np.array([[0.0, 1000.0], [-1000.0, np.log(3)]])
-    rows = build_detection_rows(
+    rows = convert_torchvision_detections_to_rows(
         {**BOXES, "keypoints": points, "keypoints_scores": logits}, "keypoints", NAMES, 0
     )
     found = table("keypoints", rows)

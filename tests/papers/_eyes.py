@@ -1,4 +1,4 @@
-"""Models that see whether a photo is dark, and nothing else: what they say of it is planted.
+"""Models that see whether a photo is dark, and nothing else: what they say of it is injected.
 
 The source of a module for ``--model python:eyes:NAME``. No model here needs more than numpy.
 """

@@ -1,6 +1,6 @@
 """A painted park, by day in well-off homes and by night in poor ones, in the files of datasets.
 
-What is planted hangs on light alone. Nine of ten people of poor homes are perceived as masculine,
+What is injected hangs on light alone. Nine of ten people of poor homes are perceived as masculine,
 one of ten of the others: so whatever a model says of dark photos goes with perceived gender and
 with income, and with nothing else. Age and skin tone are drawn apart from both.
 """

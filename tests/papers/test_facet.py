@@ -10,8 +10,8 @@ import pytest
 
 from isolux.cli.audit_screen import show_audit
 from isolux.io import run_directory
-from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, absent, tables
-from isolux.papers.facet.recall import recall_by_class_age
+from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, explain_missing_tables, tables
+from isolux.papers.facet.recall import build_recall_by_class_and_age
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.registry import load
@@ -427,7 +427,9 @@ def test_every_model_has_its_own_rows_and_average():
     schema = {name: GROUP_METRICS.schema[name] for name in names}
     made = pl.DataFrame(rows, schema=schema, orient="row")
     cells = GROUP_METRICS.conform(made.with_columns(attribute=pl.lit("age_presentation")))
-    found = recall_by_class_age(cells).select("model", "person_class", "mAR_young", "mAR_older")
+    found = build_recall_by_class_and_age(cells).select(
+        "model", "person_class", "mAR_young", "mAR_older"
+    )
     assert found.rows() == [
         ("a", "guard", 40.0, None),
         ("a", "nurse", 20.0, None),
@@ -474,7 +476,11 @@ def test_a_setting_that_does_not_exist_is_named():
 
 @pytest.mark.parametrize(
     "call",
-    [lambda n: protocol(n, "facet:x"), lambda n: tables(n, None), lambda n: absent(n, None)],
+    [
+        lambda n: protocol(n, "facet:x"),
+        lambda n: tables(n, None),
+        lambda n: explain_missing_tables(n, None),
+    ],
 )
 def test_an_unknown_protocol_is_named(call):
     with pytest.raises(UnknownNameError, match=r"no protocol named 'detect'(.|\n)*'detection'"):

@@ -12,11 +12,11 @@ from isolux.papers.fairface import (
     GENDERS,
     INFO,
     RACES,
-    accuracy_by_race_gender,
-    detection_rates,
-    format_merges,
-    mean_and_sd,
-    service_accuracy,
+    build_accuracy_by_race_and_gender,
+    build_detection_rates_by_group,
+    build_service_accuracy_by_group,
+    format_merge_settings,
+    mean_and_sd_across_races_and_ages,
 )
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -48,7 +48,7 @@ def crossed(model, metric, values, attribute="race*gender"):
 @pytest.mark.parametrize("attribute", ["race*gender", "gender*race"])
 def test_table_4_by_hand(attribute):
     # Mean of .8, .4, .6, .6 is .6; squares .04 + .04, ddof 1: sqrt(.08 / 3); log10(.8 / .4).
-    found = accuracy_by_race_gender(
+    found = build_accuracy_by_race_and_gender(
         table(crossed("erm", "accuracy", (0.8, 0.4, 0.6, 0.6), attribute)), races=TWO
     )
     groups = ["Black_M", "Black_F", "White_M", "White_F"]
@@ -60,7 +60,9 @@ def test_table_4_by_hand(attribute):
 
 
 def test_table_4_has_the_papers_columns_in_the_papers_order():
-    found = accuracy_by_race_gender(table(crossed("erm", "accuracy", (0.8, 0.4, 0.6, 0.6))))
+    found = build_accuracy_by_race_and_gender(
+        table(crossed("erm", "accuracy", (0.8, 0.4, 0.6, 0.6)))
+    )
     assert found.columns[1:5] == ["White_M", "White_F", "Black_M", "Black_F"]
     assert found.columns[13:15] == ["Middle Eastern_M", "Middle Eastern_F"]
     # Ten of the fourteen are not in this run: null, and the row says on how many it rests.
@@ -69,7 +71,7 @@ def test_table_4_has_the_papers_columns_in_the_papers_order():
 
 
 def test_a_group_without_a_value_is_null_and_not_in_the_summaries():
-    found = accuracy_by_race_gender(
+    found = build_accuracy_by_race_and_gender(
         table(crossed("erm", "accuracy", (0.8, None, 0.4, 0.4))), races=TWO
     )
     assert found["Black_F"].to_list() == [None]
@@ -78,7 +80,7 @@ def test_a_group_without_a_value_is_null_and_not_in_the_summaries():
 
 
 def test_a_group_at_0_has_no_epsilon():
-    found = accuracy_by_race_gender(
+    found = build_accuracy_by_race_and_gender(
         table(crossed("erm", "accuracy", (0.8, 0.0, 0.4, 0.4))), races=TWO
     )
     assert found["min"].item() == 0
@@ -86,7 +88,9 @@ def test_a_group_at_0_has_no_epsilon():
 
 
 def test_without_any_value_there_is_no_summary():
-    found = accuracy_by_race_gender(table(crossed("erm", "accuracy", [None] * 4)), races=TWO)
+    found = build_accuracy_by_race_and_gender(
+        table(crossed("erm", "accuracy", [None] * 4)), races=TWO
+    )
     assert found.select("max", "min", "avg", "stdv", "epsilon").row(0) == (None,) * 5
 
 
@@ -96,7 +100,7 @@ def test_models_stay_in_their_order_and_a_run_does_for_its_table():
     run = Run(
         {}, SCORES.empty(), ATTRIBUTES.empty(), table(rows), DISPARITIES.empty(), FINDINGS.empty()
     )
-    found = accuracy_by_race_gender(run, races=TWO)
+    found = build_accuracy_by_race_and_gender(run, races=TWO)
     assert found["model"].to_list() == ["z", "a"]
     assert found["epsilon"][1] == 0
 
@@ -104,13 +108,13 @@ def test_models_stay_in_their_order_and_a_run_does_for_its_table():
 def test_rows_of_a_class_or_a_threshold_are_not_mixed_in():
     rows = table(crossed("erm", "accuracy", (0.8, 0.4, 0.6, 0.6)))
     of_class = rows.with_columns(label=pl.lit("Female"), value=pl.lit(0.1))
-    found = accuracy_by_race_gender(pl.concat([of_class, rows]), races=TWO)
+    found = build_accuracy_by_race_and_gender(pl.concat([of_class, rows]), races=TWO)
     assert found["max"].item() == 0.8
 
 
 def test_merged_races_have_headings_of_their_own():
     rows = [("m", "accuracy", "race*gender", ["Asian", g], 0.5) for g in GENDERS.values()]
-    found = accuracy_by_race_gender(table(rows), races={"Asian": "Asian"})
+    found = build_accuracy_by_race_and_gender(table(rows), races={"Asian": "Asian"})
     assert found.select("Asian_M", "Asian_F").row(0) == (0.5, 0.5)
 
 
@@ -118,7 +122,7 @@ def test_table_5_by_hand():
     rows = [("erm", "accuracy", "race", [r], v) for r, v in (("A", 0.8), ("B", 0.6))]
     rows += [("erm", "accuracy", "age", [a], v) for a, v in (("x", 0.9), ("y", 0.6), ("z", 0.6))]
     rows += [("erm", "accuracy", "race", ["unknown"], 0.1)]
-    found = mean_and_sd(table(rows))
+    found = mean_and_sd_across_races_and_ages(table(rows))
     assert found.columns == [
         "model", "mean_across_races", "sd_across_races", "mean_across_ages", "sd_across_ages"
     ]  # fmt: skip
@@ -130,31 +134,33 @@ def test_tables_6_and_8_star_what_leaves_undetected_faces_out():
     rows = crossed("face", "accuracy", (0.72, 0.4, 0.6, 0.6))
     rows += crossed("face", "accuracy_on_detected", (0.9, 0.5, 0.6, 0.6))
     rows += crossed("face", "detection_rate", (0.8, 0.8, 1.0, 1.0))
-    found = service_accuracy(table(rows), races=TWO)
+    found = build_service_accuracy_by_group(table(rows), races=TWO)
     assert found["service"].to_list() == ["face", "*face"]
     assert found.columns[1:5] == ["Black_F", "Black_M", "White_F", "White_M"]
     assert found["Black_M"].to_list() == [0.72, 0.9]
     assert found["mean"].to_list() == pytest.approx([0.58, 0.65])
-    rates = detection_rates(table(rows), races=TWO)
+    rates = build_detection_rates_by_group(table(rows), races=TWO)
     assert rates.select("service", "Black_M", "mean").row(0) == ("face", 0.8, 0.9)
     # A mistake for whoever was not found: accuracy = accuracy on the detected × detection rate
     assert found["Black_M"][1] * rates["Black_M"][0] == pytest.approx(found["Black_M"][0])
 
 
 def test_services_that_found_everyone_have_one_row():
-    found = service_accuracy(table(crossed("face", "accuracy", (0.7, 0.4, 0.6, 0.6))), races=TWO)
+    found = build_service_accuracy_by_group(
+        table(crossed("face", "accuracy", (0.7, 0.4, 0.6, 0.6))), races=TWO
+    )
     assert found["service"].to_list() == ["face"]
 
 
 def test_a_metric_that_was_not_measured_is_named():
     with pytest.raises(UnknownNameError, match=r"no metric named 'detection_rate'\n.*accuracy"):
-        detection_rates(table(crossed("face", "accuracy", (0.7, 0.4, 0.6, 0.6))))
+        build_detection_rates_by_group(table(crossed("face", "accuracy", (0.7, 0.4, 0.6, 0.6))))
 
 
 def test_an_audit_without_the_intersection_is_told_what_it_has():
     rows = table([("erm", "accuracy", "race", ["Black"], 0.5)])
     with pytest.raises(UnknownNameError, match=r"no attribute named 'race\*gender'\n.*one of race"):
-        accuracy_by_race_gender(rows)
+        build_accuracy_by_race_and_gender(rows)
 
 
 def test_merges_cover_the_datasets_labels_once():
@@ -196,7 +202,7 @@ def test_an_unknown_protocol_is_named():
 
 
 def test_merges_are_written_as_settings():
-    assert format_merges(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
+    assert format_merge_settings(AGE_9_TO_4, "age")[0] == "age:0-9=0-2,3-9"
 
 
 def test_info_cites_the_paper():

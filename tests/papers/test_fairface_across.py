@@ -10,9 +10,9 @@ import pytest
 import isolux
 from isolux.papers.fairface.cross_dataset import (
     AVERAGE,
-    average_datasets,
-    compare_across_datasets,
-    lay_out_values,
+    average_accuracy_over_datasets,
+    build_accuracy_tables_by_caption,
+    measure_accuracy_across_datasets,
 )
 from isolux.vocabulary.errors import SpecError
 
@@ -61,7 +61,7 @@ def test_gender_by_every_column_by_hand(tmp_path):
         other = {"Male": "Female", "Female": "Male"}
         return other[row["gender"]] if wrong else row["gender"]
 
-    values = compare_across_datasets(
+    values = measure_accuracy_across_datasets(
         {"A": [run_of(tmp_path, people(RACES), answer, "gender", "net")]}
     )
     assert cell(values, "All") == pytest.approx((280 - 20 - 10) / 280)
@@ -87,11 +87,11 @@ def test_asian_counts_either_answer_and_table_3_leaves_two_races_out(tmp_path):
     run = run_of(
         tmp_path, people(RACES), lambda row: told.get(row["race"], row["race"]), "race", "net"
     )
-    values = compare_across_datasets({"A": [run]})
+    values = measure_accuracy_across_datasets({"A": [run]})
     own = {name: cell(values, name, head="race") for name in ("Asian", "E Asian", "SE Asian")}
     assert own == {"Asian": 1.0, "E Asian": 1.0, "SE Asian": 0.0}
     assert cell(values, "Non-White", head="race") == pytest.approx(0.5)  # 3 of 6 races are right
-    tables = lay_out_values(values)
+    tables = build_accuracy_tables_by_caption(values)
     (white,) = [t for c, t in tables.items() if c.startswith("Table 2")]
     (others,) = [t for c, t in tables.items() if c.startswith("Table 3")]
     assert white.row(0) == ("net", 1.0)
@@ -106,7 +106,7 @@ def test_a_model_of_four_races_has_no_column_for_those_it_cannot_name(tmp_path):
         tmp_path, four, lambda row: merge.get(row["race"], row["race"]), "race", "utk",
         label_map=("fairface:races-4",),
     )  # fmt: skip
-    values = compare_across_datasets({"A": [run]})
+    values = measure_accuracy_across_datasets({"A": [run]})
     assert cell(values, "Asian", head="race") == 1.0
     lost = values.filter(pl.col("column").is_in(["E Asian", "SE Asian", "Latino", "Mid-East"]))
     assert lost["value"].null_count() == 4
@@ -126,10 +126,12 @@ def test_datasets_are_averaged_each_once_and_table_5_is_of_the_averages(tmp_path
 
     small = run_of(half, people(RACES, 16), of_black_men_half, "gender", "net")
     large = run_of(full, people(RACES, 40), right, "gender", "net")
-    values = compare_across_datasets({"small": [small], "large": [large]})
+    values = measure_accuracy_across_datasets({"small": [small], "large": [large]})
     assert cell(values, "Black", AVERAGE) == pytest.approx((0.5 + 1.0) / 2)  # not by people
     assert cell(values, "White", AVERAGE) == 1.0
-    (table,) = [t for c, t in lay_out_values(values).items() if c.startswith("Table 5")]
+    (table,) = [
+        t for c, t in build_accuracy_tables_by_caption(values).items() if c.startswith("Table 5")
+    ]
     row = table.row(0, named=True)
     races = [1.0, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0]
     assert row["mean_across_races"] == pytest.approx(statistics.mean(races))
@@ -139,7 +141,9 @@ def test_datasets_are_averaged_each_once_and_table_5_is_of_the_averages(tmp_path
     below = [v - low for v, low in parts.select("value", "low").iter_rows()]
     assert one["low"] == pytest.approx(0.75 - sum(b * b for b in below) ** 0.5 / 2)
     assert one["n"] == 56
-    alone = compare_across_datasets({"small": [small], "large": [large]}, average=("large",))
+    alone = measure_accuracy_across_datasets(
+        {"small": [small], "large": [large]}, averaged_datasets=("large",)
+    )
     assert AVERAGE not in alone["dataset"].to_list()
 
 
@@ -154,7 +158,7 @@ def test_a_dataset_without_races_counts_everyone_and_is_starred(tmp_path):
         f"table:{tmp_path / 'c.csv'}", predictions=tmp_path / "said.csv", target="gender",
         by="gender", replicates=200,
     ).run  # fmt: skip
-    tables = lay_out_values(compare_across_datasets({"CelebA": [run]}))
+    tables = build_accuracy_tables_by_caption(measure_accuracy_across_datasets({"CelebA": [run]}))
     for start in ("Table 2", "Table 3"):
         (table,) = [t for c, t in tables.items() if c.startswith(start)]
         assert table.columns == ["trained_on", "gender_CelebA*"]
@@ -167,16 +171,16 @@ def test_what_cannot_be_laid_out_is_refused(tmp_path):
 
     run = run_of(tmp_path, people(("White", "Black")), right, "gender", "net")
     with pytest.raises(SpecError, match="two runs are of 'net' asked for gender on A"):
-        compare_across_datasets({"A": [run, run]})
+        measure_accuracy_across_datasets({"A": [run, run]})
     with pytest.raises(SpecError, match="no dataset 'C' to average"):
-        compare_across_datasets({"A": [run], "B": [run]}, average=("C",))
+        measure_accuracy_across_datasets({"A": [run], "B": [run]}, averaged_datasets=("C",))
     by_age = people(("White", "Black")).with_columns(service_test=pl.lit("True"))
     flat = by_age.with_columns(
         service_test=pl.when(pl.col("age") == "0-2").then(pl.lit("False")).otherwise("service_test")
     )
     other = run_of(tmp_path, flat, lambda row: "True", "service_test", "net")
     with pytest.raises(SpecError, match="does not say who was answered right"):
-        compare_across_datasets({"A": [other]})
+        measure_accuracy_across_datasets({"A": [other]})
 
 
 def test_a_column_that_one_dataset_lacks_is_not_averaged():
@@ -187,6 +191,6 @@ def test_a_column_that_one_dataset_lacks_is_not_averaged():
          for d, c, v in (("A", "All", 0.5), ("B", "All", 0.7), ("A", "Latino", 0.5),
                          ("B", "Latino", None))]
     )  # fmt: skip
-    found = average_datasets(rows, ("A", "B"))
+    found = average_accuracy_over_datasets(rows, ("A", "B"))
     assert found.filter(column="All")["value"].item() == pytest.approx(0.6)
     assert found.filter(column="Latino")["value"].item() is None

@@ -1,4 +1,4 @@
-"""Fairness Indicators' protocols by the command line, from planted data to the paper's tables."""
+"""Fairness Indicators' protocols by the command line, from injected data to the paper's tables."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_there_is_no_other_protocol():
 
 
 def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
-    """Planted: a dog (Non-human on faces) in 30 of 100 of darker women, in 5 of all others."""
+    """Injected: a dog (Non-human on faces) in 30 of 100 of darker women, in 5 of all others."""
     rng = np.random.default_rng(3)
     people = conversations(tmp_path, rng)
-    planted = ((people["gender"] == "Female") & (people["tone"] == "darker")).to_numpy()
-    harmed = rng.random(people.height) < np.where(planted, 0.30, 0.05)
+    injected = ((people["gender"] == "Female") & (people["tone"] == "darker")).to_numpy()
+    harmed = rng.random(people.height) < np.where(injected, 0.30, 0.05)
     rows = [
         (one, label, score)
         for one, bad in zip(people["id"], harmed, strict=True)
@@ -98,14 +98,14 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
     assert caption.endswith("annotated skin type (Fitzpatrick), percent")
     (harmful,) = table.filter(metric="harmful").to_dicts()
     assert harmful["confidence"] == 0.1
-    assert harmful["everyone"] == pytest.approx(100 * harmed.mean(), abs=0.01)
+    assert harmful["overall"] == pytest.approx(100 * harmed.mean(), abs=0.01)
     shares = (
         people.with_columns(harmed=harmed).group_by("gender", "tone").agg(pl.col("harmed").mean())
     )
     for gender, tone, share in shares.rows():
         assert harmful[f"{gender} × {tone}"] == pytest.approx(100 * share, abs=0.01)
-    assert table.filter(metric="crime")["everyone"].item() == 0.0
-    assert table.filter(metric="non_harmful")["everyone"].item() == 100.0
+    assert table.filter(metric="crime")["overall"].item() == 0.0
+    assert table.filter(metric="non_harmful")["overall"].item() == 100.0
     _, sizes = printed(
         tmp_path, "Table 4: units and clusters of each group, by self-reported gender"
     )
@@ -113,7 +113,7 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
     assert set(sizes.rows()) == set(wanted)
     _, curve = printed(tmp_path, "Figures 3, last row")
     at = dict(curve.select("confidence", "harmful").rows())
-    assert (at[0.0], at[0.1], at[0.45]) == (harmful["everyone"], harmful["everyone"], 0.0)
+    assert (at[0.0], at[0.1], at[0.45]) == (harmful["overall"], harmful["overall"], 0.0)
     assert record_of(tmp_path)["protocol"]["disagreements"] == list(
         DISAGREEMENTS["label_association_faces"]
     )
@@ -125,7 +125,7 @@ def test_harmful_labels_of_faces(tmp_path, monkeypatch, capsys):
 
 
 def test_homes_by_income_and_region(tmp_path, monkeypatch, capsys):
-    """Planted: poor homes' photos are recognised in 30, others in 70 of 100."""
+    """Injected: poor homes' photos are recognised in 30, others in 70 of 100."""
     rng = np.random.default_rng(4)
     rows, labels, wanted = [], [], []
     for home in range(120):

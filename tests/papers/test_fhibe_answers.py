@@ -82,7 +82,7 @@ def test_shares_of_answers_by_hand(answered, people):
     }  # fmt: skip
 
 
-def test_the_planted_association_is_found_and_the_absent_one_is_not(answered):
+def test_the_injected_association_is_found_and_the_absent_one_is_not(answered):
     found = answered.disparities.filter(kind="omnibus_test").drop_nulls("p_adjusted")
     p = {(m, x): q for m, x, q in found.select("metric", "label", "p_adjusted").iter_rows()}
     assert p["answer_rate", "nurse (neutral)"] < 0.01

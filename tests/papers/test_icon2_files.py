@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", list(FORMS))
-def test_the_planted_hour_ranks_first(form, folder, monkeypatch, capsys):
+def test_the_injected_hour_ranks_first(form, folder, monkeypatch, capsys):
     """Income goes with the hour and the hour with recall: the paper's Table 2 from files."""
     monkeypatch.chdir(folder)
     ran = isolux(
@@ -57,7 +57,7 @@ def test_the_planted_hour_ranks_first(form, folder, monkeypatch, capsys):
     # All classes together come before each of them.
     labels = run.findings.filter(analysis="confounders")["label"].to_list()
     assert labels[:3] == [None, "car", "pedestrian"]
-    # The command prints the paper's tables; in Tables 2 and 3 the planted attribute comes first.
+    # The command prints the paper's tables; in Tables 2 and 3 the injected attribute comes first.
     printed = ran.out[ran.out.index("Tables 2 and 3") : ran.out.index("Figures 4 and 5")]
     of_all = [line.split() for line in printed.splitlines() if line.startswith("–")]
     assert of_all[0][2:4] == ["1", "timeofday"]

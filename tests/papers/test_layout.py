@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from isolux.papers._layout import pivot_metrics
+from isolux.papers._layout import pivot_metrics_by_class_and_group
 from isolux.vocabulary.tables import GROUP_METRICS
 
 MEASURES = {"mAR": ("average_recall", None), "AR50": ("recall_at_iou", 0.5)}
@@ -30,25 +30,31 @@ BOTH = table(
 
 
 def test_thresholds_and_classes_are_kept_apart():
-    found = pivot_metrics(BOTH, MEASURES, ["tone"])
+    found = pivot_metrics_by_class_and_group(BOTH, MEASURES, ["tone"])
     assert found.columns == ["model", "label", "tone", "n_units", "mAR", "AR50"]
     assert found.rows() == [("m", None, "1", 60, 0.7, 0.9), ("m", "nurse", "1", 9, 0.2, None)]
 
 
 def test_parts_of_an_intersection_come_in_any_order():
     expected = [("1", "coily", 3, 0.3, None), ("2", "coily", 4, None, None)]
-    found = pivot_metrics(BOTH, MEASURES, ["tone", "hair"])
+    found = pivot_metrics_by_class_and_group(BOTH, MEASURES, ["tone", "hair"])
     assert found.drop("model", "label").rows() == expected
-    assert pivot_metrics(BOTH, MEASURES, ["hair", "tone"]).select(found.columns).equals(found)
+    assert (
+        pivot_metrics_by_class_and_group(BOTH, MEASURES, ["hair", "tone"])
+        .select(found.columns)
+        .equals(found)
+    )
 
 
 def test_a_metric_that_was_not_measured_is_null():
-    found = pivot_metrics(BOTH, {"AR90": ("recall_at_iou", 0.9), **MEASURES}, ["tone"])
+    found = pivot_metrics_by_class_and_group(
+        BOTH, {"AR90": ("recall_at_iou", 0.9), **MEASURES}, ["tone"]
+    )
     assert found["AR90"].to_list() == [None, None]
     assert found["mAR"].to_list() == [0.7, 0.2]
 
 
 def test_an_attribute_that_is_not_there_gives_no_rows_of_the_same_columns():
-    found = pivot_metrics(BOTH, MEASURES, ["age"])
+    found = pivot_metrics_by_class_and_group(BOTH, MEASURES, ["age"])
     assert found.is_empty()
     assert found.columns == ["model", "label", "age", "n_units", "mAR", "AR50"]

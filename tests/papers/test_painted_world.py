@@ -86,7 +86,7 @@ def test_label_association_of_faces(root, tmp_path):
             **frames(root),
         )  # fmt: skip
     table = of(shown, "Figures 3, 8 and 9: rates of labels by self-reported gender, percent")
-    assert table.columns == ["model", "metric", "confidence", "everyone", "Female", "Male"]
+    assert table.columns == ["model", "metric", "confidence", "overall", "Female", "Male"]
     assert of(shown, "Figures 3, last row").height > 10
     assert least(found["light"], "gender", metric="harmful") < 0.01
     assert least(found["light"], "age_group", metric="harmful") > 0.05
@@ -108,7 +108,7 @@ def test_label_association_of_scenes(world, tmp_path):
         max_failures=1.0,
     )  # fmt: skip
     table = of(shown, "Figures 3, 8 and 10: rates of labels by perceived gender presentation")
-    assert table.columns[:4] == ["model", "metric", "confidence", "everyone"]
+    assert table.columns[:4] == ["model", "metric", "confidence", "overall"]
     assert least(found, "gender_presentation", metric="harmful") < 0.01
     assert least(found, "age_presentation", metric="harmful") > 0.05
 
@@ -121,9 +121,9 @@ def test_geodiversity(world, tmp_path):
         model("labels", "by_night=Car", "by_day=Fruit trees"), tmp_path / "answers",
     )  # fmt: skip
     table = of(shown, "Figure 4: hit rate of homes by household income bucket, percent")
-    assert table.columns[:3] == ["model", "metric", "everyone"]
+    assert table.columns[:3] == ["model", "metric", "overall"]
     assert table["low"].item() < 25
-    assert min(table.select(pl.exclude("model", "metric", "everyone", "low")).row(0)) > 75
+    assert min(table.select(pl.exclude("model", "metric", "overall", "low")).row(0)) > 75
     homes = world.world.households.height
     assert of(shown, "Table 5").row(-1)[0] == "total"
     assert of(shown, "Table 5").row(-1)[-1] <= homes  # told apart by country and income

@@ -44,7 +44,7 @@ def four(**columns):
 
 
 def kept(*conditions):
-    found = filter_people(four(), conditions, whole_images=False)
+    found = filter_people(four(), conditions, uses_unscored_people=False)
     return "".join(found.instances["instance_id"])
 
 
@@ -75,11 +75,11 @@ def test_every_condition_must_hold():
 
 def test_no_condition_keeps_the_dataset_as_it_is():
     dataset = four()
-    assert filter_people(dataset, (), whole_images=True) is dataset
+    assert filter_people(dataset, (), uses_unscored_people=True) is dataset
 
 
 def test_bystanders_stay_and_are_not_judged():
-    found = filter_people(four(), ["age>=20"], whole_images=True)
+    found = filter_people(four(), ["age>=20"], uses_unscored_people=True)
     assert found.instances["judged"].to_list() == [False, True, True, False]
     assert found.notes == (
         "2 of 4 people take part in the matching and are not judged: only age>=20.",
@@ -88,7 +88,7 @@ def test_bystanders_stay_and_are_not_judged():
 
 def test_who_was_not_judged_before_is_not_judged_now():
     dataset = four(judged=[True, False, True, None])
-    found = filter_people(dataset, ["age=19,20"], whole_images=True)
+    found = filter_people(dataset, ["age=19,20"], uses_unscored_people=True)
     assert found.instances["judged"].to_list() == [True, False, True, False]
 
 
@@ -101,7 +101,7 @@ def test_bystanders_have_no_part_where_images_are_not_looked_at():
 
 
 def test_who_goes_is_counted():
-    assert filter_people(four(), ["age=20"], whole_images=False).notes == (
+    assert filter_people(four(), ["age=20"], uses_unscored_people=False).notes == (
         "3 of 4 people were left out: only age=20.",
     )
 
@@ -158,7 +158,7 @@ def test_ranges_compare(condition, values):
              "value": [*RANGES, "not sure"]}
         ),
     )  # fmt: skip
-    found = filter_people(people, [condition], whole_images=False).instances["instance_id"]
+    found = filter_people(people, [condition], uses_unscored_people=False).instances["instance_id"]
     assert [RANGES[int(i)] for i in found] == values
 
 
@@ -172,7 +172,7 @@ def test_fairfaces_ages_from_twenty_are_six_of_nine():
             {"unit_kind": "instance", "unit_id": ages, "attribute": "age", "value": ages}
         ),
     )
-    kept_ages = filter_people(people, ["age>=20"], whole_images=True).instances
+    kept_ages = filter_people(people, ["age>=20"], uses_unscored_people=True).instances
     assert kept_ages.filter("judged")["instance_id"].to_list() == ages[3:]
 
 
@@ -186,7 +186,7 @@ def test_a_number_beside_a_range_is_what_compares():
              "value": ["20-29", "20-29"], "number": [19.0, None]}
         ),
     )  # fmt: skip
-    found = filter_people(people, ["age>=20"], whole_images=False).instances
+    found = filter_people(people, ["age>=20"], uses_unscored_people=False).instances
     assert found["instance_id"].to_list() == ["b"]
 
 
@@ -206,7 +206,7 @@ def ranged():
 
 
 def test_a_range_on_both_sides_of_a_number_is_told_first():
-    kept = filter_people(ranged(), ["age>20"], whole_images=False)
+    kept = filter_people(ranged(), ["age>20"], uses_unscored_people=False)
     assert kept.instances["instance_id"].to_list() == ["p3", "p4"]
     (told,) = [note for note in kept.notes if isinstance(note, Caution)]
     assert told.startswith("--only age>20 keeps a range only if all of it passes: 20-29 (2)")
@@ -215,7 +215,7 @@ def test_a_range_on_both_sides_of_a_number_is_told_first():
 
 
 def test_a_number_at_the_edge_of_ranges_needs_no_caution():
-    kept = filter_people(ranged(), ["age>=20"], whole_images=False)
+    kept = filter_people(ranged(), ["age>=20"], uses_unscored_people=False)
     assert kept.instances.height == 4
     assert not any(isinstance(note, Caution) for note in kept.notes)
     assert "Left out by age>=20: 10-19 (1)." in kept.notes

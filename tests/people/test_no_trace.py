@@ -94,7 +94,7 @@ def test_nothing_that_is_written_names_them(data, monkeypatch, capsys):
     run("compare", data / "before", out / "new", "--out", out / "half")
     run("compare", data / "before", data / "before", *gone, "--out", out / "both")
     run("report", out / "new", "--out", out / "again.html")
-    may = ("--images", data / "photos", "--i-may-show-these-images")
+    may = ("--images", data / "photos", "--confirm-image-rights")
     run("report", out / "new", "--gallery", "9", *may)
     run("export", out / "new", "--out", out / "seen", "--images", data / "photos")
     run("export", data / "before", *gone, "--out", out / "seen-before")

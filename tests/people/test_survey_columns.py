@@ -25,7 +25,7 @@ def _loaded(folder: Path, text: str = PEOPLE, **people: object) -> Dataset:
 
 
 def test_weights_and_strata_are_those_of_the_file(tmp_path):
-    found = _loaded(tmp_path, weight="w", strata="s", cluster="house").sample
+    found = _loaded(tmp_path, weight="w", strata="s", cluster="house").survey_sample
     assert found.rows() == [
         ("a", 2.0, "north", 2), ("b", 1.5, "north", 2), ("c", 0.0, "south", 2),
         ("d", 3.0, "south", 2),
@@ -33,19 +33,19 @@ def test_weights_and_strata_are_those_of_the_file(tmp_path):
 
 
 def test_without_a_column_nothing_is_attached(tmp_path):
-    assert _loaded(tmp_path).sample is None
+    assert _loaded(tmp_path).survey_sample is None
 
 
 def test_a_stratum_has_the_clusters_that_were_drawn_from_it_whoever_is_asked_about(tmp_path):
     found = _loaded(tmp_path, strata="s", cluster="house", only=("house=1,3",))
     assert found.instances.height == 2
-    assert found.sample["stratum_clusters"].to_list() == [2, 2, 2, 2]
+    assert found.survey_sample["stratum_clusters"].to_list() == [2, 2, 2, 2]
 
 
 def test_weights_may_stand_in_a_second_table(tmp_path):
     (tmp_path / "more.csv").write_text("id,mass\na,1\nb,2\nc,3\nd,4\n", encoding="utf-8")
     found = _loaded(tmp_path, weight="mass", attributes=str(tmp_path / "more.csv"))
-    assert found.sample["weight"].to_list() == [1.0, 2.0, 3.0, 4.0]
+    assert found.survey_sample["weight"].to_list() == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_several_values_of_one_person_are_refused(tmp_path):
 
 
 def test_rows_are_clusters_where_none_are_named(tmp_path):
-    found = _loaded(tmp_path, strata="s").sample
+    found = _loaded(tmp_path, strata="s").survey_sample
     assert found["stratum_clusters"].to_list() == [2, 2, 2, 2]
 
 
@@ -113,7 +113,7 @@ def test_people_who_withdrew_are_named_in_no_error(tmp_path):
 
 
 def test_the_table_has_a_row_a_person(tmp_path):
-    found = _loaded(tmp_path, weight="w").sample
+    found = _loaded(tmp_path, weight="w").survey_sample
     assert found.schema == {
         "instance_id": pl.String, "weight": pl.Float64, "stratum": pl.String,
         "stratum_clusters": pl.Int64,
@@ -121,10 +121,10 @@ def test_the_table_has_a_row_a_person(tmp_path):
 
 
 def test_a_population_s_size_is_a_number_or_a_column(tmp_path):
-    found = _loaded(tmp_path, strata="s", population_size="4").sample
+    found = _loaded(tmp_path, strata="s", population_size="4").survey_sample
     assert found["stratum_size"].to_list() == [4.0] * 4
     text = "id,s,n\na,x,5\nb,x,5\nc,y,9\nd,y,9\n"
-    found = _loaded(tmp_path, text, strata="s", population_size="n").sample
+    found = _loaded(tmp_path, text, strata="s", population_size="n").survey_sample
     assert found["stratum_size"].to_list() == [5.0, 5.0, 9.0, 9.0]
 
 

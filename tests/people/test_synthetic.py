@@ -14,7 +14,7 @@ def test_a_marker_in_the_folder_or_above_is_found(tmp_path, below):
 def test_a_world_without_a_marker_is_known_by_its_own_files(tmp_path):
     (tmp_path / "world.yaml").write_text("name: w")
     assert find_synthetic_marker([tmp_path / "data" / "x.csv"]) is None
-    (tmp_path / "planted.json").write_text("{}")
+    (tmp_path / "injected.json").write_text("{}")
     assert find_synthetic_marker([tmp_path / "data" / "x.csv"]) == tmp_path / "world.yaml"
 
 

@@ -54,7 +54,7 @@ def make_inputs(
     membership = build_membership(
         dataset.instance_attributes(), [by], units=scores.evaluated_units()
     )
-    return AuditInputs(task, dataset, predictions, scores, membership, options)
+    return AuditInputs(task, dataset, predictions, scores, membership, options, options)
 
 
 def classify(

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 
 from isolux.plausibility import AuditInputs
-from tests.plausibility._inputs import classify, predict_numbers
+from tests.plausibility._inputs import classify, make_dataset, make_inputs, predict_numbers
 
 CLASSES = np.array(["0-2", "3-9", "10-19", "20-29", "30-39"])
 
@@ -40,6 +41,27 @@ def _estimate(task: str, n: int, errors: dict[str, float], seed: int = 0) -> Aud
     return predict_numbers(task, numbers.clip(0, 110).tolist(), race.tolist(), truth.tolist())
 
 
+def _verify(n: int, separation: dict[str, float], seed: int = 0, **options: float) -> AuditInputs:
+    """Two photos of each of ``n`` people, and as many impostors; cosines to two digits."""
+    rng = np.random.default_rng(seed)
+    race = np.repeat(_races(n, rng), 2)
+    subjects = np.repeat(np.arange(n), 2)
+    dataset = make_dataset(
+        {"race": race.tolist()}, {"subject_id": [f"s{k}" for k in subjects.tolist()]}
+    )
+    first = np.arange(0, 2 * n, 2)
+    other = np.concatenate([first + 1, (first + 3) % (2 * n)])
+    first = np.concatenate([first, first])
+    is_genuine = subjects[first] == subjects[other]
+    centre = np.where(is_genuine, [separation[r] for r in race[first]], 0.05)
+    pairs = pl.DataFrame(
+        {"model": "m", "instance_id": [f"p{k}" for k in first.tolist()],
+         "other_id": [f"p{k}" for k in other.tolist()],
+         "score": rng.normal(centre, 0.12).clip(-1, 1).round(2)}
+    )  # fmt: skip
+    return make_inputs("face_verification", dataset, pairs, **options)
+
+
 _ALIKE = {"A": 0.85, "B": 0.85, "C": 0.85}
 _UNLIKE = {"A": 0.95, "B": 0.9, "C": 0.45}
 _EVEN = (0.2,) * 5
@@ -63,6 +85,11 @@ SOUND: dict[str, dict[str, Callable[[], AuditInputs]]] = {
             "20 people": lambda task=task: _estimate(task, 20, dict.fromkeys("ABC", 6.0)),
         }
         for task in ("regression", "age_estimation", "number")
+    },
+    "face_verification": {
+        "plain": lambda: _verify(300, dict.fromkeys("ABC", 0.6), threshold=0.35),
+        "groups that differ": lambda: _verify(300, {"A": 0.7, "B": 0.6, "C": 0.2}, threshold=0.35),
+        "20 people": lambda: _verify(20, dict.fromkeys("ABC", 0.6), threshold=0.35),
     },
 }
 """A check of a task that is not here adds sound data of it."""

@@ -61,7 +61,7 @@ def test_values_that_were_left_out_are_not_unknown() -> None:
     )  # fmt: skip
     found = isolux.audit(
         table, by="race", target="truth", prediction_column="answer", replicates=100,
-        group=["race:A=A", "race:B=B"], group_rest="drop",
+        group=["race:A=A", "race:B=B"], ungrouped_values="drop",
     )  # fmt: skip
     assert not any("missing not at random" in text for text in found.run.record["warnings"])
 

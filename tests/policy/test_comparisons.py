@@ -36,7 +36,7 @@ def test_a_graded_mean_is_held_to_a_limit_with_the_interval_that_is_printed(high
     estimates = measure_groups(
         Scores(SCORES.conform(units), task), MEMBERSHIP.conform(members), Statistics(replicates=100)
     )
-    assert set(estimates.method.ravel()) == {"score, of numbers"}
+    assert set(estimates.method.ravel()) == {"skewness-adjusted t"}
     rows = np.array([3, 1, 2])
     ends = ComparisonSide(estimates, 0, rows).intervals()(Z)
     assert ends.low == pytest.approx(estimates.interval.low[rows, 0], rel=1e-12)

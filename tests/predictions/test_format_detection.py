@@ -59,7 +59,7 @@ def test_a_text_of_yolo_is_yolos_and_not_wider_faces(tmp_path):
     ],
 )
 def test_wider_face_is_known_by_a_name_and_a_count(tmp_path, head, why):
-    said = wider.misfit(FileProbe(tmp_path / "net.txt", "file", head))
+    said = wider.mismatch(FileProbe(tmp_path / "net.txt", "file", head))
     assert said is None if why is None else said.startswith(why)
 
 
@@ -95,7 +95,7 @@ def test_an_empty_folder_and_a_zip_archive_are_refused(tmp_path):
 
 
 def test_several_formats_that_fit_are_not_chosen_between(tmp_path, monkeypatch):
-    monkeypatch.setattr(registry.load("predictions", "scalabel"), "misfit", lambda seen: None)
+    monkeypatch.setattr(registry.load("predictions", "scalabel"), "mismatch", lambda seen: None)
     path = tmp_path / "net.json"
     path.write_text('[{"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}]')
     with pytest.raises(FileError, match=r"(?s)several formats.*coco_results, scalabel.*--format"):

@@ -47,7 +47,7 @@ def test_an_audit_takes_the_sizes_and_names_of_its_dataset(tmp_path, monkeypatch
     assert done.code == 0, done.err
     rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
     told = rows.filter(pl.col("metric") == "average_precision").select("group", "value").rows()
-    assert dict(told) == {"everyone": 1.0, "cat": 1.0, "dog": 1.0}
+    assert dict(told) == {"overall": 1.0, "cat": 1.0, "dog": 1.0}
 
 
 def test_boxes_of_pictures_of_no_known_size_are_kept_for_the_audit_to_count(tmp_path):

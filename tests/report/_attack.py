@@ -61,7 +61,7 @@ def counted(people: pl.DataFrame, names: list[str], seed: int) -> pl.DataFrame:
                 values = [row[name] for name in chosen]
                 shared = {
                     "model": "m", "task": "t", "threshold": None, "attribute": "*".join(chosen)
-                    or None, "group": " × ".join(values) or "everyone", "values": values,
+                    or None, "group": " × ".join(values) or "overall", "values": values,
                 }  # fmt: skip
                 label = row["truth"] if labels else None
                 metric = "recall" if labels else "accuracy"

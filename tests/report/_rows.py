@@ -38,7 +38,7 @@ def line(metric: str, label: str | None = None, model: str = "erm") -> dict[str,
 
 def add_everyone(tables: Tables, of: Mapping[str, Any], n: int, rate: float) -> None:
     row = _estimate(n, rate, tables.min_units)
-    tables.metrics.append({**of, "attribute": None, "group": "everyone", "values": [], **row})
+    tables.metrics.append({**of, "attribute": None, "group": "overall", "values": [], **row})
 
 
 def add_attribute(
@@ -65,7 +65,7 @@ def add_attribute(
     for group, n, rate, se in judged:
         gap = rate - everyone
         tables.disparities.append(
-            {**base, "kind": "difference_to_overall", "group_a": group, "group_b": "everyone"}
+            {**base, "kind": "difference_to_overall", "group_a": group, "group_b": "overall"}
             | gap_of(gap, se)
             | {"n_units_a": n}
         )

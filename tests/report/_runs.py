@@ -105,7 +105,7 @@ def record(**changed: Any) -> dict[str, Any]:
             "name": "fairface",
             "title": "FairFace, validation",
             "licence": "CC BY 4.0",
-            "judgement": "perceived",
+            "label_source": "perceived",
             "citation": "Kärkkäinen and Joo (2021). FairFace. WACV.",
             "terms": [["gender", "perceived gender presentation"], ["race", "perceived race"]],
         },
@@ -194,7 +194,7 @@ def hostile_run() -> Run:
     hostile = {HOSTILE[1]: HOSTILE[0]}
     changed = {
         "model": HOSTILE[0],
-        "dataset": {"title": HOSTILE[1], "terms": {"x": HOSTILE[4]}, "judgement": HOSTILE[2]},
+        "dataset": {"title": HOSTILE[1], "terms": {"x": HOSTILE[4]}, "label_source": HOSTILE[2]},
         "notes": list(HOSTILE),
         "inputs": hostile,
         "versions": hostile,
@@ -205,8 +205,8 @@ def hostile_run() -> Run:
     return run_of(tables, record(**changed))
 
 
-def planted_run() -> Run:
-    """Planted truths: a difference, nothing, and one that was not measured."""
+def injected_run() -> Run:
+    """Injected truths: a difference, nothing, and one that was not measured."""
     run = full_run()
     of = {"metric": "accuracy", "label": None, "kind": "difference"}
     truths = [
@@ -218,7 +218,7 @@ def planted_run() -> Run:
         of | {"attribute": "region", "group_a": "coast", "group_b": "hills", "value": 0.0},
     ]
     return Run(
-        {**run.record, "planted": truths},
+        {**run.record, "injected": truths},
         run.scores,
         run.attributes,
         run.group_metrics,
@@ -313,7 +313,7 @@ def comparison_run() -> Run:
                 rows.append(row | gap_of(gap, 0.2 / math.sqrt(n)))
         rows.append(
             both
-            | {"attribute": None, "group_a": "everyone", "n_units_a": 10954}
+            | {"attribute": None, "group_a": "overall", "n_units_a": 10954}
             | gap_of(-0.004, 0.003)
         )
     run = run_of(tables, record(model="erm and arl", models=["erm", "arl"]))
@@ -332,7 +332,7 @@ def detector_run() -> Run:
     """Race and race × gender with curves over overlaps and people by size, one name hostile."""
     run = full_run(task="face_detection")
     hostile = HOSTILE[0]
-    groups = [(None, "everyone", 0.70), *(("race", g, p) for g, (_, p) in RACES.items())]
+    groups = [(None, "overall", 0.70), *(("race", g, p) for g, (_, p) in RACES.items())]
     groups += [("race*gender", "Black × Female", 0.42), ("race*gender", hostile, 0.5)]
     curves = [
         ["erm", attribute, group, overlap, value, value - 0.02, value + 0.02, 1500, "ok"]
@@ -353,7 +353,7 @@ def detector_run() -> Run:
     of_people = ["model", "metric", "attribute", "group", "by", "stratum", "people", "share"]
     explained = {
         "overlap_curves": {"c": {"columns": [*of_curves, "status"], "rows": curves}},
-        "breakdown": {
+        "size_and_occlusion": {
             "b": {"columns": [*of_people, "value", "low", "high", "status"], "rows": people}
         },
     }

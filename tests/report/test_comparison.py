@@ -145,7 +145,7 @@ def test_the_figure_joins_both_values_and_shows_the_change(compared):
     assert f"First: {section.tables[0].rows[0].group} −" in figure.alt
     assert "erm (hollow) and arl (filled)" in figure.caption
     assert ">0</text>" in figure.svg  # the zero line is on the axis
-    assert ">everyone</text>" in figure.svg
+    assert ">overall</text>" in figure.svg
 
 
 def test_a_change_has_one_more_digit_where_the_printed_values_differ_by_another_number(compared):

@@ -15,7 +15,7 @@ INFO = DatasetInfo(
     summary="Made up.",
     references=(Reference("made", "Somebody (2020). Something.", "page 1", "https://x.example"),),
     licence="CC BY 4.0",
-    judgement="perceived",
+    label_source="perceived",
 )
 SIZES = pl.DataFrame(
     {"people": [5], "subjects": [3], "images with people": [2], "people per image": [2.5]}
@@ -85,8 +85,8 @@ def test_it_is_written_whole(tmp_path):
 
 VENDI = pl.DataFrame(
     {
-        "attribute": ["everyone", "race", "race"],
-        "group": ["everyone", "A", HOSTILE],
+        "attribute": ["overall", "race", "race"],
+        "group": ["overall", "A", HOSTILE],
         "vectors": [90, 30, 60],
         "subjects drawn": [45, 15, 15],
         "Vendi score of these": [9.0, 5.0, None],
@@ -96,8 +96,8 @@ VENDI = pl.DataFrame(
 )
 NUMBERS = pl.DataFrame(
     {
-        "attribute": ["everyone", "race", "race"],
-        "group": ["everyone", "A", "B"],
+        "attribute": ["overall", "race", "race"],
+        "group": ["overall", "A", "B"],
         "5th": [1.0, 1.0, 2.0],
         "25th": [2.0, 2.0, 3.0],
         "median": [3.0, 3.0, 4.0],

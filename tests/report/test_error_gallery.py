@@ -139,7 +139,7 @@ def test_the_licence_is_asked_first(run, folder, tmp_path):
     with pytest.raises(SpecError, match="does not say that its pictures may be shown") as caught:
         write_gallery(run, made(CLOSED), path, images=folder, per_group=1)
     assert "Closed: evaluation only; people may withdraw at any time" in str(caught.value)
-    assert "--i-may-show-these-images" in str(caught.value)
+    assert "--confirm-image-rights" in str(caught.value)
     assert not path.exists()
     done = write_gallery(run, made(CLOSED), path, images=folder, per_group=1, may_show=True)
     tree, _ = pictures(done.path)

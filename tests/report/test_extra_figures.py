@@ -50,7 +50,7 @@ def test_the_table_stands_beside_its_attribute(tree):
     assert list(black) == [
         "Black", *sound, "2 %n = 30", "–too few units",
     ]  # fmt: skip
-    assert rows[-1][0] == "everyone"
+    assert rows[-1][0] == "overall"
 
 
 def test_of_every_attribute_it_is_folded(tree):
@@ -77,7 +77,7 @@ def test_each_group_has_a_panel_with_everyone_dashed(summary):
     dashed = [e for e in root.iter() if e.attrib.get("stroke-dasharray") == "4,3"]
     assert len(dashed) == len(runs.RACES)
     assert "Black 63.9 % at 0.5" in figure.alt
-    assert "Dashed: everyone." in figure.caption
+    assert "Dashed: overall." in figure.caption
 
 
 def test_a_group_that_the_run_does_not_know_has_no_panel(summary):
@@ -115,8 +115,11 @@ def test_without_these_analyses_there_is_neither(summary):
 def test_another_models_tables_are_not_shown(summary):
     run = runs.detector_run()
     other = run.record["explained"]
-    rows = [["other", *row[1:]] for row in other["breakdown"]["b"]["rows"]]
-    changed = {**other, "breakdown": {"b": {**other["breakdown"]["b"], "rows": rows}}}
+    rows = [["other", *row[1:]] for row in other["size_and_occlusion"]["b"]["rows"]]
+    changed = {
+        **other,
+        "size_and_occlusion": {"b": {**other["size_and_occlusion"]["b"], "rows": rows}},
+    }
     shown = summarise(replace(run, record={**run.record, "explained": changed}))
     assert all(not s.breakdowns for s in shown.sections)
     assert shown.sections[0].curves

@@ -25,7 +25,7 @@ from tests.report._page import parse
 MAKERS = {
     "full": runs.full_run,
     "hostile": runs.hostile_run,
-    "planted": runs.planted_run,
+    "injected": runs.injected_run,
     "small": runs.small_run,
     "null": runs.null_run,
     "classes": runs.classes_run,
@@ -141,8 +141,8 @@ def test_a_mark_says_what_it_compares_with(trees):
     (table, *_) = [
         t for t in trees["full"].all("table") if "strips" in t.attributes.get("class", "")
     ]
-    assert table.all("thead")[0].all("th")[-1].text == "Than everyone"
-    told = "~: no difference to everyone shown (adjusted p above 0.05); such a group may differ"
+    assert table.all("thead")[0].all("th")[-1].text == "Than overall"
+    told = "~: no difference to overall shown (adjusted p above 0.05); such a group may differ"
     assert told in " ".join(trees["full"].text.split())
 
 
@@ -162,7 +162,7 @@ def test_rates_below_one_percent_can_be_told_apart_in_strips_and_tables():
     for rows in found:
         assert "0.180" in rows["a"]
         assert "0.020" in rows["b"]
-        assert "0.100" in rows["everyone"]
+        assert "0.100" in rows["overall"]
         assert "+0.080" in rows["a"]
         ends = [cell for cell in rows["a"] if " to " in cell]
         assert len(ends) == 2
@@ -177,7 +177,7 @@ def test_the_answer_says_what_was_found_before_how(trees):
             "The model works worse for Black people labelled Female",
             "Also for people labelled Female",
             "10,954 units in 3,651 clusters (subject)",
-            "worst first. Line: everyone.",
+            "worst first. Line: overall.",
             "Do the groups differ?",
             "Main findings",
             "It measures the disparities it was asked to look at",
@@ -193,7 +193,7 @@ def _number(text):
     return Decimal(text.replace("−", "-"))
 
 
-@pytest.mark.parametrize("name", ["full", "planted", "classes", "detector"])
+@pytest.mark.parametrize("name", ["full", "injected", "classes", "detector"])
 def test_a_printed_gap_is_that_of_the_printed_values_or_has_one_more_digit(trees, name):
     n_rows = 0
     for table in trees[name].all("table"):
@@ -326,7 +326,7 @@ def test_the_finding_that_the_answer_says_is_not_said_again():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"planted": [{"metric": "accuracy", "attribute": "race", "value": 0.1}]}, True),
+        ({"injected": [{"metric": "accuracy", "attribute": "race", "value": 0.1}]}, True),
         ({"dataset": {"title": "FACET", "synthetic": True}}, True),
         ({}, False),
     ],
@@ -337,8 +337,8 @@ def test_synthetic_people_are_called_so_before_any_number(changed, said):
     assert ("These people are synthetic." in header.text) == said
 
 
-def test_planted_truths_stand_beside_what_was_found(trees):
-    (table,) = [t for t in trees["planted"].all("table") if "Planted" in t.text]
+def test_injected_truths_stand_beside_what_was_found(trees):
+    (table,) = [t for t in trees["injected"].all("table") if "Injected" in t.text]
     rows = [[c.text for c in row.all("th", "td")] for row in table.all("tbody")[0].all("tr")]
     assert rows[0][1:] == ["−13.0", "−13.2", "−16.7 to −9.7", "● yes"]
     assert rows[1][-1] == "▲ no"
@@ -364,7 +364,7 @@ def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
     least = min(abs(row.difference or 0) for _, row in shown.rows)
     rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
     assert all(abs(row.difference or 0) <= least for row in rest)
-    assert "The 10 rows furthest from everyone, of 156" in parse(render(summary)).text
+    assert "The 10 rows furthest from overall, of 156" in parse(render(summary)).text
 
 
 def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():

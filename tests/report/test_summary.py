@@ -312,9 +312,9 @@ def test_settings_explain_every_field_and_mark_choices(full):
     assert changed == {"data", "target", "predictions", "by", "cluster"}
 
 
-def test_planted_truths_are_found_whichever_way_the_pair_is_turned():
-    first, turned, absent = summarise(runs.planted_run()).injected_effects
-    # Black .639 − White .771 = −.132, planted −.13
+def test_injected_truths_are_found_whichever_way_the_pair_is_turned():
+    first, turned, absent = summarise(runs.injected_run()).injected_effects
+    # Black .639 − White .771 = −.132, injected −.13
     assert first.estimate == pytest.approx(-0.132)
     assert first.covered is True
     # the table holds Female − Male = −.337; the truth asks for Male − Female
@@ -379,10 +379,10 @@ def test_the_level_is_said_in_words(full):
     ("metrics", "asked", "first"),
     [
         ((), (), "average_recall"),
-        ((), {"score_threshold": 0.5}, "found_at_score"),
-        ((), {"top_k": (1,), "score_threshold": 0.5}, "found_at_score"),
-        (("average_recall", "found_at_score"), {"score_threshold": 0.5}, "average_recall"),
-        (("found_at_score", "average_recall"), {"score_threshold": 0.5}, "found_at_score"),
+        ((), {"score_threshold": 0.5}, "recall_at_score"),
+        ((), {"top_k": (1,), "score_threshold": 0.5}, "recall_at_score"),
+        (("average_recall", "recall_at_score"), {"score_threshold": 0.5}, "average_recall"),
+        (("recall_at_score", "average_recall"), {"score_threshold": 0.5}, "recall_at_score"),
     ],
 )
 def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
@@ -410,7 +410,7 @@ def test_the_size_of_a_box_is_no_label(attributes, phrase):
     for attribute in attributes:
         runs.add_attribute(tables, of, attribute, rates, everyone=0.75)
     run = runs.run_of(tables)
-    dataset = {"judgement": "perceived", "terms": {}}
+    dataset = {"label_source": "perceived", "terms": {}}
     limits = summarise(replace(run, record={**run.record, "dataset": dataset})).limits
     (text,) = [text for text in limits if "judged the groups" in text or "perceived" in text]
     assert phrase in text

@@ -38,16 +38,16 @@ def block(
     whose second group is ``everyone`` is a group against everyone.
     """
     key = MEASURE | measure | {"attribute": attribute}
-    n = {name: (sizes or {}).get(name, 500) for name in values} | {"everyone": 2000}
+    n = {name: (sizes or {}).get(name, 500) for name in values} | {"overall": 2000}
     groups = [
         key | {"group": name, "values": name.split(" × "), "value": value, "n_units": n[name],
                "n_clusters": n[name], "status": "ok"}
         for name, value in values.items()
     ]  # fmt: skip
     known = [value for name, value in values.items() if UNKNOWN not in name]
-    value_of = {**values, "everyone": sum(known) / len(known)}
+    value_of = {**values, "overall": sum(known) / len(known)}
     return groups + [
-        key | {"kind": "difference_to_overall" if b == "everyone" else "difference",
+        key | {"kind": "difference_to_overall" if b == "overall" else "difference",
                "group_a": a, "group_b": b, "value": (gap := value_of[a] - value_of[b]),
                "low": gap - half / 2, "high": gap + half / 2, "simultaneous_low": gap - half,
                "simultaneous_high": gap + half, "p_value": p, "p_adjusted": p, "status": "ok",
@@ -73,7 +73,7 @@ def run_of(*blocks: Sequence[Row], record: Row | None = None, **spec: Any) -> Ru
     measures = {tuple(row[name] for name in MEASURE): row for row in groups}.values()
     everyone = [
         {name: row[name] for name in MEASURE}
-        | {"attribute": None, "group": "everyone", "values": [], "value": 0.9, "n_units": 2000,
+        | {"attribute": None, "group": "overall", "values": [], "value": 0.9, "n_units": 2000,
            "n_clusters": 2000, "status": "ok"}
         for row in measures
     ]  # fmt: skip

@@ -132,8 +132,8 @@ def test_a_status_other_than_ok_leads_with_its_caution():
 
 @pytest.mark.parametrize(("group", "word"), [("Black", "worse"), ("White", "better")])
 def test_a_group_against_everyone_speaks_where_no_pair_is_established(group, word):
-    run = run_of(block(RACES, ("Black", "White", 0.2), (group, "everyone", 0.01)))
-    assert stated(block(RACES, ("Black", "White", 0.2), (group, "everyone", 0.01))) == [
+    run = run_of(block(RACES, ("Black", "White", 0.2), (group, "overall", 0.01)))
+    assert stated(block(RACES, ("Black", "White", 0.2), (group, "overall", 0.01))) == [
         ("race", "accuracy", group, None)
     ]
     first = answer_of(run).first

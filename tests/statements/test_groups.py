@@ -47,7 +47,7 @@ def test_what_the_loader_declares_names_rows_units_and_whose_labels() -> None:
     photos = GroupPhrases(
         terms={"income": "household income, US dollars a month, adjusted", "gender": "perceived"
                " gender presentation"},
-        units={"income": "US dollars a month"}, noun="photos", judgement="perceived",
+        units={"income": "US dollars a month"}, noun="photos", label_source="perceived",
     )  # fmt: skip
     income = photos.describe_group("income", ["0–100"])
     assert income == "photos from households with an income of 0–100 US dollars a month"
@@ -61,7 +61,7 @@ def test_what_the_loader_declares_names_rows_units_and_whose_labels() -> None:
     )
     # The size of a box is nobody's label, and a face's blur is not its image's.
     assert GroupPhrases(noun="faces").describe_group("blur", ["2"]) == "faces with blur = 2"
-    own = GroupPhrases(judgement="self-reported", terms={"gender": "self-reported gender"})
+    own = GroupPhrases(label_source="self-reported", terms={"gender": "self-reported gender"})
     assert own.describe_group("gender", ["woman"]) == "people with self-reported gender = woman"
     frames = GroupPhrases(noun="objects", image_attributes={"weather"})
     assert frames.describe_group("weather", ["rainy"]) == "images with weather = rainy"
@@ -104,6 +104,6 @@ def test_a_run_keeps_what_its_groups_are_called() -> None:
     phrases = read_group_phrases(told.run)
     assert phrases.describe("race", "a b") == "people called a b"
     assert phrases.describe("race*light", "C × dim") == "people called C in images with light = dim"
-    assert phrases.describe(None, "everyone") == "everyone"
+    assert phrases.describe(None, "overall") == "overall"
     with pytest.raises(SpecError, match="not audited"):
         isolux.audit(rows, by="race", describe_as="light={value}", **settings)

@@ -140,7 +140,7 @@ def test_beside_a_known_leader_only_the_unknown_themselves_of_single_attributes_
 
 def test_a_group_against_everyone_speaks_where_no_pair_does():
     values = {"A": 0.80, "B": 0.90, "C": 0.91}
-    everyone = [("A", "everyone", 0.01), ("C", "everyone", 0.02)]
+    everyone = [("A", "overall", 0.01), ("C", "overall", 0.02)]
     row = lead(values, ("A", "B", 0.2), *everyone)
     assert (sides(row), row["is_pair"], row["is_better"]) == (("A", None), False, False)
     assert row["reference_value"] == pytest.approx(0.87)

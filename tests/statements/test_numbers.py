@@ -113,7 +113,7 @@ METRICS = list_declared_metrics(["classification", "face_detection", "face_verif
         ("accuracy", "", (0.627, 0.968), "it is right for 63 of 100 against 97"),
         ("recall", "nurse", (0.9, 0.5), "of 100 of class nurse it finds 90 against 50"),
         ("recall", "", (0.9, 0.5), ""),
-        ("found_at_score", "", (0.40, 0.42), "it finds 40 of 100 against 42"),
+        ("recall_at_score", "", (0.40, 0.42), "it finds 40 of 100 against 42"),
         ("selection_rate", "", (0.0018, 0.0002), "it selects 18 of 10,000 against 2"),
         ("accuracy", "", (0.995, 0.999), "it is right for 995 of 1,000 against 999"),
         ("average_recall", "", (0.401, 0.523), ""),

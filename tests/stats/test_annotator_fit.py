@@ -1,4 +1,4 @@
-"""Whether answers fit independent errors: what is planted is seen, and what is sound is not."""
+"""Whether answers fit independent errors: what is injected is seen, and what is sound is not."""
 
 from __future__ import annotations
 

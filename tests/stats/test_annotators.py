@@ -1,4 +1,4 @@
-"""Dawid–Skene and GLAD: against a plain loop, what is planted, and whom they believe."""
+"""Dawid–Skene and GLAD: against a plain loop, what is injected, and whom they believe."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene, fit_glad, 
 from isolux.stats.label_noise import fit_dawid_skene_votes
 
 
-def planted(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.95)):
+def injected(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.95)):
     """Answers of annotators whose confusion matrices are known: right, else any other class."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, classes, items)
@@ -40,27 +40,27 @@ def by_loops(answers, rounds):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_rounds_are_those_of_arrays(seed):
-    answers, *_ = planted(seed, items=60)
+    answers, *_ = injected(seed, items=60)
     fitted = fit_dawid_skene(answers, close=np.inf)  # whatever moved: it stops at once
     np.testing.assert_allclose(fitted.posterior, by_loops(answers, 2), atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_leaps_end_where_plain_rounds_end(seed):
-    answers, *_ = planted(seed, items=60)
+    answers, *_ = injected(seed, items=60)
     fitted = fit_dawid_skene(answers, close=1e-9)
     assert fitted.has_converged
     np.testing.assert_allclose(fitted.posterior, by_loops(answers, 4_000), atol=1e-5)
 
 
 def test_it_says_when_it_did_not_settle():
-    answers, *_ = planted(0, items=60)
+    answers, *_ = injected(0, items=60)
     assert not fit_dawid_skene(answers, rounds=3, close=0.0).has_converged
 
 
 def test_dawid_skene_is_that_of_the_audit():
     """The audit's own, of people times annotators times groups, gives the same chances."""
-    answers, *_ = planted(4, items=120)
+    answers, *_ = injected(4, items=120)
     votes = np.zeros((120, 8, 3))
     votes[answers.item_index, answers.annotator_index, answers.label] = 1
     fitted = fit_dawid_skene(answers, rounds=100)
@@ -70,9 +70,9 @@ def test_dawid_skene_is_that_of_the_audit():
 
 
 @pytest.mark.parametrize("fit", [fit_dawid_skene, fit_glad])
-def test_what_is_planted_is_found(fit):
+def test_what_is_injected_is_found(fit):
     """4,000 items: the best label is right more often than a vote's, skills within 3 points."""
-    answers, truth, skills = planted(1, items=4_000)
+    answers, truth, skills = injected(1, items=4_000)
     fitted = fit(answers)
     best = (fitted.posterior.argmax(axis=1) == truth).mean()
     vote = (label_shares(answers).argmax(axis=1) == truth).mean()
@@ -82,7 +82,7 @@ def test_what_is_planted_is_found(fit):
 
 
 def test_chances_are_as_often_true_as_they_say():
-    answers, truth, _ = planted(2, items=6_000, each=3)
+    answers, truth, _ = injected(2, items=6_000, each=3)
     chance = fit_dawid_skene(answers).posterior
     top, right = chance.max(axis=1), chance.argmax(axis=1) == truth
     for low, high in ((0.4, 0.6), (0.6, 0.8), (0.8, 0.95), (0.95, 1.0)):
@@ -94,7 +94,7 @@ def test_chances_are_as_often_true_as_they_say():
 
 @pytest.mark.parametrize("fit", [fit_dawid_skene, fit_glad])
 def test_a_weight_of_two_is_an_item_twice(fit):
-    answers, *_ = planted(3, items=50)
+    answers, *_ = injected(3, items=50)
     weights = np.ones(50)
     weights[:10] = 2
     twice = np.concatenate([np.arange(50), np.arange(10)])

@@ -230,26 +230,26 @@ def covariance_of(rng, g):
 
 
 @pytest.mark.law
-@pytest.mark.parametrize("planted", [0.0, 0.5, 2.0])
-def test_the_interval_covers_what_was_planted(planted):
+@pytest.mark.parametrize("injected", [0.0, 0.5, 2.0])
+def test_the_interval_covers_what_was_injected(injected):
     # 1,500 worlds of 8 dependent groups: the standard error of a coverage of .95 is .0056. With
-    # nothing planted only the low end can miss, so .975 is expected.
+    # nothing injected only the low end can miss, so .975 is expected.
     rng = np.random.default_rng(31)
     s = covariance_of(rng, 8)
-    root = np.linalg.cholesky(s + planted**2 * np.eye(8))
+    root = np.linalg.cholesky(s + injected**2 * np.eye(8))
     found = [noise_corrected_sd(root @ rng.normal(size=8), s) for _ in range(1500)]
-    covered = np.mean([d.low <= planted <= d.high for d in found])
-    assert 0.93 <= covered <= (0.99 if planted == 0 else 0.97)
-    if planted:
+    covered = np.mean([d.low <= injected <= d.high for d in found])
+    assert 0.93 <= covered <= (0.99 if injected == 0 else 0.97)
+    if injected:
         squared = np.mean([d.tau**2 for d in found])
-        assert squared == pytest.approx(planted**2, rel=0.15, abs=0.2)
+        assert squared == pytest.approx(injected**2, rel=0.15, abs=0.2)
     else:
         assert 0.03 <= np.mean([d.p < 0.05 for d in found]) <= 0.07
 
 
 @pytest.mark.law
 def test_many_small_groups_do_not_seem_to_differ():
-    # 40 groups of 10 clusters, nothing planted, 500 worlds (standard error of .05: .01). With the
+    # 40 groups of 10 clusters, nothing injected, 500 worlds (standard error of .05: .01). With the
     # variances taken as known .30 of the worlds have p < .05; with their degrees of freedom .03.
     rng = np.random.default_rng(32)
     true = rng.uniform(0.3, 3.0, 40)
@@ -275,7 +275,7 @@ def rates_of_groups(rng, true, people, photos, correlation):
 
 @pytest.mark.law
 def test_pooling_near_the_boundary():
-    # 20 groups of 15 people x 10 photos, rate .95, nothing planted, 400 worlds. A group that is
+    # 20 groups of 15 people x 10 photos, rate .95, nothing injected, 400 worlds. A group that is
     # by chance near 1 shows little variance and is trusted: measured .41 hold 0; pooled .96.
     rng = np.random.default_rng(33)
     as_is, pooled = [], []
@@ -290,7 +290,7 @@ def test_pooling_near_the_boundary():
 
 
 @pytest.mark.law
-def test_a_planted_spread_of_rates_is_recovered_where_the_plain_one_is_too_large():
+def test_a_injected_spread_of_rates_is_recovered_where_the_plain_one_is_too_large():
     # 10 groups of 30 people x 10 photos, rates .8 ± .06 exactly (ddof 1), 300 worlds.
     rng = np.random.default_rng(34)
     true = np.linspace(-1, 1, 10)

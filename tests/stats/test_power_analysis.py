@@ -57,20 +57,20 @@ def test_refuses(call, words):
 
 @pytest.mark.law
 @pytest.mark.parametrize("tests", [1, 100])
-def test_a_planted_difference_of_that_size_is_found_four_times_in_five(tests):
+def test_a_injected_difference_of_that_size_is_found_four_times_in_five(tests):
     # Two groups of 800 people with rates around .6; 5,000 worlds: the standard error is .006.
     rng = np.random.default_rng(tests)
     n, worlds, middle = 800, 5000, 0.6
     critical = two_sided_critical(tests=tests)
-    planted = minimum_detectable_difference(np.sqrt(2 * middle * (1 - middle) / n), critical)
-    a = rng.binomial(n, middle - planted / 2, worlds) / n
-    b = rng.binomial(n, middle + planted / 2, worlds) / n
+    injected = minimum_detectable_difference(np.sqrt(2 * middle * (1 - middle) / n), critical)
+    a = rng.binomial(n, middle - injected / 2, worlds) / n
+    b = rng.binomial(n, middle + injected / 2, worlds) / n
     error = np.sqrt((a * (1 - a) + b * (1 - b)) / n)
     assert (np.abs(a - b) / error > critical).mean() == pytest.approx(0.8, abs=0.03)
 
 
 @pytest.mark.law
-def test_a_planted_ratio_of_that_size_is_found_four_times_in_five():
+def test_a_injected_ratio_of_that_size_is_found_four_times_in_five():
     rng = np.random.default_rng(11)
     n, worlds, rate = 2000, 5000, 0.3
     critical = two_sided_critical()

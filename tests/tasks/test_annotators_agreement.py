@@ -35,18 +35,21 @@ def values(scores, metric: str) -> dict[str, float | None]:
 def test_pairs_of_annotators_who_agree():
     """Three annotators are three pairs: a has one that agrees, b three, c has one annotator."""
     given = said("a x 1", "a y 1", "a z 2", "b x 2", "b y 2", "b z 2", "c x 1")
-    found = score(items("a", "b", "c"), given, metrics=("pairwise_agreement", "unanimous"))
+    found = score(items("a", "b", "c"), given, metrics=("pairwise_agreement", "unanimity_rate"))
     assert values(found, "pairwise_agreement") == {"a": pytest.approx(1 / 3), "b": 1.0, "c": None}
-    assert values(found, "unanimous") == {"a": 0.0, "b": 1.0, "c": None}
+    assert values(found, "unanimity_rate") == {"a": 0.0, "b": 1.0, "c": None}
     reasons = found.units.filter(pl.col("value").is_null())["reason"].unique().to_list()
     assert reasons == ["fewer than two answers"]
 
 
 def test_an_empty_answer_is_none_and_a_word_may_be():
     given = said("a x 1", "a y  ", "b x 1", "b y Unsure", "b z 1")
-    found = score(items("a", "b"), given, metrics="unanimous", ignored=("unsure",))
-    assert values(found, "unanimous") == {"a": None, "b": 1.0}
-    assert values(score(items("a", "b"), given, metrics="unanimous"), "unanimous")["b"] == 0.0
+    found = score(items("a", "b"), given, metrics="unanimity_rate", ignored_answers=("unsure",))
+    assert values(found, "unanimity_rate") == {"a": None, "b": 1.0}
+    assert (
+        values(score(items("a", "b"), given, metrics="unanimity_rate"), "unanimity_rate")["b"]
+        == 0.0
+    )
 
 
 def test_circles_of_annotators():
@@ -55,7 +58,7 @@ def test_circles_of_annotators():
         "a x 1", "a y 1", "a u 1", "a v 2", "a w 2",
         region=["north", "north", "south", "south", "west"],
     )  # fmt: skip
-    found = score(items("a"), given, metrics="unanimous", annotators_by="region")
+    found = score(items("a"), given, metrics="unanimity_rate", annotators_by="region")
     rows = dict(found.units.select("model", "value").iter_rows())
     assert rows == {"all annotators": 0.0, "region: north": 1.0, "region: south": 0.0}
     assert any(isinstance(note, Caution) and "west" in note for note in found.notes)

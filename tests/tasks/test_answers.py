@@ -53,7 +53,7 @@ def test_shares_by_hand():
     why = dict(found.units.filter(metric="answer_rate", label="nurse").select("unit_id", "reason"
                ).drop_nulls().rows())  # fmt: skip
     assert why == {"p4": "declined to answer", "p5": "empty answer", "p6": "no prediction"}
-    everyone = score(people(6), said, read=["occupation"], least_answers=1, out_of="everyone")
+    everyone = score(people(6), said, read=["occupation"], least_answers=1, denominator="everyone")
     assert rates(everyone)["nurse"] == pytest.approx(2 / 6)
 
 

@@ -48,7 +48,7 @@ def names_of(sizes):
 def of_everyone(dataset, scores, names):
     """AP of everyone, and COCO's AR: the mean over classes, if any, of the mean over people."""
     rows = table(dataset, scores, ("category",), replicates=100)
-    rows = rows.filter(pl.col("group") == "everyone")
+    rows = rows.filter(pl.col("group") == "overall")
     found = []
     for name in names:
         own = rows.filter(pl.col("metric") == name)

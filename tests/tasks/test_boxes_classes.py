@@ -32,9 +32,9 @@ FOUND = {
 }
 AP, AR = "average_precision", "average_recall_over_classes"
 PLACES = {
-    0: (AP, "everyone"), 1: (f"{AP}_50", "everyone"), 2: (f"{AP}_75", "everyone"),
+    0: (AP, "overall"), 1: (f"{AP}_50", "overall"), 2: (f"{AP}_75", "overall"),
     3: (AP, "small"), 4: (AP, "medium"), 5: (AP, "large"),
-    8: (AR, "everyone"), 9: (AR, "small"), 10: (AR, "medium"), 11: (AR, "large"),
+    8: (AR, "overall"), 9: (AR, "small"), 10: (AR, "medium"), 11: (AR, "large"),
 }  # fmt: skip
 """Where pycocotools' twelve numbers stand in the group metrics of ``--by size``."""
 
@@ -90,7 +90,7 @@ def test_the_first_detections_and_sizes_as_metrics():
     dataset = load("coco", truth)
     ends = ("_first_1", "_first_10", "", "_small", "_medium", "_large")
     scores = score(dataset, read_outputs(results), metrics=[f"{AR}{end}" for end in ends])
-    told = [by_group(dataset, scores, f"{AR}{end}", by="category")["everyone"][0] for end in ends]
+    told = [by_group(dataset, scores, f"{AR}{end}", by="category")["overall"][0] for end in ends]
     assert told == pytest.approx(official(truth, results, "bbox").stats[6:12].tolist(), abs=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_any_case_as_pycocotools_has_it(case):
     for name, part in ((AP, "precision"), (AR, "recall")):
         of_classes = run.eval[part][..., 0, -1]
         held = of_classes[of_classes > -1]
-        value = by_group(dataset, scores, name)["everyone"][0]
+        value = by_group(dataset, scores, name)["overall"][0]
         assert value == (pytest.approx(held.mean(), abs=1e-9) if held.size else None)
 
 
@@ -165,7 +165,7 @@ def test_numbers_are_named_by_the_datasets_own_file(tmp_path):
 
 
 def test_the_size_of_coco_is_an_attribute_by_its_own_name():
-    sizes = derive.add_derived_attributes(PAIR, ["size", "box_size"]).attributes
+    sizes = derive.add_missing_derived_attributes(PAIR, ["size", "box_size"]).attributes
     told = {a: rows["value"].to_list() for (a,), rows in sizes.group_by("attribute")}
     assert told["size"] == told["box_size"] == ["small", "small"]
 
@@ -184,11 +184,11 @@ def test_false_alarms_of_a_class_count_for_it_wherever_they_are():
     told = by_group(people, score(people, found), AP)
     assert told["men"] == (pytest.approx(2 / 3), 2)  # precision 1/2, then 2/3 at both recalls
     assert told["dogs"] == (1.0, 1)
-    assert told["everyone"] == (pytest.approx((2 / 3 + 1) / 2), 3)
+    assert told["overall"] == (pytest.approx((2 / 3 + 1) / 2), 3)
 
 
 def test_audit_of_such_scores_goes_through():
     truth, results = shared_data(TRUTH), shared_data(FOUND["detection"][0])
-    dataset = derive.add_derived_attributes(load("coco", truth), ["size"])
+    dataset = derive.add_missing_derived_attributes(load("coco", truth), ["size"])
     done = audit(score(dataset, read_outputs(results)), dataset, by="size", replicates=100)
     assert set(done.group_metrics["metric"]) >= {AP, AR}

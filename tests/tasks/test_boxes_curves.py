@@ -39,7 +39,7 @@ BOXES = {
 
 
 def test_bits_by_hand_and_nobody_who_is_not_scored():
-    found = score("detection", people(), pl.DataFrame(BOXES)).evidence["found_at"]
+    found = score("detection", people(), pl.DataFrame(BOXES)).evidence["recall_by_iou"]
     assert found.select("model", "unit_id", "at", "area_px").rows() == [
         ("m", "a", 0b0001111111, 100.0),
         ("m", "b", 0, 100.0),
@@ -49,13 +49,13 @@ def test_bits_by_hand_and_nobody_who_is_not_scored():
 
 def test_the_area_is_that_of_the_annotation_where_there_is_one():
     given = people(area=[60.0, None, None])
-    found = score("detection", given, pl.DataFrame(BOXES)).evidence["found_at"]
+    found = score("detection", given, pl.DataFrame(BOXES)).evidence["recall_by_iou"]
     assert found["area_px"].to_list() == [60.0, 100.0]
 
 
 def test_the_bits_are_the_parts_of_average_recall(world):
     scores = score("detection", world.dataset, world.predictions, max_detections=2)
-    found = scores.evidence["found_at"]
+    found = scores.evidence["recall_by_iou"]
     bits = sum((found["at"].cast(pl.Int64) // 2**t) % 2 for t in range(10))
     recall = scores.units.filter(metric="average_recall")
     joined = found.select("unit_id", share=bits / 10).join(recall, on="unit_id")
@@ -65,4 +65,4 @@ def test_the_bits_are_the_parts_of_average_recall(world):
 
 def test_without_average_recall_nothing_is_kept(world):
     scores = score("detection", world.dataset, world.predictions, metrics=["recall_at_iou"])
-    assert "found_at" not in scores.evidence
+    assert "recall_by_iou" not in scores.evidence

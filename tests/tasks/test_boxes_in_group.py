@@ -33,8 +33,8 @@ def test_one_detection_finds_a_person_of_every_group_by_hand():
     dataset = pictures({"a": ("1", BOX, {}), "c": ("1", NEAR, {})}, groups={"a": "X", "c": "Y"})
     found = boxes(("1", BOX, 0.9))
     both = detection.score(dataset, found, metrics=["average_recall", *IN_GROUP])
-    assert by_group(dataset, both, "average_recall") == {"everyone": 0.5, "X": 1.0, "Y": 0.0}
-    alone = {"everyone": 0.5, "X": 1.0, "Y": 0.7}
+    assert by_group(dataset, both, "average_recall") == {"overall": 0.5, "X": 1.0, "Y": 0.0}
+    alone = {"overall": 0.5, "X": 1.0, "Y": 0.7}
     assert by_group(dataset, both, IN_GROUP[0]) == pytest.approx(alone)
     assert by_group(dataset, both, IN_GROUP[1])["Y"] == pytest.approx(0.7)
     assert any("match each group's people alone" in note for note in both.notes)
@@ -48,7 +48,7 @@ def test_what_finds_another_group_is_ignored_or_wrong(others, precision):
     scores = detection.score(dataset, found, matching="per-group", other_groups=others)
     assert [m.name for m in scores.info.metrics] == IN_GROUP
     assert by_group(dataset, scores, IN_GROUP[1])["X"] == pytest.approx(precision)
-    assert by_group(dataset, scores, IN_GROUP[0]) == {"everyone": 1.0, "X": 1.0, "Y": 1.0}
+    assert by_group(dataset, scores, IN_GROUP[0]) == {"overall": 1.0, "X": 1.0, "Y": 1.0}
 
 
 def test_who_takes_part_only_makes_no_false_alarm():
@@ -58,7 +58,7 @@ def test_who_takes_part_only_makes_no_false_alarm():
     found = boxes(("1", ELSE, 0.9), ("1", BOX, 0.5))
     for others in ("ignore", "remove"):
         scores = detection.score(dataset, found, matching="per-group", other_groups=others)
-        assert by_group(dataset, scores, IN_GROUP[1]) == {"everyone": 1.0, "X": 1.0}
+        assert by_group(dataset, scores, IN_GROUP[1]) == {"overall": 1.0, "X": 1.0}
 
 
 def test_people_of_several_groups_are_matched_in_each():
@@ -72,7 +72,7 @@ def test_people_of_several_groups_are_matched_in_each():
     scores = detection.score(dataset, boxes(("1", BOX, 0.9)), matching="per-group")
     rows = table(dataset, scores, replicates=100)
     found = dict(rows.filter(pl.col("metric") == IN_GROUP[0]).select("group", "value").iter_rows())
-    assert found == {"everyone": 0.5, "X": 0.5, "Y": 1.0}
+    assert found == {"overall": 0.5, "X": 0.5, "Y": 1.0}
 
 
 @settings(max_examples=80, deadline=None)
@@ -124,13 +124,13 @@ def test_normalised_average_precision_by_hand():
     found = boxes(("5", ELSE, 0.9), *((image, BOX, 0.5) for image in "12345"))
     names = ["average_precision", "normalised_average_precision"]
     scores = detection.score(dataset, found, metrics=names)
-    plain = {"everyone": 5 / 6, "X": 1.0, "Y": 1 / 2}
+    plain = {"overall": 5 / 6, "X": 1.0, "Y": 1 / 2}
     assert by_group(dataset, scores, names[0]) == pytest.approx(plain)
-    normalised = {"everyone": 5 / 6, "X": 1.0, "Y": 2.5 / 3.5}
+    normalised = {"overall": 5 / 6, "X": 1.0, "Y": 2.5 / 3.5}
     assert by_group(dataset, scores, names[1]) == pytest.approx(normalised)
     given = detection.score(dataset, found, metrics=names, common_count=9.0)
     assert by_group(dataset, given, names[1]) == pytest.approx(
-        {"everyone": 9 / 10, "X": 1.0, "Y": 9 / 10}
+        {"overall": 9 / 10, "X": 1.0, "Y": 9 / 10}
     )
     assert "Normalised average precision: N is 9 everywhere." in given.notes
 

@@ -271,11 +271,11 @@ def test_amplification_needs_objects():
         score(FIVE, TEXTS, target="gender", metrics=["object_to_gender"])
 
 
-def test_by_the_command_line_a_planted_amplification_is_found_and_its_absence_is_not(
+def test_by_the_command_line_a_injected_amplification_is_found_and_its_absence_is_not(
     monkeypatch, capsys, tmp_path
 ):
     found = {}
-    for name, size in (("planted", 0.3), ("absent", 0.0)):
+    for name, size in (("injected", 0.3), ("absent", 0.0)):
         files = write_captions(tmp_path / name, association=size, seed=1)
         out = tmp_path / f"{name} run"
         ran = run(
@@ -294,5 +294,5 @@ def test_by_the_command_line_a_planted_amplification_is_found_and_its_absence_is
         of_gender = rows.filter(attribute="gender", metric="bias_amplification")
         assert of_gender["status"].unique().to_list() == ["undefined"]
     for metric in ("object_to_gender", "bias_amplification"):
-        assert found["planted"][metric][0] > 0.0
+        assert found["injected"][metric][0] > 0.0
         assert found["absent"][metric][0] < 0.0 < found["absent"][metric][1]

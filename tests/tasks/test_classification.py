@@ -10,6 +10,7 @@ import pytest
 
 from isolux.stats.statistic import RankStatistic, SumStatistic
 from isolux.tasks.classification import INFO, score
+from isolux.tasks.classification.label_matching import match_labels
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from tests.tasks._people import answers, people, values
@@ -358,3 +359,8 @@ def test_a_pandas_frame_is_taken_as_well():
         {"model": "m", "instance_id": ["a"], "label": ["x"], "score": [0.5], "rank": [1]}
     )
     assert values(score(people({"a": "x"}), given, target="job"), "accuracy") == {"a": 1.0}
+
+
+def test_a_merge_reaches_every_spelling_of_zero_as_of_one():
+    matching = match_labels(["0.0", "1.0"], ["0", "1"], {"0": "no", "1": "yes"}, [])
+    assert matching.merge == {"0.0": "no", "0": "no", "1.0": "yes", "1": "yes"}

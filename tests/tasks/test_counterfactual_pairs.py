@@ -101,18 +101,6 @@ def test_where_every_scene_lacks_a_value_two_values_have_to_be_named():
     assert "'w': 2, 'm': 1, 'n': 1" in str(caught.value)
 
 
-def test_codes_for_a_missing_number_are_cautioned_about_first():
-    rows = [(f"s{i}", g, "x") for i in range(10) for g in "wm"]
-    numbers = [-999.0 if i in (3, 8) else 0.2 + i / 100 for i in range(20)]
-    first = score(scenes(rows), given(*numbers), changed="gender").notes[0]
-    assert isinstance(first, Caution)
-    assert first.startswith("2 of 20 values of 'm' are -999, and all others 0.2 to 0.39.")
-    assert first.endswith("empty those cells.")
-    whole = [0.2 + i / 100 for i in range(20)]
-    told = score(scenes(rows), given(*whole), changed="gender").notes
-    assert not any(isinstance(note, Caution) for note in told)
-
-
 def test_scenes_must_be_clusters():
     loose = scenes(ROWS, clustered=False)
     with pytest.raises(SpecError, match="pictures of one scene count as unrelated"):
@@ -132,11 +120,11 @@ def test_an_occupation_must_be_named():
         score(scenes(ROWS), NUMBERS, changed="gender", metrics=["within_scene_by_occupation"])
 
 
-def test_by_the_command_line_a_planted_association_is_found_and_its_absence_is_not(
+def test_by_the_command_line_a_injected_association_is_found_and_its_absence_is_not(
     monkeypatch, capsys, tmp_path
 ):
     found = {}
-    for name, size in (("planted", 0.3), ("absent", 0.0)):
+    for name, size in (("injected", 0.3), ("absent", 0.0)):
         files = write_changed(tmp_path / name, association=size, seed=1)
         out = tmp_path / f"{name} run"
         ran = run(
@@ -151,6 +139,6 @@ def test_by_the_command_line_a_planted_association_is_found_and_its_absence_is_n
         )
         found[name] = {label: (p, value) for label, p, value in rows.select(
             "label", "p_adjusted", "value").iter_rows()}  # fmt: skip
-    assert max(found["planted"][work][0] for work in ("nurse", "plumber")) < 0.001
-    assert found["planted"]["teacher"][0] > 0.05
+    assert max(found["injected"][work][0] for work in ("nurse", "plumber")) < 0.001
+    assert found["injected"]["teacher"][0] > 0.05
     assert min(p for p, _ in found["absent"].values()) > 0.05

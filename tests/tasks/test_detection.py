@@ -42,16 +42,16 @@ def test_recalls_by_hand():
 
 def test_the_task_is_found_by_its_name():
     scores = tasks.score("detection", THREE, FOUND, score_threshold=0.5)
-    assert values(scores, "found_at_score", 0.5) == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert values(scores, "recall_at_score", 0.5) == {"a": 1.0, "b": 0.0, "c": 0.0}
     assert scores.task == "detection"
 
 
 def test_found_at_a_score_counts_the_threshold_itself_and_reads_one_overlap():
     scores = score(THREE, FOUND, score_threshold=[0.6, 0.61])
-    assert values(scores, "found_at_score", 0.6) == {"a": 1.0, "b": 0.0, "c": 0.0}
-    assert values(scores, "found_at_score", 0.61) == {"a": 0.0, "b": 0.0, "c": 0.0}
+    assert values(scores, "recall_at_score", 0.6) == {"a": 1.0, "b": 0.0, "c": 0.0}
+    assert values(scores, "recall_at_score", 0.61) == {"a": 0.0, "b": 0.0, "c": 0.0}
     strict = score(THREE, FOUND, score_threshold=0.0, score_iou=0.85)
-    assert values(strict, "found_at_score", 0.0) == {"a": 0.0, "b": 1.0, "c": 0.0}
+    assert values(strict, "recall_at_score", 0.0) == {"a": 0.0, "b": 1.0, "c": 0.0}
     assert "Found at a score: at an overlap of 0.85." in strict.notes
 
 
@@ -223,7 +223,7 @@ def test_no_predictions_miss_everybody():
         ({"score_threshold": float("nan")}, "score_threshold cannot be that"),
         ({"max_detections": 0}, "max_detections cannot be that"),
         ({"top_k": (0,)}, "top_k cannot be that"),
-        ({"metrics": ["found_at_score"]}, "cannot be measured"),
+        ({"metrics": ["recall_at_score"]}, "cannot be measured"),
         ({"metrics": ["average_recall_at_k"]}, "cannot be measured"),
         (
             {"metrics": ["average_precision"], "matching": "best-overlap"},

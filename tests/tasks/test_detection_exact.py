@@ -39,7 +39,7 @@ def table(dataset, scores, by=("group",), **options):
 def everyone(dataset, scores, metric, by):
     rows = table(dataset, scores, (by,), replicates=100).filter(
         (pl.col("metric") == metric)
-        & (pl.col("group") == "everyone")
+        & (pl.col("group") == "overall")
         & ((pl.col("label").is_null()) | (pl.col("metric") == "average_recall"))
     )
     return rows["value"].item()
@@ -180,9 +180,9 @@ def test_average_precision_by_group_by_hand():
     value = dict(rows.select("group", "value").iter_rows())
     assert value["X"] == pytest.approx((51 + 50 * 2 / 3) / 101)
     assert value["Y"] == pytest.approx(1.0)
-    assert value["everyone"] == pytest.approx((67 * 2 / 3 + 34 * 3 / 5) / 101)
+    assert value["overall"] == pytest.approx((67 * 2 / 3 + 34 * 3 / 5) / 101)
     counts = rows.select("group", "n_units", "n_clusters").rows()
-    assert counts == [("everyone", 3, 2), ("X", 2, 1), ("Y", 1, 1)]
+    assert counts == [("overall", 3, 2), ("X", 2, 1), ("Y", 1, 1)]
 
 
 def test_what_found_another_groups_person_is_neither_right_nor_wrong():
@@ -190,7 +190,7 @@ def test_what_found_another_groups_person_is_neither_right_nor_wrong():
     dataset = pictures({"a": ("1", BOX, {}), "c": ("1", ELSE, {})}, groups={"a": "X", "c": "Y"})
     found = boxes(("1", ELSE, 0.9), ("1", BOX, 0.5))
     rows = table(dataset, score(dataset, found, metrics=["average_precision_50"]), replicates=100)
-    assert dict(rows.select("group", "value").iter_rows()) == {"everyone": 1.0, "X": 1.0, "Y": 1.0}
+    assert dict(rows.select("group", "value").iter_rows()) == {"overall": 1.0, "X": 1.0, "Y": 1.0}
 
 
 def test_what_found_somebody_not_judged_is_neither_right_nor_wrong():
@@ -218,7 +218,7 @@ def test_models_resample_the_same_images():
     both = pl.concat([boxes(*rows, model=name) for name in ("one", "two")])
     other = boxes(("e8", BOX, 0.5), model="zzz")
     scores = score(dataset, pl.concat([both, other]), metrics=["average_precision"])
-    found = table(dataset, scores, replicates=200).filter(pl.col("group") == "everyone")
+    found = table(dataset, scores, replicates=200).filter(pl.col("group") == "overall")
     intervals = found.sort("model").select("low", "value", "high").rows()
     assert intervals[0] == intervals[1]
     assert intervals[0][0] < intervals[0][1] < intervals[0][2]

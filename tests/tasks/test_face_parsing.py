@@ -353,8 +353,8 @@ def test_one_face_is_in_memory_at_a_time(tmp_path):
     assert peak < 10 * 300 * 300 * 8
 
 
-def test_a_planted_gap_between_groups_comes_back(tmp_path):
-    """A square of side s drawn d pixels off scores 1 − d/s: the groups differ by the planted d."""
+def test_a_injected_gap_between_groups_comes_back(tmp_path):
+    """A square of side s drawn d pixels off scores 1 − d/s: the groups differ by the injected d."""
     rng = np.random.default_rng(3)
     sides = rng.integers(10, 30, 40)
     shift = np.where(np.arange(40) % 2, 4, 1)

@@ -94,7 +94,7 @@ SIX = [(0, 1, 0.9), (2, 3, 0.6), (0, 2, 0.7), (0, 3, 0.5), (1, 2, 0.3), (1, 3, 0
 def test_rates_by_hand():
     # One impostor of four may pass (.7), so the threshold lies just above .5: both accepted.
     rows = measured(score(FOUR, compared(SIX), far=0.25, metrics=ALL), members())
-    found = {m: value(rows, m, "everyone") for m in ALL}
+    found = {m: value(rows, m, "overall") for m in ALL}
     assert found == pytest.approx(
         {
             "tar_at_far": 1.0,
@@ -113,8 +113,8 @@ def test_rates_by_hand():
 
 def test_a_threshold_of_ones_own():
     rows = measured(score(FOUR, compared(SIX), far=0.25, threshold=0.65, metrics=ALL), members())
-    assert value(rows, "true_match_rate", "everyone") == 0.5
-    assert value(rows, "false_match_rate", "everyone") == 0.25
+    assert value(rows, "true_match_rate", "overall") == 0.5
+    assert value(rows, "false_match_rate", "overall") == 0.25
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,8 @@ def test_a_threshold_of_ones_own():
          " 0.9, so no pair is accepted.")),
         ({"threshold": -1.0}, ("Every score of 'm' reaches the threshold of -1: scores run from 0.1"
          " to 0.9, so every pair is accepted.")),
-        ({"threshold": 35.0, "smaller": "alike"}, ("Every score of 'm' reaches the threshold of 35:"
+        ({"threshold": 35.0, "lower_score_means": "same"},
+         ("Every score of 'm' reaches the threshold of 35:"
          " scores run from 0.1 to 0.9, so every pair is accepted.")),
         ({"threshold": 0.65}, ""),
     ],
@@ -209,7 +210,7 @@ def test_groups_of_embeddings_agree_with_scikit_learn_on_the_pairs_within():
     rows = measured(scores, members(**GROUPS))
     i, j = np.triu_indices(120, 1)
     common = None
-    for group, inside in {"everyone": np.arange(120), **GROUPS}.items():
+    for group, inside in {"overall": np.arange(120), **GROUPS}.items():
         within = np.isin(i, inside) & np.isin(j, inside)
         genuine, similarity = (PEOPLE[i] == PEOPLE[j])[within], COSINE[i, j][within]
         fpr, tpr, at = roc_curve(genuine, similarity, drop_intermediate=False)
@@ -580,12 +581,12 @@ def _distances():
 def test_distances_are_told_first_and_the_option_reads_them():
     distances = _distances()
     _, said = _told(distances)
-    assert "Is smaller more alike? --smaller alike" in said[0]
+    assert "Is smaller more alike? --lower-score-means same" in said[0]
     near = distances.with_columns(score=-pl.col("score"))
-    _, said = _told(near, smaller="alike")  # given already: it is not asked for again
-    assert "Is larger more alike? Leave --smaller alike out" in said[0]
+    _, said = _told(near, lower_score_means="same")  # given already: it is not asked for again
+    assert "Is larger more alike? Leave --lower-score-means same out" in said[0]
     wanted = ["verification_auc", "false_match_rate"]
-    scores, said = _told(distances, smaller="alike", threshold=0.7, metrics=wanted)
+    scores, said = _told(distances, lower_score_means="same", threshold=0.7, metrics=wanted)
     assert said == []
     turned, _ = _told(
         distances.with_columns(score=-pl.col("score")), threshold=-0.7, metrics=wanted

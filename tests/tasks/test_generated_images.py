@@ -259,11 +259,11 @@ def _shares(monkeypatch, capsys, data, out, *more):
     return out, ran
 
 
-def test_by_the_command_line_planted_shares_are_found_and_even_ones_are_not(
+def test_by_the_command_line_injected_shares_are_found_and_even_ones_are_not(
     monkeypatch, capsys, tmp_path
 ):
     gaps, ps = {}, {}
-    for name, size in (("planted", 0.2), ("absent", 0.0)):
+    for name, size in (("injected", 0.2), ("absent", 0.0)):
         files = write_generated(tmp_path / name, association=size, seed=1)
         out, _ = _shares(
             monkeypatch, capsys, f"table:{files['pictures']}", tmp_path / f"{name} run",
@@ -283,10 +283,10 @@ def test_by_the_command_line_planted_shares_are_found_and_even_ones_are_not(
             metric="judged_share", label="feminine", group="a person"
         )
         assert naive["high"].item() < 0.5  # half are feminine; the judge sees fewer
-    assert gaps["planted"]["a doctor"][1] < 0 < gaps["planted"]["a nurse"][0]
-    assert gaps["planted"]["a person"][0] < 0 < gaps["planted"]["a person"][1]
+    assert gaps["injected"]["a doctor"][1] < 0 < gaps["injected"]["a nurse"][0]
+    assert gaps["injected"]["a person"][0] < 0 < gaps["injected"]["a person"][1]
     assert all(low < 0 < high for low, high in gaps["absent"].values())
-    assert ps["planted"] < 0.001
+    assert ps["injected"] < 0.001
     assert ps["absent"] > 0.05
 
 

@@ -138,12 +138,12 @@ def test_groups_of_the_paper():
     """Of those judged, X is n3 (nurse 0), Y is g2 (guard 1) and ns (nurse 1, student .7)."""
     scores = score(PEOPLE, FOUND)
     assert by_group(PEOPLE, scores, "average_recall", "nurse") == {
-        "everyone": (0.5, 2), "X": (0.0, 1), "Y": (1.0, 1),
+        "overall": (0.5, 2), "X": (0.0, 1), "Y": (1.0, 1),
     }  # fmt: skip
     mean = by_group(PEOPLE, scores, "class_mean_recall")
     assert mean["X"] == (0.0, 1)
     assert mean["Y"] == (pytest.approx(2.7 / 3), 2)
-    assert mean["everyone"] == (pytest.approx((0.5 + 1.0 + 0.7) / 3), 3)
+    assert mean["overall"] == (pytest.approx((0.5 + 1.0 + 0.7) / 3), 3)
 
 
 def test_of_several_boxes_the_surest_counts_and_of_equals_the_first():

@@ -178,7 +178,12 @@ def test_distances_are_read_with_their_sign_turned():
     far = FOUND.with_columns(score=1.0 - pl.col("score"))
     near = score(SIX, FOUND, enrolled="role=gallery", threshold=0.7, top_k=(1, 2))
     turned = score(
-        SIX, far, enrolled="role=gallery", threshold=1.0 - 0.7, top_k=(1, 2), smaller="alike"
+        SIX,
+        far,
+        enrolled="role=gallery",
+        threshold=1.0 - 0.7,
+        top_k=(1, 2),
+        lower_score_means="same",
     )
     assert turned.units.equals(near.units)
     assert turned.task_choices["threshold"]["value"]["m"] == pytest.approx(0.3)
@@ -375,7 +380,7 @@ REFUSED = [
     (lambda f: f.with_columns(failed=pl.lit(value=True)), {}, TableError, "no candidates where"),
     (lambda f: f.with_columns(rank=pl.int_range(pl.len()).over("instance_id")), {}, TableError,
      "the first candidate has rank 1: where the file counts from 0, add 1 to every rank"),
-    (lambda f: f.with_columns(rank=pl.lit(0), score=1.5), {"smaller": "alike"}, TableError,
+    (lambda f: f.with_columns(rank=pl.lit(0), score=1.5), {"lower_score_means": "same"}, TableError,
      "found: a search for 'p1', candidate 'a2', rank 0, score 1.5"),
     (lambda f: f, {"enrolled": "role=galery"}, SpecError, "nobody has role=galery"),
     (lambda f: f, {"enrolled": "gallery"}, SpecError, "ATTRIBUTE=VALUE, such as role=gallery"),
@@ -522,9 +527,10 @@ def test_of_tied_scores_the_threshold_is_said_above_the_tie():
     # so that the threshold lies above .9 by less than six digits show.
     probes = {f"p{k}": f"stranger {k}" for k in range(100)} | {"q": "ann"}
     tied = lists(dict.fromkeys(probes, "a1 .9"))
-    for given, smaller, sign in ((tied, "different", 1), (tied, "alike", -1)):
+    for given, lower_score_means, sign in ((tied, "different", 1), (tied, "same", -1)):
         found = score(
-            people(GALLERY, probes), given, fpir=0.01, enrolled="role=gallery", smaller=smaller,
+            people(GALLERY, probes), given, fpir=0.01, enrolled="role=gallery",
+            lower_score_means=lower_score_means,
         )  # fmt: skip
         assert set(numbers(found, FPIR).values()) == {0.0}
         said = next(note for note in found.notes if "is returned from a score of" in note)

@@ -1,4 +1,4 @@
-"""Label association by hand, against loops, and from planted worlds to the command line."""
+"""Label association by hand, against loops, and from injected worlds to the command line."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def audited(folder, monkeypatch, capsys, rate, *more):
 PAIRS = [(g, t) for g in ("feminine", "masculine") for t in ("lighter", "darker")]
 
 
-def test_a_planted_association_is_found(tmp_path, monkeypatch, capsys):
+def test_a_injected_association_is_found(tmp_path, monkeypatch, capsys):
     rate = dict.fromkeys(PAIRS, 0.04) | {("feminine", "darker"): 0.16}
     ran, found, record = audited(tmp_path, monkeypatch, capsys, rate)
     (test,) = found.filter(kind="difference").sort("p_adjusted").head(1).to_dicts()
@@ -307,7 +307,7 @@ def test_a_planted_association_is_found(tmp_path, monkeypatch, capsys):
     assert "Labels at each confidence" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_a_planted_absence_is_not(tmp_path, monkeypatch, capsys):
+def test_a_injected_absence_is_not(tmp_path, monkeypatch, capsys):
     ran, found, _ = audited(tmp_path, monkeypatch, capsys, dict.fromkeys(PAIRS, 0.08))
     assert found.filter(kind="difference")["p_adjusted"].min() > 0.05
     assert "No difference in harmful label rate" in ran.out

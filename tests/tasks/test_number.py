@@ -10,7 +10,6 @@ import pytest
 
 from isolux.tasks import score
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 
@@ -40,14 +39,6 @@ def test_the_number_is_the_score_and_its_quantiles_are_statistics():
     assert evaluate(found, "spearman") == pytest.approx(0.5)
     assert found.task_choices["along"]["words"] == "of clip with income"
     assert "1 of 4 people have no number of 'clip'." in found.notes
-
-
-def test_codes_for_missing_values_are_said_first():
-    coded = people(dict(zip("abcde", ["10", "20", "30", "-9", "-9"], strict=True)), target="income")
-    notes = score("number", coded, given(a=1.0, b=5.0, c=999.0, d=999.0), along="income").notes
-    said = [note for note in notes if isinstance(note, Caution)]
-    assert "2 of 4 values of 'clip' are 999, and all others 1 to 5." in " ".join(said)
-    assert not any("income" in note for note in said)  # -9 is within the others' own width
 
 
 def test_without_an_attribute_to_go_along_there_is_no_correlation():

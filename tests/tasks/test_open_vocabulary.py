@@ -91,13 +91,13 @@ def test_groups_by_class_and_the_average_row():
     """
     scores = score(PEOPLE, FOUND)
     assert by_group(PEOPLE, scores, "average_recall", "nurse") == {
-        "everyone": (0.5, 2), "X": (1.0, 1), "Y": (0.0, 1),
+        "overall": (0.5, 2), "X": (1.0, 1), "Y": (0.0, 1),
     }  # fmt: skip
     assert by_group(PEOPLE, scores, "average_recall", "guard") == {
-        "everyone": (0.3, 1), "X": (0.3, 1), "Y": (None, 0),
+        "overall": (0.3, 1), "X": (0.3, 1), "Y": (None, 0),
     }  # fmt: skip
     mean = by_group(PEOPLE, scores, "class_mean_recall")
-    assert mean["everyone"] == (pytest.approx(0.5), 3)
+    assert mean["overall"] == (pytest.approx(0.5), 3)
     assert mean["X"] == (pytest.approx(2 / 3), 2)
     assert mean["Y"] == (0.0, 1)
     assert by_group(PEOPLE, scores, "class_mean_recall_50")["X"] == (1.0, 2)
@@ -322,12 +322,12 @@ def test_an_audit_of_facet_from_files(tmp_path, given):
     cells = table.filter(pl.col("metric").is_in(["average_recall", "class_mean_recall"]))
     rows = cells.select("label", "group", "value").drop_nulls("value").rows()
     assert {(label, group): round(value, 9) for label, group, value in rows} == {
-        ("nurse", "everyone"): round(1 / 3, 9),
+        ("nurse", "overall"): round(1 / 3, 9),
         ("nurse", "young"): 0.5,
         ("nurse", "older"): 0.0,
-        ("computer_user", "everyone"): 0.3,
+        ("computer_user", "overall"): 0.3,
         ("computer_user", "older"): 0.3,
-        (None, "everyone"): round((1 / 3 + 0.3) / 2, 9),
+        (None, "overall"): round((1 / 3 + 0.3) / 2, 9),
         (None, "young"): 0.5,
         (None, "older"): 0.15,
     }
@@ -372,12 +372,12 @@ def test_each_class_is_a_category_of_pycocotools(case, data):
     assert got == pytest.approx(expected)
     if expected:
         recalls = run.eval["recall"][:, :, 0, 0]  # overlaps × categories; -1: nobody to be found
-        mean = by_group(dataset, scores, "class_mean_recall")["everyone"][0]
+        mean = by_group(dataset, scores, "class_mean_recall")["overall"][0]
         assert mean == pytest.approx(recalls[:, recalls[0] > -1].mean())
         per_class = {
             f"c{k}": recalls[:, k].mean() for k in range(case.n_labels) if recalls[0, k] > -1
         }
         assert {
-            name: by_group(dataset, scores, "average_recall", name)["everyone"][0]
+            name: by_group(dataset, scores, "average_recall", name)["overall"][0]
             for name in per_class
         } == pytest.approx(per_class)

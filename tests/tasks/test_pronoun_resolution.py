@@ -153,11 +153,11 @@ def test_answers_of_others_are_a_caution():
     assert "Are they of these people?" in cautions[0]
 
 
-def test_by_the_command_line_a_planted_bias_is_found_and_its_absence_is_not(
+def test_by_the_command_line_a_injected_bias_is_found_and_its_absence_is_not(
     monkeypatch, capsys, tmp_path
 ):
     found = {}
-    for name, size in (("planted", 0.3), ("absent", 0.0)):
+    for name, size in (("injected", 0.3), ("absent", 0.0)):
         files = write_pronouns(tmp_path / name, association=size, seed=1)
         out = tmp_path / f"{name} run"
         ran = run(
@@ -172,8 +172,8 @@ def test_by_the_command_line_a_planted_bias_is_found_and_its_absence_is_not(
             pl.col("attribute") == "gender",
         )  # fmt: skip
         found[name] = dict(rows.select("label", "p_adjusted").iter_rows())
-    assert max(found["planted"][work] for work in ("nurse", "plumber")) < 0.001
-    assert min(found["planted"][work] for work in ("teacher", "lawyer")) > 0.05
+    assert max(found["injected"][work] for work in ("nurse", "plumber")) < 0.001
+    assert min(found["injected"][work] for work in ("teacher", "lawyer")) > 0.05
     assert min(p for p in found["absent"].values() if p is not None) > 0.05
 
 

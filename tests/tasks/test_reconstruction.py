@@ -278,6 +278,12 @@ def test_values_from_elsewhere_are_matched_checked_and_kept():
     assert "Values of other metrics were left out: identity_cosine." in only.notes
 
 
+def test_an_infinite_distance_is_refused():
+    infinite = given({"a": np.inf, "b": 0.2}, "lpips")
+    with pytest.raises(TableError, match=r"(?s)lpips.*finite.*found: inf for 'a'"):
+        score(people(["a", "b"]), infinite)
+
+
 def test_infinite_psnr_is_what_the_floor_makes_it():
     infinite = given({"a": np.inf, "b": 20.0}, "psnr")
     found = score(people(["a", "b"]), infinite)

@@ -62,37 +62,6 @@ def test_statistics_agree_with_numpy():
     assert not any(isinstance(note, Caution) for note in found.notes)
 
 
-@pytest.mark.parametrize("code", ["999", "-1", "-9999.0", "1000000000"])
-def test_codes_for_missing_values_are_said_first_and_left_out_by_word(code):
-    _, age, said = crowd()
-    shown = f"{float(code):.0f}"
-    cells = [code if i % 20 == 0 else str(a) for i, a in enumerate(age)]
-    truth = people(dict(zip(said, cells, strict=True)), target="age")
-    first = score("regression", truth, given(said), target="age").notes[0]
-    assert isinstance(first, Caution)
-    assert first.startswith(f"10 of 200 values of the true 'age' are {shown}, and all others ")
-    assert f"--option unknown_values={shown}" in first
-    left = score("regression", truth, given(said), target="age", unknown_values=(shown,))
-    assert not any(isinstance(note, Caution) for note in left.notes)
-    assert left.evidence["errors"]["truth"].null_count() == 10
-
-
-def test_codes_for_missing_values_among_predictions_are_said_first():
-    truth, _, said = crowd()
-    coded = {i: -999.0 if k < 3 else x for k, (i, x) in enumerate(said.items())}
-    first = score("regression", truth, given(coded), target="age").notes[0]
-    assert isinstance(first, Caution)
-    assert first.startswith("3 of 200 values of 'm' are -999, and all others ")
-
-
-@pytest.mark.parametrize("values", [["99", "99", "98", "2"], ["999", "20", "30", "40"],
-                                    ["-1", "-1", "0", "1"], ["-1", "-1", "-3", "4"]])  # fmt: skip
-def test_numbers_that_fit_the_others_or_stand_alone_are_no_codes(values):
-    truth = people(dict(zip("abcd", values, strict=True)), target="age")
-    notes = score("regression", truth, given({"a": 1.0}), target="age").notes
-    assert not any(isinstance(note, Caution) for note in notes)
-
-
 def test_predictions_of_other_people_or_units_are_said_first():
     truth, _, said = crowd()
     shuffled = dict(

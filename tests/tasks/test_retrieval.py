@@ -288,7 +288,7 @@ def test_groups_and_intervals_come_from_the_mean_of_the_queries():
     members = build_membership(attributes, groups.by, read_groupings(groups, attributes)).frame
     rows = measure_groups(found, members, Statistics(replicates=200)).to_table()
     value = found.units["value"].to_numpy()
-    assert rows["group"].to_list() == ["everyone", "day", "night"]
+    assert rows["group"].to_list() == ["overall", "day", "night"]
     assert rows["value"].to_list() == pytest.approx(
         [value.mean(), value[np.arange(120) % 4 < 2].mean(), value[np.arange(120) % 4 > 1].mean()]
     )

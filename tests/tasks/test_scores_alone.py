@@ -106,7 +106,7 @@ def test_a_threshold_set_on_those_who_are_judged_is_said_first():
 
 
 @pytest.mark.parametrize(
-    ("threshold", "smaller", "told"),
+    ("threshold", "lower_score_means", "told"),
     [
         (50.0, "other", ("No score of 'm' reaches the threshold of 50: scores run from -3 to"
          " 2.5, so no answer is 'yes'.")),
@@ -118,17 +118,10 @@ def test_a_threshold_set_on_those_who_are_judged_is_said_first():
          " 2.5, so no answer is 'yes'.")),
     ],
 )  # fmt: skip
-def test_a_threshold_that_parts_no_scores_is_said_first(threshold, smaller, told):
-    notes = audit(threshold=threshold, smaller=smaller).notes
+def test_a_threshold_that_parts_no_scores_is_said_first(threshold, lower_score_means, told):
+    notes = audit(threshold=threshold, lower_score_means=lower_score_means).notes
     said = [note for note in notes if isinstance(note, Caution)]
     assert [note.startswith(told) for note in said] == [True]
-
-
-@pytest.mark.parametrize("smaller", ["other", "positive"])
-def test_codes_for_missing_values_among_scores_are_said_first(smaller):
-    given = {"a": 0.9, "b": -999.0, "c": 0.2, "d": -999.0}
-    said = [note for note in audit(given, smaller=smaller).notes if isinstance(note, Caution)]
-    assert said[0].startswith("2 of 4 values of 'm' are -999, and all others 0.2 to 0.9.")
 
 
 @pytest.mark.parametrize("threshold", [2.5, 0.0])
@@ -174,7 +167,8 @@ def test_a_split_sets_the_threshold_and_is_not_judged():
     assert values(found, "accuracy") == {"b": 0.0, "d": 1.0}
     assert found.task_choices["threshold"] | {"metrics": []} == {
         "rule": "best-accuracy", "rate": None, "chosen_on": "split=val", "n_chosen_on": 2,
-        "smaller": "other", "words": "at a score of 2.5", "value": {"m": 2.5}, "metrics": [],
+        "lower_score_means": "other", "words": "at a score of 2.5", "value": {"m": 2.5},
+        "metrics": [],
     }  # fmt: skip
     assert "2 people who are not judged" in found.notes[0]
     with pytest.raises(SpecError, match="nobody has split=train"):
@@ -290,7 +284,7 @@ def test_a_share_is_drawn_by_clusters():
 
 def test_distances_are_turned_and_thresholds_stay_distances():
     near = {unit: -x for unit, x in LOGITS.items()}
-    found = audit(near, smaller="positive", threshold=-1.0)
+    found = audit(near, lower_score_means="positive", threshold=-1.0)
     assert evaluate(found, "roc_auc") == 0.75
     assert values(found, "selection_rate", "yes") == {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}
     assert "Scores of at most -1 are answers 'yes'" in found.notes[0]
@@ -302,8 +296,10 @@ def test_scores_that_fall_with_the_class_are_said_first():
     crowd = people({str(i): "yes" if t else "no" for i, t in enumerate(truth)}, target="t")
     far = {str(i): float(x) for i, x in enumerate(draw.normal(np.where(truth, -1.0, 1.0)))}
     notes = audit(far, crowd).notes
-    assert any(isinstance(n, Caution) and "--smaller positive" in n for n in notes)
-    assert not any(isinstance(n, Caution) for n in audit(far, crowd, smaller="positive").notes)
+    assert any(isinstance(n, Caution) and "--lower-score-means positive" in n for n in notes)
+    assert not any(
+        isinstance(n, Caution) for n in audit(far, crowd, lower_score_means="positive").notes
+    )
     blind = {str(i): float(x) for i, x in enumerate(draw.normal(size=200))}
     assert any("no better than chance" in n for n in audit(blind, crowd).notes)
 
@@ -426,10 +422,10 @@ def test_two_models_that_only_rank_are_compared(monkeypatch, capsys, tmp_path):
     )  # fmt: skip
     assert done.code == 0, done.err
     changes = pl.read_parquet(tmp_path / "change" / "disparities.parquet")
-    everyone = changes.filter(kind="model_difference", metric="roc_auc", group_a="everyone")
+    everyone = changes.filter(kind="model_difference", metric="roc_auc", group_a="overall")
     areas = [
         pl.read_parquet(tmp_path / c / "group_metrics.parquet").filter(
-            metric="roc_auc", group="everyone"
+            metric="roc_auc", group="overall"
         )["value"][0]
         for c in ("noisy", "logit")
     ]

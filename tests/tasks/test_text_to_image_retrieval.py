@@ -153,9 +153,13 @@ def test_a_query_whose_first_images_tie_is_not_scored_and_it_is_said_first():
         *(scored(ORDER, q).with_columns(score=pl.Series(v)) for q, v in part.items()),
     ])  # fmt: skip
     asked = {"database": SIX, "top_k": (3,),
-             "metrics": ["max_skew_at_k", "max_skew_beyond_chance", "ndkl"]}  # fmt: skip
+             "metrics": ["max_skew_at_k", "max_skew_chance_corrected", "ndkl"]}  # fmt: skip
     found = score(units(list("qrst")), rows, **asked)
-    for metric, nulls in (("max_skew_at_k", "qs"), ("max_skew_beyond_chance", "qs"), ("ndkl", "q")):
+    for metric, nulls in (
+        ("max_skew_at_k", "qs"),
+        ("max_skew_chance_corrected", "qs"),
+        ("ndkl", "q"),
+    ):
         own = found.units.filter(pl.col("metric") == metric, pl.col("value").is_null())
         assert "".join(own["unit_id"]) == nulls
     assert set(found.units.drop_nulls("reason")["reason"]) == {
@@ -179,8 +183,8 @@ def test_scores_of_few_levels_are_no_less_skewed_than_chance(levels):
                          "other_id": ids * 120,
                          "score": rng.integers(levels, size=90 * 120) / 8})  # fmt: skip
     found = score(units(queries), rows, database=images, top_k=(9 if levels > 4 else 60,),
-                  metrics=["max_skew_beyond_chance", "ndkl_beyond_chance"])  # fmt: skip
-    for metric in ("max_skew_beyond_chance", "ndkl_beyond_chance"):
+                  metrics=["max_skew_chance_corrected", "ndkl_chance_corrected"])  # fmt: skip
+    for metric in ("max_skew_chance_corrected", "ndkl_chance_corrected"):
         values = found.units.filter(metric=metric)["value"].drop_nulls().to_numpy()
         assert len(values) > 30
         error = max(values.std(ddof=1) / len(values) ** 0.5, 1e-3)
@@ -329,23 +333,23 @@ def _audit(monkeypatch, capsys, files, out, *more):
     return pl.read_parquet(out / "disparities.parquet"), " ".join((ran.out + ran.err).split())
 
 
-def test_by_the_command_line_a_planted_association_is_found_and_its_absence_is_not(
+def test_by_the_command_line_a_injected_association_is_found_and_its_absence_is_not(
     monkeypatch, capsys, tmp_path
 ):
     p, low = {}, {}
-    for name, size, seed in (("planted", 1.0, 1), ("absent", 0.0, 3)):
+    for name, size, seed in (("injected", 1.0, 1), ("absent", 0.0, 3)):
         files = write_searches(tmp_path / name, association=size, seed=seed)
         out = tmp_path / f"{name} run"
         rows, said = _audit(monkeypatch, capsys, files, out, "--predictions", files["scores"])
         skew = rows.filter(pl.col("metric") == "skew_at_k", pl.col("kind") == "difference")
         p[name] = skew["p_adjusted"].drop_nulls().min()
         everyone = pl.read_parquet(out / "group_metrics.parquet").filter(
-            pl.col("attribute").is_null(), pl.col("metric") == "max_skew_beyond_chance"
+            pl.col("attribute").is_null(), pl.col("metric") == "max_skew_chance_corrected"
         )
         low[name] = everyone["low"].item()
         assert "a random order gives 0.1" in said
-    assert p["planted"] < 0.001
-    assert low["planted"] > 0.1
+    assert p["injected"] < 0.001
+    assert low["injected"] > 0.1
     assert p["absent"] > 0.05
     assert low["absent"] < 0.0
 

@@ -68,7 +68,7 @@ def test_a_merge_and_an_unknown_word_name_numbers_by_any_spelling():
     [
         ({"Female": "female", "Male": "male"}, '--label-map "Female=female"'),
         ({"Female": "F", "Male": "M"}, '--label-map "Male=M"'),
-        ({"Female": "0", "Male": "1"}, "say which answer means which class"),
+        ({"Female": "0", "Male": "1"}, '--label-map "Male=1"'),
         ({"Female": "Frau", "Male": "Mann"}, '--label-map "Female=Frau"'),
     ],
 )
@@ -109,7 +109,7 @@ def test_scores_in_place_of_answers_are_refused_with_a_hint():
 
 def test_classes_that_differ_by_case_are_refused_with_counts():
     mixed = [t.upper() if i < 30 else t for i, t in enumerate(TRUTH)]
-    with pytest.raises(TableError, match="differ by case or blanks alone") as caught:
+    with pytest.raises(TableError, match="differ by case, blanks") as caught:
         judged(PLAIN, mixed)
     assert "'FEMALE' (" in str(caught.value)
     merge = {"Female": ["FEMALE"], "Male": ["MALE"]}
@@ -187,3 +187,11 @@ def test_agreement_beyond_chance_is_that_of_shuffles():
 
 def test_no_caution_for_a_sound_model():
     assert cautions(judged(PLAIN)) == []
+
+
+def test_classes_of_the_same_look_are_refused_by_the_names_of_their_letters():
+    other = {"Female": "Fem\u0430le", "Male": "Male"}  # a Cyrillic a
+    mixed = [other[t] if i < 30 else t for i, t in enumerate(TRUTH)]
+    with pytest.raises(TableError, match="letters of the same look alone") as caught:
+        judged(PLAIN, mixed)
+    assert "with CYRILLIC SMALL LETTER A (" in str(caught.value)

@@ -15,11 +15,11 @@ from isolux.training import (
     State,
     TrainerInputs,
     TrainingImages,
-    train_network,
+    train_or_resume,
 )
 from isolux.training.checkpoints import (
     Checkpoint,
-    check_same_training,
+    check_is_same_training,
     read_checkpoint,
     write_checkpoint,
 )
@@ -69,7 +69,7 @@ def test_a_step_without_room_is_named_and_nothing_is_kept():
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
     with pytest.raises(IsoluxError, match=r"(?s)too little memory.*20\.00 GiB.*smaller --batch"):
-        train_network(learning(torch, run=full), HOW, None, kept.append)
+        train_or_resume(learning(torch, run=full), HOW, None, kept.append)
     assert kept == []
 
 
@@ -82,7 +82,7 @@ def same(a, b):
 
 def test_both_heads_are_learnt():
     torch = torch_here()
-    state = train_network(
+    state = train_or_resume(
         learning(torch), replace(HOW, epochs=12, patience=12), None, lambda _: None
     )
     best = state.history[state.selected_epoch() - 1]
@@ -95,16 +95,16 @@ def test_both_heads_are_learnt():
 def test_gone_on_from_a_written_state_it_is_the_training_that_was_not_stopped(tmp_path, stop_after):
     torch = torch_here()
     pytest.importorskip("safetensors", reason="SAFETENSORS IS ABSENT: no checkpoint was written")
-    whole = train_network(learning(torch), HOW, None, lambda _: None)
+    whole = train_or_resume(learning(torch), HOW, None, lambda _: None)
     about, marks = {"labels": "a"}, np.arange(96)
 
     def keep(state):
         write_checkpoint(tmp_path / "c.safetensors", Checkpoint(state, about, marks))
 
-    train_network(learning(torch), replace(HOW, epochs=stop_after), None, keep)
+    train_or_resume(learning(torch), replace(HOW, epochs=stop_after), None, keep)
     held = read_checkpoint(tmp_path / "c.safetensors")
     assert held.image_hashes.tolist() == marks.tolist()
-    again = train_network(learning(torch, seed=99), HOW, held.state, keep)  # other first weights
+    again = train_or_resume(learning(torch, seed=99), HOW, held.state, keep)  # other first weights
     assert same(dict(again.net), dict(whole.net))
     assert same(dict(again.adam), dict(whole.adam))
     assert same(dict(again.weights()), dict(whole.weights()))
@@ -115,8 +115,8 @@ def test_gone_on_from_a_written_state_it_is_the_training_that_was_not_stopped(tm
 
 def test_another_seed_is_another_training():
     torch = torch_here()
-    one = train_network(learning(torch), HOW, None, lambda _: None)
-    other = train_network(learning(torch), replace(HOW, seed=4), None, lambda _: None)
+    one = train_or_resume(learning(torch), HOW, None, lambda _: None)
+    other = train_or_resume(learning(torch), replace(HOW, seed=4), None, lambda _: None)
     assert not same(dict(one.net), dict(other.net))
 
 
@@ -129,7 +129,7 @@ def test_the_weights_kept_are_those_of_the_best_epoch_and_it_stops_by_patience()
         seen[len(state.history)] = {k: v.clone() for k, v in state.net.items()}
 
     made = learning(torch, labels=noise)
-    state = train_network(made, replace(HOW, epochs=40, patience=2), None, keep)
+    state = train_or_resume(made, replace(HOW, epochs=40, patience=2), None, keep)
     assert len(state.history) < 40
     assert len(state.history) - state.selected_epoch() == 2
     losses = [epoch.held_loss for epoch in state.history]
@@ -143,7 +143,7 @@ def test_people_of_unknown_label_move_nothing_of_that_head():
     labels[:, 1] = UNKNOWN
     made = learning(torch, labels=labels)
     before = made.net[5].weight[2:].detach().clone()
-    state = train_network(made, HOW, None, lambda _: None)
+    state = train_or_resume(made, HOW, None, lambda _: None)
     assert bool((made.net[5].weight[2:] == before).all())
     assert {epoch.accuracy["green"] for epoch in state.history} == {None}
 
@@ -153,7 +153,7 @@ def test_a_loss_that_is_no_number_ends_it_by_name():
     made = learning(torch)
     broken = replace(made, run=lambda x: made.run(x) * float("nan"))
     with pytest.raises(SpecError, match="diverged"):
-        train_network(broken, HOW, None, lambda _: None)
+        train_or_resume(broken, HOW, None, lambda _: None)
 
 
 def test_a_picture_that_goes_away_meanwhile_ends_it_by_name():
@@ -162,7 +162,7 @@ def test_a_picture_that_goes_away_meanwhile_ends_it_by_name():
     made.pictures._cached.clear()
     made.pictures.open = lambda row: DecodedTrainingImage(None, None, "no such picture")
     with pytest.raises(IsoluxError, match="cannot be read any more"):
-        train_network(made, HOW, None, lambda _: None)
+        train_or_resume(made, HOW, None, lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -183,11 +183,11 @@ def test_of_epochs_as_good_the_first_is_kept():
 
 def test_a_state_of_another_training_is_refused_with_what_changed(tmp_path):
     before = Checkpoint(State({}, {}, {}), {"network": "ResNet-34", "labels": "a"}, np.zeros(0))
-    check_same_training(before, {"network": "ResNet-34", "labels": "a"}, tmp_path)
+    check_is_same_training(before, {"network": "ResNet-34", "labels": "a"}, tmp_path)
     with pytest.raises(SpecError, match="whose labels differed"):
-        check_same_training(before, {"network": "ResNet-34", "labels": "b"}, tmp_path)
+        check_is_same_training(before, {"network": "ResNet-34", "labels": "b"}, tmp_path)
     with pytest.raises(SpecError, match="whose network differed"):
-        check_same_training(before, {"network": "ViT", "labels": "b"}, tmp_path)
+        check_is_same_training(before, {"network": "ViT", "labels": "b"}, tmp_path)
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):
@@ -204,5 +204,5 @@ def test_no_step_has_one_row():
     """Five rows in steps of two: a normalised layer learns nothing from one row, and raises."""
     torch = torch_here()
     few = learning(torch, train=np.arange(5), held=np.arange(72, 96))
-    state = train_network(few, replace(HOW, batch=2, epochs=1), None, lambda _: None)
+    state = train_or_resume(few, replace(HOW, batch=2, epochs=1), None, lambda _: None)
     assert len(state.history) == 1

@@ -46,7 +46,7 @@ def test_batches_come_in_order_from_memory_or_from_the_files(monkeypatch, space,
     assert len(opened) == 6
     opened.clear()
     parts = [np.array([5, 0]), np.array([2, 4]), np.array([1, 3])]
-    met = list(shown.batches(parts))
+    met = list(shown.iterate_prepared_batches(parts))
     assert [rows.tolist() for rows, _ in met] == [[5, 0], [2, 4], [1, 3]]
     assert [values[:, 0, 0, 0].tolist() for _, values in met] == [[5, 0], [2, 4], [1, 3]]
     assert met[0][1].shape == (2, 3, 4, 4)
@@ -60,4 +60,4 @@ def test_a_picture_that_went_away_meanwhile_is_named(monkeypatch):
     shown.scan()
     gone.add(2)
     with pytest.raises(OSError, match="picture 2: it is damaged"):
-        list(shown.batches([np.array([0, 1]), np.array([2, 3])]))
+        list(shown.iterate_prepared_batches([np.array([0, 1]), np.array([2, 3])]))

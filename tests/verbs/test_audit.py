@@ -37,7 +37,7 @@ def literal(**settings):
 def test_a_literal_table_is_measured():
     found = literal().group_metrics
     assert found.select("group", "n_units", "n_clusters", "value").rows() == [
-        ("everyone", 20, 20, 0.65), ("a", 10, 10, 0.8), ("b", 10, 10, 0.5),
+        ("overall", 20, 20, 0.65), ("a", 10, 10, 0.8), ("b", 10, 10, 0.5),
     ]  # fmt: skip
 
 
@@ -236,7 +236,7 @@ def fairface():
 def test_fairface_numbers(fairface):
     table = fairface["erm"].group_metrics.filter(metric="accuracy")
     value = {g: (round(v, 4), n) for g, v, n in table.select("group", "value", "n_units").rows()}
-    assert value["everyone"] == (0.7393, 10_954)
+    assert value["overall"] == (0.7393, 10_954)
     assert value["Black"][0] == 0.6388
     assert value["White"][0] == 0.7712
     assert value["Black × Female"] == (0.4188, 757)
@@ -323,7 +323,7 @@ def test_wider_faces_are_audited_from_files():
         )
     )  # fmt: skip
     everyone = found.group_metrics.filter(pl.col("attribute").is_null())
-    row = everyone.filter(metric="found_at_score")
+    row = everyone.filter(metric="recall_at_score")
     assert round(row["value"][0], 4) == 0.8558
     assert row.select("n_units", "n_clusters").row(0) == (12_190, 3_049)
     assert found.run.record["clusters"] == {

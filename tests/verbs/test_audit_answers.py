@@ -55,7 +55,7 @@ def rates(run, metric):
 
 
 def expected(right):
-    return {"everyone": right.mean(), **{r: right[r == RACE].mean() for r in ("A", "B")}}
+    return {"overall": right.mean(), **{r: right[r == RACE].mean() for r in ("A", "B")}}
 
 
 def test_demographics_in_another_table(audit, files):

@@ -55,7 +55,7 @@ def test_the_audit_is_that_of_its_answers_and_probabilities():
     found = isolux.audit_estimator(Threshold(), ROWS, Y, {"tone": TONE}, **FEW)
     right = (ROWS[:, 0] > 0) == (Y == "yes")
     expected = {g: right[g == TONE].mean() for g in ("dark", "light")}
-    assert _values(found, "accuracy") == pytest.approx({"everyone": right.mean(), **expected})
+    assert _values(found, "accuracy") == pytest.approx({"overall": right.mean(), **expected})
     second = 1 / (1 + np.exp(-ROWS[:, 0]))
     by_hand = isolux.audit(
         {"tone": TONE, "truth": Y, "answer": np.where(ROWS[:, 0] > 0, "yes", "no"), "p": second},
@@ -74,7 +74,7 @@ def test_scikit_learns_own_pipeline(scores):
 
     model = make_pipeline(StandardScaler(), linear.LogisticRegression()).fit(ROWS[:80], Y[:80])
     frame = pd.DataFrame(ROWS[80:])
-    table = isolux.answers_of(
+    table = isolux.estimator_predictions(
         model, frame, Y[80:], pd.DataFrame({"tone": TONE[80:]}), scores=scores
     )
     assert table["answer"].to_list() == model.predict(frame).tolist()
@@ -93,20 +93,20 @@ def test_columns_are_found_by_classes_not_by_place():
     turned = Threshold(table=np.stack([second, 1 - second], axis=1))
     turned.classes_ = np.array(["yes", "no"])
     turned.predict = lambda rows: np.where(np.asarray(rows)[:, 0] > 0, "yes", "no")
-    table = isolux.answers_of(turned, ROWS, Y, {"tone": TONE}, positive="yes")
+    table = isolux.estimator_predictions(turned, ROWS, Y, {"tone": TONE}, positive="yes")
     np.testing.assert_array_equal(table["score"], second)
     turned.classes_ = np.array(["no", "yes"])  # as if its columns were in the other order
     with pytest.raises(TableError, match=r"contradict one another(.|\n)*240 of 240 answers"):
-        isolux.answers_of(turned, ROWS, Y, {"tone": TONE})
+        isolux.estimator_predictions(turned, ROWS, Y, {"tone": TONE})
 
 
 def test_of_several_classes_the_score_is_that_of_the_answer():
     linear = pytest.importorskip("sklearn.linear_model")
     of_three = np.array(["a", "b", "c"])[np.digitize(Z, [-0.5, 0.5])]
     model = linear.LogisticRegression().fit(ROWS, of_three)
-    table = isolux.answers_of(model, ROWS, of_three, {"tone": TONE})
+    table = isolux.estimator_predictions(model, ROWS, of_three, {"tone": TONE})
     np.testing.assert_allclose(table["score"], model.predict_proba(ROWS).max(axis=1))
-    one = isolux.answers_of(model, ROWS, of_three, {"tone": TONE}, positive="b")
+    one = isolux.estimator_predictions(model, ROWS, of_three, {"tone": TONE}, positive="b")
     np.testing.assert_array_equal(one["score"], model.predict_proba(ROWS)[:, 1])
     found = isolux.audit_estimator(model, ROWS, of_three, {"tone": TONE}, **FEW)
     assert "calibration_error" in found.group_metrics["metric"]
@@ -158,13 +158,15 @@ def test_clusters_features_and_missing_truths():
     )
     assert found.spec.groups.by == ("tone", "sex")
     assert found.run.record["clusters"]["column"] == "cluster"
-    assert found.group_metrics.filter(metric="accuracy", group="everyone")["n_units"][0] == N - 1
+    assert found.group_metrics.filter(metric="accuracy", group="overall")["n_units"][0] == N - 1
     named = isolux.audit_estimator(Threshold(), ROWS, Y, features, by="tone*sex", **FEW)
     assert named.spec.groups.by == ("tone*sex",)
 
 
 def test_true_and_1_are_one_class():
-    table = isolux.answers_of(Threshold(np.array([0, 1])), ROWS, Y == "yes", {"tone": TONE})
+    table = isolux.estimator_predictions(
+        Threshold(np.array([0, 1])), ROWS, Y == "yes", {"tone": TONE}
+    )
     assert set(table["truth"]) == set(table["answer"]) == {"0", "1"}
 
 

@@ -73,7 +73,7 @@ def test_the_record_says_that_it_was_in_memory_and_which_table(tmp_path):
     other = isolux.audit({**PEOPLE, "sure": PEOPLE["sure"][::-1]}, **ASKED)
     assert other.run.record["inputs"] != found.run.record["inputs"]
     assert found.report(tmp_path / "run").exists()
-    assert _accuracy(found) == {"everyone": 0.75, "day": 1.0, "night": 0.5}
+    assert _accuracy(found) == {"overall": 0.75, "day": 1.0, "night": 0.5}
 
 
 def test_classes_of_hugging_face_meet_by_name():

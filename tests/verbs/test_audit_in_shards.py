@@ -27,7 +27,7 @@ CASES: tuple[dict[str, Any], ...] = (
     {"by": ["age", "sex"], "bins": ["age=quantile:4"], "cluster": "subject", "positive": "yes",
      "only": ["age>=18"]},
     {"by": ["age", "race"], "bins": ["age=quantile:3:right"], "interval": "bca",
-     "group": ["race:AB=A,B"], "group_rest": "drop", "undetected": "leave-out"},
+     "group": ["race:AB=A,B"], "ungrouped_values": "drop", "undetected": "leave-out"},
     {"by": ["age"], "bins": ["age=top:5"], "label_map": ["no=no,maybe"], "min_units": 10},
     {"by": ["race"], "score_column": "score", "positive": "yes", "cluster": "subject"},
     {"by": ["race"], "weight": "score", "cluster": "subject"},
@@ -139,8 +139,8 @@ def test_minus_zero_and_zero_are_one_group_and_one_answer(tmp_path: Path, name: 
     run = _audit(f"table:{tmp_path / name}", by=["x"], metric=["accuracy"], id="id")
     right = frame.select((pl.col("truth") == pl.col("answer")).mean()).item()
     rows = run.group_metrics.select("group", "n_units", "value").rows()
-    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("everyone", 200)]
-    assert {row[0]: row[2] for row in rows}["everyone"] == pytest.approx(right)
+    assert sorted(row[:2] for row in rows) == [("0.0", 140), ("0.5", 60), ("overall", 200)]
+    assert {row[0]: row[2] for row in rows}["overall"] == pytest.approx(right)
 
 
 def test_an_id_of_minus_zero_is_that_of_zero(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_audit_holds_the_papers_table(study, people):
     # Adults are the even rows: tone a 0 2 4 6 8 (8 was wrong), tone b 10 12 … 18 (10 was wrong).
     assert run.record["protocol"]["tables"]["Table 1 of nurses"] == {
         "columns": ["group", "value"],
-        "rows": [["everyone", 0.8], ["a", 0.8], ["b", 0.8]],
+        "rows": [["overall", 0.8], ["a", 0.8], ["b", 0.8]],
     }
     assert "10 of 20 people were left out: only age>=20." in run.record["notes"]
     assert "study" in [r["key"] for r in run.record["references"]]

@@ -33,7 +33,7 @@ NEW = [1.0, 1.0] * 10 + [1.0, 0.0] * 20  # b gains 10 of 30
 def test_paired_differences_by_hand():
     found = isolux.compare(audited("old", OLD), audited("new", NEW)).disparities
     rows = found.filter(kind="model_difference").select("group_a", "value").rows()
-    assert [group for group, _ in rows] == ["everyone", "a", "b"]
+    assert [group for group, _ in rows] == ["overall", "a", "b"]
     assert [value for _, value in rows] == pytest.approx([10 / 60, 0.0, 10 / 30], abs=1e-12)
     gap = found.filter(kind="gap_change").row(0, named=True)
     assert (gap["group_a"], gap["group_b"], gap["value"]) == ("b", "a", pytest.approx(-1 / 3))
@@ -42,7 +42,7 @@ def test_paired_differences_by_hand():
 def test_everyone_on_the_first_metric_is_a_family_of_its_own():
     found = isolux.compare(audited("old", OLD), audited("new", NEW))
     first = found.disparities.row(0, named=True)
-    assert (first["attribute"], first["group_a"]) == (None, "everyone")
+    assert (first["attribute"], first["group_a"]) == (None, "overall")
     assert first["family"] == "the planned comparison"
     assert first["p_adjusted"] == first["p_value"]
     assert (first["simultaneous_low"], first["simultaneous_high"]) == (first["low"], first["high"])
@@ -200,7 +200,7 @@ def test_the_printed_interval_is_that_of_the_larger_p():
     # Five lost and none gained: 2 / 32 by the signs, though the interval alone leaves out 0.
     old, new = [1.0] * 120, [0.0 if k in (0, 20, 40, 61, 81) else 1.0 for k in range(120)]
     found = isolux.compare(audited("old", old), audited("new", new)).disparities
-    row = found.filter(kind="model_difference", group_a="everyone").row(0, named=True)
+    row = found.filter(kind="model_difference", group_a="overall").row(0, named=True)
     assert row["p_value"] > 0.05
     assert row["low"] < row["value"] < row["high"] == 0.0
 

@@ -146,7 +146,7 @@ def test_a_person_who_withdrew_has_no_crop_any_more_even_in_a_run_that_is_stoppe
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("isolux.verbs.crop.decode_source_image", stop)
+    monkeypatch.setattr("isolux.verbs.crop.decode_and_crop_units", stop)
     with pytest.raises(KeyboardInterrupt):
         isolux.crop(DATA, recipe="box", factor=2, withdrawn="gone.txt", out="faces")
     left = [p.name for p in (folder / "faces").rglob("*.png")]

@@ -58,12 +58,12 @@ def row(table, group):
 def test_vendi_by_group_and_whole_is_that_of_their_vectors():
     groups, vectors = made()
     table = counted({"d": people(groups)}, embeddings={"d": embedded(vectors)}).tables[VENDI]
-    assert table["group"].to_list() == ["everyone", "B", "A"]
+    assert table["group"].to_list() == ["overall", "B", "A"]
     for group in ("A", "B"):
         own = vectors[[g == group for g in groups]]
         assert row(table, group)["Vendi score"] == pytest.approx(vendi_score(own).value)
         assert row(table, group)["vectors"] == len(own)
-    assert row(table, "everyone")["Vendi score"] == pytest.approx(vendi_score(vectors).value)
+    assert row(table, "overall")["Vendi score"] == pytest.approx(vendi_score(vectors).value)
     # 30 and 60 people: 15 of each are drawn, and the wide group is the more diverse by far
     assert row(table, "A")["subjects drawn"] == row(table, "B")["subjects drawn"] == 15
     assert row(table, "A")["from"] > row(table, "B")["to"]
@@ -82,7 +82,7 @@ def test_distances_are_scipys():
     curve = found.figure_tables[L1]["race"].filter(pl.col("group") == "A")
     assert curve["share"].is_sorted()
     assert curve["distance"].is_sorted()
-    assert list(found.figure_tables[L1]) == ["everyone", "race"]
+    assert list(found.figure_tables[L1]) == ["overall", "race"]
 
 
 def test_the_map_says_whose_nearest_neighbour_is_of_their_group():
@@ -142,7 +142,7 @@ def test_who_has_no_vector_is_counted_and_left_out():
     ids = [f"p{i}" for i in range(59)] + ["stranger"]
     vectors[3] = 0.0
     found = counted({"d": data}, embeddings={"d": embedded(vectors, ids)})
-    assert row(found.tables[VENDI], "everyone")["vectors"] == 58
+    assert row(found.tables[VENDI], "overall")["vectors"] == 58
     notes = " ".join(found.notes)
     assert "1 vectors of length 0 have no direction" in notes
     assert "1 vectors are of nobody who is described" in notes
@@ -160,7 +160,7 @@ def test_vectors_of_images_count_an_image_once():
     )  # fmt: skip
     found = counted({"d": data}, embeddings={"d": embedded(np.eye(2), ["1", "2"])})
     table = found.tables[VENDI]
-    assert row(table, "everyone")["Vendi score"] == pytest.approx(2.0)
+    assert row(table, "overall")["Vendi score"] == pytest.approx(2.0)
     assert row(table, "A")["vectors"] == 1
 
 
@@ -170,9 +170,9 @@ def test_datasets_stand_side_by_side_with_as_many_subjects():
     found = counted(both, embeddings={"one": embedded(vectors), "two": embedded(vectors[:60])})
     table = found.tables[VENDI]
     assert table.columns[0] == "dataset"
-    everyone = table.filter(pl.col("group") == "everyone")
+    everyone = table.filter(pl.col("group") == "overall")
     assert everyone["subjects drawn"].to_list() == [30, 30]
-    assert found.figure_tables[L1]["everyone"]["group"].unique(maintain_order=True).to_list() == [
+    assert found.figure_tables[L1]["overall"]["group"].unique(maintain_order=True).to_list() == [
         "one", "two",
     ]  # fmt: skip
 

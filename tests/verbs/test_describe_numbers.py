@@ -39,12 +39,12 @@ def test_quantiles_by_hand():
         [0.5, 10.0, 20.0, 30.0, 40.0, 50.0, 50.0, 50.0, 50.0, None], ["A"] * 5 + ["B"] * 5
     )[CAPTION]
     rows = {r["group"]: r for r in table.rows(named=True)}
-    assert list(rows) == ["everyone", "A", "B"]
+    assert list(rows) == ["overall", "A", "B"]
     assert [rows["A"][q] for q in ("25th", "median", "75th")] == [10.0, 20.0, 30.0]
     assert rows["A"]["5th"] == pytest.approx(0.5 + 0.2 * 9.5)
     assert rows["A"]["mean"] == pytest.approx(20.1)
     assert (rows["B"]["people"], rows["B"]["% without"]) == (4, pytest.approx(20.0))
-    assert rows["everyone"]["people"] == 9
+    assert rows["overall"]["people"] == 9
 
 
 def test_three_annotators_are_one_person():
@@ -56,7 +56,7 @@ def test_three_annotators_are_one_person():
 def test_of_fewer_than_four_nothing_is_told():
     table = described([1.5, 2.5, 3.5, 4.5, 5.5], ["A", "A", "A", "B", "B"])[CAPTION]
     assert table.filter(pl.col("group") == "A")["median"].to_list() == [None]
-    assert table.filter(pl.col("group") == "everyone")["median"].to_list() == [3.5]
+    assert table.filter(pl.col("group") == "overall")["median"].to_list() == [3.5]
 
 
 def test_a_few_whole_numbers_are_groups_and_not_numbers():
@@ -67,4 +67,4 @@ def test_a_few_whole_numbers_are_groups_and_not_numbers():
 
 def test_intersections_have_rows_too():
     table = described([1.5, 2.5, 3.5, 4.5], ["A"] * 4, by=["race"])[CAPTION]
-    assert table["attribute"].to_list() == ["everyone", "race"]
+    assert table["attribute"].to_list() == ["overall", "race"]

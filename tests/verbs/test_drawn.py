@@ -39,7 +39,7 @@ def test_values_are_those_of_r_and_say_that_they_are_weighted():
     # svyby(~right, ~tone, des, svymean) of R's survey package: see tests/stats/test_sampling.py
     assert told["dark"] == pytest.approx(0.7537091988)
     assert told["light"] == pytest.approx(0.7581896552)
-    assert told["everyone"] == pytest.approx(0.7799700300)
+    assert told["overall"] == pytest.approx(0.7799700300)
     said = "Every rate is weighted by 'weight': 190 units tell as much as 117 of one weight would"
     assert found.run.record["sample"]["said"].startswith(said)
     assert "intervals are of 3 strata ('stratum')." in repr(found)
@@ -56,7 +56,7 @@ def test_without_the_settings_the_audit_is_the_one_without_weights():
 def test_people_who_weigh_0_are_left_out_and_counted():
     zero = pl.when(pl.col("tone") == "mid").then(0.0).otherwise(pl.col("weight"))
     found = _audited(_rows(weight=zero))
-    assert found.group_metrics["group"].to_list() == ["everyone", "light", "dark"]
+    assert found.group_metrics["group"].to_list() == ["overall", "light", "dark"]
     assert found.group_metrics["n_units"][0] == 135
     assert "55 units weigh 0: they represent nobody and are left out." in found.run.record["notes"]
     assert found.run.record["warnings"][0] == (
@@ -173,7 +173,7 @@ def test_a_population_alone_makes_weights():
         "light": 0.2, "mid": 0.2, "dark": 0.6}})  # fmt: skip
     told = dict(found.group_metrics.select("group", "value").rows())
     mixed = 0.2 * told["light"] + 0.2 * told["mid"] + 0.6 * told["dark"]
-    assert told["everyone"] == pytest.approx(mixed)
+    assert told["overall"] == pytest.approx(mixed)
     assert "weighted" in found.findings["claim"][0].lower()
 
 
@@ -331,7 +331,7 @@ def test_a_change_between_models_in_a_census_is_there():
     for drawn in (size, "100000"):
         settings = {"weight": None, "strata": None, "population_size": drawn}
         both = compare(_audited(rows, **settings), _audited(new, **settings)).disparities
-        found[drawn] = both.filter(kind="model_difference", group_a="everyone").row(0, named=True)
+        found[drawn] = both.filter(kind="model_difference", group_a="overall").row(0, named=True)
     assert found["100000"]["p_value"] > 0.05
     assert found[size]["p_value"] < 0.001
     assert found[size]["low"] <= found[size]["value"] <= found[size]["high"] < 0

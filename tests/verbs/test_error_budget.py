@@ -92,7 +92,7 @@ def people(tmp_path_factory):
     """People of whom those in dim light that are small fare worse, as scores and attributes."""
     import numpy as np
 
-    run = a_world(np.random.default_rng(5), 120, planted=0.5)
+    run = a_world(np.random.default_rng(5), 120, injected=0.5)
     return run.scores.select("unit_id", "value", "cluster_id"), run.attributes
 
 

@@ -126,10 +126,10 @@ def test_people_seen_again(runs):
     again = day(3, offset=0)
     with pytest.raises(SpecError, match=r"(?s)people are in two runs.*200 of run 1 again in run 2"):
         monitor([runs[0], again])
-    first = monitor([runs[0], again, runs[4]], repeated="first")
+    first = monitor([runs[0], again, runs[4]], repeated_people="first")
     assert any("200 clusters that an earlier run had already" in note for note in first.notes)
     assert first.table.filter(group="b")["n_clusters"].to_list() == [50, 0, 50]
-    both = monitor([runs[0], again], repeated="different")
+    both = monitor([runs[0], again], repeated_people="different")
     assert both.table.filter(group="b")["n_clusters"].to_list() == [50, 50]
     assert any("cannot be told" in note for note in both.notes)
 
@@ -165,17 +165,19 @@ def test_metrics_and_times_that_are_refused(runs):
     with pytest.raises(UnknownNameError, match="'recall'"):
         monitor(runs[:2], metric="recall")
     with pytest.raises(SpecError, match=r"(?s)not every run has a time.*found: 1"):
-        monitor(runs[:2], at=["2026-03-01"])
+        monitor(runs[:2], timestamp=["2026-03-01"])
     with pytest.raises(SpecError, match=r"(?s)run 2 has no time.*found: 'yesterday'"):
-        monitor(runs[:2], at=["2026-03-01", "yesterday"])
+        monitor(runs[:2], timestamp=["2026-03-01", "yesterday"])
     with pytest.raises(SpecError, match="out of order"):
-        monitor(runs[:2], at=["2026-03-02", "2026-03-01"])
+        monitor(runs[:2], timestamp=["2026-03-02", "2026-03-01"])
     late, early = "2026-03-01T23:00+00:00", "2026-03-02T00:30+02:00"  # which is 22:30 in UTC
     with pytest.raises(SpecError, match=r"(?s)out of order.*T23:00:00, then 2026-03-01T22:30:00"):
-        monitor(runs[:2], at=[late, early])
-    assert monitor(runs[:2], at=[early, late]).record["runs"][0]["at"] == "2026-03-01T22:30:00"
+        monitor(runs[:2], timestamp=[late, early])
+    assert (
+        monitor(runs[:2], timestamp=[early, late]).record["runs"][0]["at"] == "2026-03-01T22:30:00"
+    )
     with pytest.raises(SpecError, match=r"(?s)with and without an offset.*an offset in each"):
-        monitor(runs[:2], at=["2026-03-01", early])
+        monitor(runs[:2], timestamp=["2026-03-01", early])
     with pytest.raises(SpecError, match="the level cannot be used"):
         monitor(runs[:2], level=1.0)
     open_ended = {"score": {"title": "Score", "unit": "cm", "direction": "lower"}}

@@ -60,7 +60,7 @@ def test_a_gap_that_weights_close_raises_no_alarm(runs):
     seen = monitor(runs)
     assert seen.summary["alarm_at"].to_list() == [None]
     assert seen.findings[0].startswith("Weighted score for a (tone): no gap to b is shown")
-    assert seen.record["sample"] == {"weight": "weight", "heaviest": None}
+    assert seen.record["sample"] == {"weight": "weight", "max_weight": None}
     heads = monitor([day(d, weight=None) for d in range(20)])
     assert heads.summary["alarm_at"][0] is not None
     assert heads.findings[0].startswith("Score for a")
@@ -92,13 +92,13 @@ def test_weights_that_no_chance_can_be_made_of_are_refused(runs):
     heavy = replace(heavy, evidence={**heavy.evidence, "sample": sample})
     with pytest.raises(SpecError, match=r"(?s)weighs more than the heaviest.*at most 3, the larg"):
         monitor([runs[0], heavy])
-    assert monitor([runs[0], heavy], heaviest=6).table.height == 2
-    with pytest.raises(SpecError, match=r"(?s)weighs more.*at most 2, --heaviest.*found: 3"):
-        monitor(runs[:2], heaviest=2)
+    assert monitor([runs[0], heavy], max_weight=6).table.height == 2
+    with pytest.raises(SpecError, match=r"(?s)weighs more.*at most 2, --max-weight.*found: 3"):
+        monitor(runs[:2], max_weight=2)
     with pytest.raises(SpecError, match="the weight cannot be used"):
-        monitor(runs[:2], heaviest=0.0)
+        monitor(runs[:2], max_weight=0.0)
     with pytest.raises(SpecError, match="these runs have no weights"):
-        monitor([day(d, weight=None) for d in range(2)], heaviest=3)
+        monitor([day(d, weight=None) for d in range(2)], max_weight=3)
 
 
 def test_weights_that_differ_within_a_cluster_are_refused():

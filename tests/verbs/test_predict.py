@@ -180,7 +180,7 @@ def test_people_in_a_picture_that_cannot_be_read_were_not_missed(people, tmp_pat
 
 
 def test_a_task_that_cannot_judge_the_answers_is_refused_before_any_picture(people, monkeypatch):
-    monkeypatch.setattr("isolux.verbs.predict.run_in_process", None)
+    monkeypatch.setattr("isolux.verbs.predict.predict_missing_shards_in_process", None)
     with pytest.raises(SpecError, match=r"(?s)classification does not judge.*labels.*boxes"):
         audited(people, model="python:isolux_verb_nets:boxes")
     with pytest.raises(SpecError, match=r"(?s)detection does not judge.*\n.*labels"):

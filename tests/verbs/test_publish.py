@@ -93,8 +93,8 @@ def test_a_comparison_is_published_too():
     first = audit(a.with_columns(model=pl.lit("m1")), who, **settings)
     second = audit(b.with_columns(model=pl.lit("m2")), who, **settings)
     cut = publish(compare(first, second).run, 10)
-    assert set(cut.group_metrics["group"]) == {"everyone", "Corsican", "Dutch"}
-    assert set(cut.disparities["group_a"].drop_nulls()) <= {"everyone", "Corsican", "Dutch"}
+    assert set(cut.group_metrics["group"]) == {"overall", "Corsican", "Dutch"}
+    assert set(cut.disparities["group_a"].drop_nulls()) <= {"overall", "Corsican", "Dutch"}
     assert not any("Aleut" in claim for claim in cut.findings["claim"])
     assert HIDDEN_COMPARED in summarise_changes(cut).further
     assert any("No group of those shown here" in claim for claim in cut.findings["claim"])
@@ -158,10 +158,10 @@ def test_three_people_with_twelve_photos_each_are_three():
     clustered = scored.with_columns(cluster_id=pl.Series(subjects))
     named = who.with_columns(subject=pl.Series(subjects))
     whole = publish(audit(scored, who, **settings).run, 10)
-    assert set(whole.group_metrics["group"]) == {"everyone", "A", "B", "C"}  # it cannot be known
+    assert set(whole.group_metrics["group"]) == {"overall", "A", "B", "C"}  # it cannot be known
     for found in (audit(clustered, who, **settings), audit(scored, named, **settings)):
         run = publish(found.run, 10)
-        assert set(run.group_metrics["group"]) == {"everyone", "A"}  # 73 people less 40 less 30
+        assert set(run.group_metrics["group"]) == {"overall", "A"}  # 73 people less 40 less 30
 
 
 @pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "average_precision"])
@@ -189,7 +189,7 @@ def test_a_class_of_a_few_people_in_all_hides_what_rests_on_it_for_everyone():
     people = people_of(truth, ["AB"[i % 2] for i in range(194)])
     asked = ["accuracy", "recall", "balanced_accuracy"]
     cut = publish(audited(people, a_fifth_wrong(truth), metrics=asked), 10)
-    for group in ("everyone", "A", "B"):
+    for group in ("overall", "A", "B"):
         assert shown_of(cut, group) == {"accuracy", "recall"}
     assert set(cut.group_metrics["label"].drop_nulls()) == {"cat"}  # dog less the rest is owl
     assert "owl" not in render(summarise(cut))
@@ -292,10 +292,10 @@ def test_photos_of_nobody_known_are_no_people(cells):
     found = audit(scored, who, by="race", replicates=100, min_units=1, min_clusters=1)
     shown = set(publish(found.run, 10).group_metrics["group"])
     # Where C and D hold nobody who is known, B goes too: what is hidden comes to ten people.
-    assert shown == ({"everyone", "A"} if cells[1] is None else {"everyone", "A", "B"})
+    assert shown == ({"overall", "A"} if cells[1] is None else {"overall", "A", "B"})
     unsaid = who.with_columns(subject=pl.lit(None, pl.String))  # a column that says of no one
     found = audit(scored, unsaid, by="race", replicates=100, min_units=1, min_clusters=1)
-    assert set(publish(found.run, 10).group_metrics["group"]) == {"everyone", *"ABCD"}
+    assert set(publish(found.run, 10).group_metrics["group"]) == {"overall", *"ABCD"}
 
 
 @pytest.mark.parametrize("cells", [(None, None), (None, "t1")])
@@ -343,7 +343,7 @@ def test_one_group_alone_makes_no_finding():
     answer = ["x" if i % 5 else "y" for i in range(246)]
     run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
     cut = publish(run, 10)
-    assert set(cut.group_metrics["group"]) == {"everyone", "A"}
+    assert set(cut.group_metrics["group"]) == {"overall", "A"}
     assert run.findings.height > 0
     assert cut.findings.is_empty()
     assert summarise(cut).answer.startswith("Too few groups can be shown here")
@@ -354,7 +354,7 @@ def test_one_group_that_differs_from_everyone_is_answer_and_finding():
     answer = ["x" if i < 120 or i % 2 else "y" for i in range(246)]
     run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
     cut = publish(run, 10)
-    (group,) = set(cut.group_metrics["group"]) - {"everyone"}
+    (group,) = set(cut.group_metrics["group"]) - {"overall"}
     (finding,) = cut.findings.to_dicts()
     assert (finding["group_a"], finding["group_b"]) == (group, None)
     assert summarise(cut).answer == finding["claim"]

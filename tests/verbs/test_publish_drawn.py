@@ -84,7 +84,7 @@ def test_each_number_is_rounded_by_its_heaviest_person():
     told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
     assert told == pytest.approx(3 / 799)
     steps = {row["group"]: row["_step"] for row in choose_steps(run).to_dicts()}
-    assert steps["everyone"] == 0.01
+    assert steps["overall"] == 0.01
     assert steps["dark"] == 0.02
     found = publish(run, 5)
     raw = {r["group"]: r for r in run.group_metrics.to_dicts()}
@@ -132,7 +132,7 @@ def test_a_group_that_one_person_weighs_down_is_hidden_and_protected():
     found = publish(audited(people).run, 5)
     groups = found.group_metrics.filter(attribute="a")["group"].to_list()
     assert groups == []  # the light alone would be everyone less the dark
-    assert "everyone" in found.group_metrics["group"]
+    assert "overall" in found.group_metrics["group"]
 
 
 def test_a_person_with_many_photos_weighs_all_of_them():
@@ -140,7 +140,7 @@ def test_a_person_with_many_photos_weighs_all_of_them():
     run = audited(people).run
     told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
     assert told == pytest.approx(9 / 799)  # 3 + 1 + 2 + 3
-    assert choose_steps(run).filter(group="everyone")["_step"].item() == 0.05
+    assert choose_steps(run).filter(group="overall")["_step"].item() == 0.05
 
 
 def test_what_is_said_names_no_sum_of_weights():

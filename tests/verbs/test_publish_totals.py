@@ -91,11 +91,11 @@ def test_a_metric_of_nearly_the_same_people_is_left_out_and_the_page_says_so():
         people_of(truth, race), answers, metrics=["accuracy", "detection_rate"],
         undetected="leave-out",
     )  # fmt: skip
-    whole = run.group_metrics.filter(group="everyone")
+    whole = run.group_metrics.filter(group="overall")
     assert whole.select("metric", "n_units").rows() == [("accuracy", 307), ("detection_rate", 310)]
     assert run.record["clusters"]["n_units"] == 310
     cut = publish(run, 10)
-    assert shown_of(cut, "everyone") == shown_of(cut, "A") == {"accuracy"}
+    assert shown_of(cut, "overall") == shown_of(cut, "A") == {"accuracy"}
     assert set(cut.disparities["metric"]) == {"accuracy"}
     assert cut.record["clusters"]["n_units"] == 307
     assert "310" not in re.sub(r"<[^>]+>", " ", render(summarise(cut)).partition("<body")[2])

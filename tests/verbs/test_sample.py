@@ -201,7 +201,7 @@ def test_fairfaces_test_set_of_7476_comes_out_where_there_are_enough_faces():
         for r, g, a, i in product(range(7), range(2), ages, range(95))
     ]
     data = made(rows)
-    data = filter_people(data, ["age>=20"], whole_images=False)
+    data = filter_people(data, ["age>=20"], uses_unscored_people=False)
     found = draw_balanced(data, ["race", "gender", "age"], 89)
     assert found.people.height == 7_476
     assert found.cells["short"].to_list() == [0] * 84
@@ -210,7 +210,7 @@ def test_fairfaces_test_set_of_7476_comes_out_where_there_are_enough_faces():
 
 def test_the_real_validation_set_is_short_of_7476_and_says_where():
     data = load("fairface", shared_data("fairface_val/fairface_label_val.csv"))
-    adults = filter_people(data, ["age>=20"], whole_images=False)
+    adults = filter_people(data, ["age>=20"], uses_unscored_people=False)
     found = draw_balanced(adults, ["race", "gender", "age"], 89)
     table = pl.read_csv(shared_data("fairface_val/fairface_label_val.csv"))
     young = ["0-2", "3-9", "10-19"]

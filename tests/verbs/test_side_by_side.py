@@ -134,7 +134,7 @@ def test_several_runs_are_one_model_with_the_variance_between_seeds():
     values = [drawn(10 + i, 0.6 + d, 0.6 + d) for i, d in enumerate(shift)]
     seeds = [audited("m", v) for v in values]
     found = isolux.side_by_side({"m": seeds, "other": audited("o", drawn(99, 0.7, 0.7))}).values
-    row = found.filter(model="m", group="everyone").row(0, named=True)
+    row = found.filter(model="m", group="overall").row(0, named=True)
     means = np.array([np.mean(v) for v in values])
     assert row["value"] == pytest.approx(means.mean())
     assert row["seed_sd"] == pytest.approx(means.std(ddof=1))
@@ -145,7 +145,7 @@ def test_several_runs_are_one_model_with_the_variance_between_seeds():
     reach = cochran(shared, between, 3)
     assert row["high"] - row["value"] == pytest.approx(reach, rel=0.02)
     assert row["value"] - row["low"] == pytest.approx(reach, rel=0.02)
-    alone = found.filter(model="other", group="everyone").row(0, named=True)
+    alone = found.filter(model="other", group="overall").row(0, named=True)
     assert alone["seed_sd"] is None
 
 
@@ -157,7 +157,7 @@ def test_models_that_differ_by_less_than_their_seeds_do_are_not_told_apart():
     assert set(found["word"]) == {"not shown"}
     near = [audited("n", drawn(9 + i, r, r)) for i, r in enumerate((0.85, 0.86, 0.84))]
     far = [audited("m", drawn(i, r, r)) for i, r in enumerate((0.5, 0.51, 0.49))]
-    apart = isolux.side_by_side({"m": far, "n": near}).changes.filter(group_a="everyone")
+    apart = isolux.side_by_side({"m": far, "n": near}).changes.filter(group_a="overall")
     assert apart["word"].to_list() == ["higher"]
 
 

@@ -34,14 +34,14 @@ def test_a_frame_where_none_belongs_is_refused_with_what_takes_it(call, match):
 def test_one_frame_holds_scores_and_groups():
     found = isolux.audit(FRAME, by="tone", replicates=200)
     assert found.group_metrics.select("group", "value").rows() == [
-        ("everyone", 0.75), ("a", 1.0), ("b", 0.5),
+        ("overall", 0.75), ("a", 1.0), ("b", 0.5),
     ]  # fmt: skip
 
 
 def test_minus_zero_and_zero_are_one_group():
     frame = FRAME.with_columns(tone=pl.Series([-0.0, 0.0, 0.5] * FRAME.height).head(FRAME.height))
     found = isolux.audit(frame, by="tone", replicates=200).group_metrics
-    assert sorted(found["group"].to_list()) == ["0.0", "0.5", "everyone"]
+    assert sorted(found["group"].to_list()) == ["0.0", "0.5", "overall"]
     frame = isolux.metric_frame(
         metrics="accuracy", y_true=[1, 0, 1], y_pred=[1, 1, 1], sensitive_features=[-0.0, 0.0, 0.5]
     )

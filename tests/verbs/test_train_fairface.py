@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.training import ImageScan, build_preparation
+from isolux.training import ImageScan, build_square_resize
 from isolux.verbs._training_people import (
     caution_or_refuse_unreadable,
     list_unreadable,
@@ -212,7 +212,7 @@ def test_a_few_broken_pictures_are_left_out_and_many_are_refused(tmp_path):
     (tmp_path / "train" / "31.png").unlink()
     dataset = isolux.load("fairface", labels, images=tmp_path)
     ids = select_training_rows(dataset, (), ()).frame["instance_id"]
-    looked = select_training_images(dataset, ids, "image", build_preparation(32), 2).scan()
+    looked = select_training_images(dataset, ids, "image", build_square_resize(32), 2).scan()
     assert [one for one, _ in list_unreadable(ids, looked)] == ["train/20.png", "train/31.png"]
     (told,) = caution_or_refuse_unreadable(ids, looked, "fairface")
     assert isinstance(told, Caution)

@@ -332,19 +332,19 @@ def test_timm_and_fairfaces_network_give_features_that_can_be_trained(tmp_path):
     torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no model was fine-tuned")
     file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
     from isolux.models import open_model
-    from isolux.models.fairface import Heads, build_resnet34, write_heads
-    from isolux.training import add_head
+    from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
+    from isolux.training import add_classification_head
 
-    heads = write_heads(Heads({"light": ("day", "night")}, 32))
+    heads = heads_to_metadata(Heads({"light": ("day", "night")}, 32))
     file.save_file(
         build_resnet34(torch, 2).state_dict(), tmp_path / "n.safetensors", metadata=heads
     )
     model = open_model(f"fairface:{tmp_path / 'n.safetensors'}", ["answers=embeddings"])
-    made = add_head(model, 4, "cpu")
+    made = add_classification_head(model, 4, "cpu")
     shown = torch.from_numpy(made.prepare(np.zeros((40, 30, 3), np.uint8))[None])
     made.net.train()
     made.forward(torch.cat([shown, shown + 1])).sum().backward()
     assert made.net.head.weight.grad.shape == (4, 512)
     assert made.net.extractor.conv1.weight.grad is not None
     with pytest.raises(SpecError, match="no such device"):
-        add_head(model, 4, "cuda:9")
+        add_classification_head(model, 4, "cuda:9")

@@ -129,7 +129,7 @@ def test_of_a_run_pictures_are_shown_where_somebody_states_that_they_may(files):
         f"coco:{files / 'truth.json'}", task="detection", predictions=files / "found.json",
         by=["category"], min_units=5, min_clusters=2, replicates=100,
     ).run  # fmt: skip
-    with pytest.raises(SpecError, match="--i-may-show-these-images"):
+    with pytest.raises(SpecError, match="--confirm-image-rights"):
         find_person_images([run], files / "images")
     with pytest.raises(FileError, match="no such folder"):
         find_person_images([run], files / "none", may_show=True)

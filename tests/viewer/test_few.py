@@ -59,19 +59,19 @@ def test_a_page_with_single_people_has_every_spread():
 @pytest.mark.parametrize("alone", [1, 9])
 def test_the_others_do_not_give_a_small_group_away(alone):
     found = contents(world(a=300, b=200, c=100, d=alone), ["place"])
-    assert groups_of(found, "distributions") == {"everyone", "a", "b"}
+    assert groups_of(found, "distributions") == {"overall", "a", "b"}
 
 
 def test_a_group_that_is_withheld_but_not_small_costs_no_other_its_spread():
     found = contents(world(a=300, b=200, c=100, d=30), ["place"])
-    assert groups_of(found, "distributions") == {"everyone", "a", "b", "c"}
+    assert groups_of(found, "distributions") == {"overall", "a", "b", "c"}
 
 
 def test_who_is_in_no_group_is_not_given_away():
     frame = world(a=300, b=200, c=100)
     lost = pl.when(pl.col("unit_id") != "p0").then("place")
     assert groups_of(contents(frame.with_columns(place=lost), ["place"]), "distributions") == {
-        "everyone", "a", "b",
+        "overall", "a", "b",
     }  # fmt: skip
 
 
@@ -130,14 +130,14 @@ def test_photos_of_one_person_are_one_person():
     run = isolux.audit(frame, by=["place"], replicates=100, min_units=1,
                        min_clusters=1).run  # fmt: skip
     shown = groups_of(build_contents([DisplayedRun(run, "a")]), "distributions")
-    assert shown == {"everyone", "a"}
+    assert shown == {"overall", "a"}
 
 
 def test_who_gained_is_told_of_groups_of_enough_people_alone():
     frame = world(a=300, b=200, c=100, d=1)
     second = frame.with_columns(value=1 - pl.col("value"))
     found = contents(frame, ["place"], second)
-    assert groups_of(found, "moves") == {"everyone", "a", "b"}
+    assert groups_of(found, "moves") == {"overall", "a", "b"}
     everyone = found.tables["moves"].filter(attribute=OVERALL_INDEX)
     assert everyone["up"].sum() + everyone["down"].sum() == 601
 
@@ -148,7 +148,7 @@ def test_who_gained_needs_ten_whom_both_scored():
     second = pl.concat([second, world(c=100).with_columns(unit_id="q" + pl.col("unit_id"))])
     found = contents(frame, ["place"], second)
     assert groups_of(found, "distributions") >= {"a", "b", "c"}
-    assert groups_of(found, "moves") == {"everyone", "a"}
+    assert groups_of(found, "moves") == {"overall", "a"}
 
 
 def test_who_gained_counts_the_people_whom_both_models_judged_and_not_their_photos():
@@ -161,5 +161,5 @@ def test_who_gained_counts_the_people_whom_both_models_judged_and_not_their_phot
     runs = [isolux.audit(frame.filter(~small | kept), **settings).run
             for kept in (person < 12, person >= 7)]  # fmt: skip
     found = build_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(runs)])
-    assert groups_of(found, "distributions") == {"everyone", "a", "b", "c"}
-    assert groups_of(found, "moves") == {"everyone", "a"}
+    assert groups_of(found, "distributions") == {"overall", "a", "b", "c"}
+    assert groups_of(found, "moves") == {"overall", "a"}

@@ -24,7 +24,7 @@ def test_counts_by_hand():
     contents = build_contents([DisplayedRun(audited(), "a"), DisplayedRun(run, "b")])
     both = people().join(frame, on="unit_id", suffix="_b").drop_nulls(["value", "value_b"])
     for attribute, group, rows in (
-        (None, "everyone", both), ("light", "dusk", both.filter(light="dusk"))
+        (None, "overall", both), ("light", "dusk", both.filter(light="dusk"))
     ):  # fmt: skip
         names = [a["name"] for a in contents.manifest["attributes"]]
         number = OVERALL_INDEX if attribute is None else names.index(attribute)

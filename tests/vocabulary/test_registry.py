@@ -107,5 +107,5 @@ def test_two_packages_cannot_share_a_name(monkeypatch):
 def test_a_dataset_says_whose_judgement_its_labels_are():
     info = registry.dataset_info("fairface")
     assert isinstance(info, DatasetInfo)
-    assert info.judgement == "perceived"
+    assert info.label_source == "perceived"
     assert dict(info.terms)["gender"] == "perceived gender presentation"

@@ -11,7 +11,6 @@ from isolux.vocabulary.spec import (
     AuditSpec,
     parse_merges,
     parse_spec,
-    read_recorded_spec,
 )
 
 
@@ -128,17 +127,6 @@ def test_a_setting_of_another_task_says_whose_it_is():
 def test_a_setting_that_was_a_field_of_the_whole_says_where_it_is():
     with pytest.raises(AttributeError, match=r"'level' is spec\.statistics\.level"):
         _ = parse_spec({"data": "x:y"}).level
-
-
-def test_the_record_of_an_older_version_is_read():
-    older = {
-        "data": "table:x", "task": "detection", "by": ["race"], "max_detections": None,
-        "score_threshold": 0.5, "target": None, "metric": [], "label_map": [],
-        "option": ["max_detections=100"], "a_setting_that_is_gone": 3,
-    }  # fmt: skip
-    spec = read_recorded_spec({"spec": older}, replicates=300)
-    assert spec.task.settings == {"score_threshold": 0.5, "max_detections": 100}
-    assert (spec.groups.by, spec.statistics.replicates) == (("race",), 300)
 
 
 @pytest.mark.parametrize("field", SETTING_BY_FLAT_NAME)

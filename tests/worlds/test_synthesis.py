@@ -32,11 +32,11 @@ ONE_WAY = {
 }
 
 
-def planted_world(**changes):
-    """What is planted lies in what all of the layouts can say."""
+def injected_world(**changes):
+    """What is injected lies in what all of the layouts can say."""
     return parse_world(
         {
-            "name": "planted",
+            "name": "injected",
             "seed": 11,
             "households": 400,
             "subjects": [1, 3],
@@ -79,7 +79,7 @@ def layout(request):
 def done(layout, tmp_path_factory):
     out = tmp_path_factory.mktemp("worlds") / layout
     homes = 120 if layout == "fhibe" else 250  # its loader reads cells one by one
-    return synthesize(planted_world(households=homes), out, layout=layout, pixels=False)
+    return synthesize(injected_world(households=homes), out, layout=layout, pixels=False)
 
 
 def commands_of(path: Path) -> list[list[str]]:
@@ -89,7 +89,7 @@ def commands_of(path: Path) -> list[list[str]]:
 
 def test_the_directory_holds_what_is_promised(done, layout):
     assert sorted(p.name for p in done.path.iterdir()) == [
-        "README.txt", "data", "people.csv", "planted.json", "predictions", "world.yaml",
+        "README.txt", "data", "people.csv", "injected.json", "predictions", "world.yaml",
     ]  # fmt: skip
     people = pl.read_csv(done.path / "people.csv", infer_schema=False)
     assert people.height == done.world.people.height
@@ -102,7 +102,7 @@ def test_the_directory_holds_what_is_promised(done, layout):
     )
 
 
-def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch):
+def test_an_audit_of_the_files_finds_what_was_injected(done, layout, monkeypatch):
     task, metric, threshold, attribute = ONE_WAY[layout]
     monkeypatch.chdir(done.path)
     way = next(w for w in LAYOUTS[layout].ways if w.task == task)
@@ -118,7 +118,7 @@ def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch)
         "data_option": tuple(o.format(data="data") for o in way.options[1::2]),
     }
     audit = run_audit(parse_spec(spec))
-    # Without planted: the report says all the same that these people are not real.
+    # Without injected: the report says all the same that these people are not real.
     assert audit.run.record["dataset"]["synthetic"] is True
     assert any("These people are synthetic" in note for note in audit.run.record["notes"])
     found = audit.group_metrics.filter(attribute=entry, status="ok")
@@ -127,7 +127,7 @@ def test_an_audit_of_the_files_finds_what_was_planted(done, layout, monkeypatch)
     rates = {
         tuple(v): (x, e) for v, x, e in found.select("values", "value", "standard_error").rows()
     }
-    truth = photo_injected_rates(planted_world(), "aurora").filter(attribute=attribute)
+    truth = photo_injected_rates(injected_world(), "aurora").filter(attribute=attribute)
     assert truth.height >= 2
     spread = truth["value"].max() - truth["value"].min()
     assert spread > 0.1
@@ -144,18 +144,18 @@ def rendered(layout, tmp_path_factory):
     """A world with pictures, small: painted by the house's own painter."""
     out = tmp_path_factory.mktemp("rendered") / layout
     homes = 8 if layout == "fhibe" else 14  # its faces and their parts take time
-    return synthesize(planted_world(households=homes, image=SMALL), out, layout=layout)
+    return synthesize(injected_world(households=homes, image=SMALL), out, layout=layout)
 
 
 SMALL = {"width": 240, "height": 180}
 
 
-def test_the_readmes_commands_run_and_find_the_planted_rate(rendered, layout, monkeypatch, capsys):
+def test_the_readmes_commands_run_and_find_the_injected_rate(rendered, layout, monkeypatch, capsys):
     monkeypatch.chdir(rendered.path)
     *listed, of_table = commands_of(rendered.path)
     assert {w[4] for w in listed} == {w.task for w in LAYOUTS[layout].ways}
     assert of_table[2] == "table:people.csv"
-    everyone = photo_injected_rates(planted_world(), "aurora")["value"][0]
+    everyone = photo_injected_rates(injected_world(), "aurora")["value"][0]
     for words in listed:
         task = words[4]
         few = ("--replicates", "100", "--min-units", "5", "--min-clusters", "3")
@@ -187,9 +187,9 @@ def test_painted_pictures_show_what_is_annotated(rendered, layout):
     assert rendered.world.people["mask_counts"].is_not_null().mean() > 0.9
 
 
-def test_planted_json_holds_the_truth_in_both_languages(done, layout):
-    told = json.loads((done.path / "planted.json").read_text(encoding="utf-8"))
-    truth = photo_injected_rates(planted_world(), "aurora")
+def test_injected_json_holds_the_truth_in_both_languages(done, layout):
+    told = json.loads((done.path / "injected.json").read_text(encoding="utf-8"))
+    truth = photo_injected_rates(injected_world(), "aurora")
     groups = told["models"]["aurora"]["groups"]
     assert [g["value"] for g in groups] == truth["value"].to_list()
     native = {g["group"]: g["in_data"] for g in groups if g["attribute"] == "weather"}

@@ -45,7 +45,7 @@ export function App({ book }: { book: Book }) {
             <p class="what">
               {run.n_units ? `${plural(run.n_units, "unit", "units")}` : ""}
               {run.cluster ? ` in ${plural(run.n_clusters, "cluster", "clusters")} (${run.cluster})` : ""}
-              {run.judgement ? ` · group labels: ${run.judgement}` : ""}
+              {run.label_source ? ` · group labels: ${run.label_source}` : ""}
               {run.drawn && !run.answer.includes(run.drawn) ? ` · ${run.drawn}` : ""}
             </p>
           </div>

@@ -19,7 +19,7 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, read_recorded_spec
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
-RECALL_BY_IOU = "found_at"
+RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""
 MAX_GROUPS = 12
 """Groups of an attribute that a figure shows."""
@@ -101,7 +101,7 @@ def measure_strata(
     Returns ``group_metrics`` with ``attribute, group, stratum``, and ``at``, the group's rank.
     """
     overall = units.select(
-        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+        attribute=pl.lit(None, pl.String), group=pl.lit("overall"), unit_id="unit_id"
     ).unique("unit_id", maintain_order=True)
     grouped = pl.concat([overall, members.select(overall.columns)])
     names = grouped.select("attribute", "group").unique(maintain_order=True).with_row_index("at")
@@ -145,7 +145,7 @@ def build_threshold_scores(
 
 
 def read_recall_by_iou(run: Run) -> pl.DataFrame | None:
-    """Return the evidence ``found_at``; None for no people or for two models compared."""
+    """Return the evidence ``recall_by_iou``; None for no people or for two models compared."""
     recall_by_iou = run.evidence.get(RECALL_BY_IOU)
     if "model_a" in run.disparities.columns:
         return None

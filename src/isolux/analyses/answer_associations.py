@@ -23,7 +23,7 @@ from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Associations of answers with groups",
     summary="How often each group gets each answer, with the log odds against all others.",
     references=(citations.FHIBE.with_location("Methods: bias discovery in foundation models"),),

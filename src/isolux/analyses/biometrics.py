@@ -29,7 +29,7 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Biometric performance by group",
     summary="Failures to enrol and acquire, both errors, and who is mistaken for whom, by group.",
     references=(
@@ -119,10 +119,10 @@ def _build_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame
         yield _GALLERY, _format_gallery(gallery_by_group(run))
         yield (
             _FALSE_POSITIVES,
-            _format_false_positives(false_positive_matrix(run, most_groups=_MAX_GROUPS)),
+            _format_false_positives(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
         )
     elif "pairs" in run.evidence:
-        cross_group = impostor_matrix(run, replicates=replicates, most_groups=_MAX_GROUPS)
+        cross_group = impostor_matrix(run, replicates=replicates, max_groups=_MAX_GROUPS)
         yield _CROSS_GROUP_MATCHES, _format_cross_group(cross_group)
 
 
@@ -194,8 +194,8 @@ def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
         "model",
         "attribute",
         rate=rate,
-        everyone=_format_rate("everyone", "everyone_low", "everyone_high"),
-        beside=pl.format("{}: {}", other_rate, _format_percent("other_everyone")),
+        overall=_format_rate("overall", "overall_low", "overall_high"),
+        beside=pl.format("{}: {}", other_rate, _format_percent("other_overall")),
         groups="groups",
         lowest=pl.format("{} ({})", _format_percent("lowest"), "lowest_group"),
         highest=pl.format("{} ({})", _format_percent("highest"), "highest_group"),

@@ -28,7 +28,7 @@ from isolux.vocabulary.tables import FINDINGS
 
 EVIDENCE = "label_association"
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Label rates at each confidence",
     summary=(
         "How many people of each group get harmful and non-harmful labels, at confidences "

@@ -36,7 +36,7 @@ FAIRLEARN = Reference(
 )
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Gaps between groups",
     summary="Which groups differ on which metric, by how much, how certain that is, and what "
     "cannot be ruled out.",

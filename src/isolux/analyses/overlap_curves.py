@@ -2,10 +2,10 @@
 
 A detector that detects all people but with imprecise boxes around one group loses recall there at
 an IoU of .75 and not at .50; one that misses them loses it at every threshold. FACET (section 6.2)
-prints recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of
-tasks of boxes, masks and poses to a table that the report draws; it claims nothing, and tests
-nothing. Intervals are pointwise, by the audit's method (clusters are resampled): they do not cover
-a whole curve with the level.
+prints recall at .50, .75 and the mean; the curve shows the rest. From the evidence
+``recall_by_iou`` of tasks of boxes, masks and poses to a table that the report draws; it claims
+nothing, and tests nothing. Intervals are pointwise, by the audit's method (clusters are
+resampled): they do not cover a whole curve with the level.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
     references=(
@@ -61,8 +61,8 @@ def explain(run: Run) -> AnalysisResult:
     Parameters
     ----------
     run : Run
-        With the evidence ``found_at``: detection, face detection, segmentation (mask overlap) or
-        keypoints (OKS similarity in the place of overlap) with ``average_recall``.
+        With the evidence ``recall_by_iou``: detection, face detection, segmentation (mask overlap)
+        or keypoints (OKS similarity in the place of overlap) with ``average_recall``.
 
     Returns
     -------
@@ -127,11 +127,11 @@ def _select_furthest_groups(metrics: pl.DataFrame, max_groups: int) -> tuple[pl.
     is_comparable = pl.col("value").is_not_null() & IS_COMPARABLE
     comparable = metrics.filter(is_comparable).select(keys).unique()
     mean = metrics.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
-    overall = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")
+    overall = mean.filter(pl.col("attribute").is_null()).select("model", overall="value")
     distances = (
         mean.join(overall, on="model", how="left")
         .join(comparable, on=keys, how="semi", nulls_equal=True, maintain_order="left")
-        .with_columns(far=(pl.col("value") - pl.col("everyone")).abs())
+        .with_columns(far=(pl.col("value") - pl.col("overall")).abs())
         .with_columns(rank=pl.col("far").rank("ordinal", descending=True).over(keys[:2]))
     )
     furthest = distances.filter(pl.col("rank") <= max_groups).select(keys)

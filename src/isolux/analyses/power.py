@@ -29,8 +29,9 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
-    samples=True,  # of the audit's tables alone, whose standard errors are the sample's
+    makes_claims=False,
+    # It reads the audit's tables alone, whose standard errors are the sample's.
+    supports_survey_weights=True,
     title="What could be detected, and whom to add",
     summary="The smallest difference that this audit could have detected, and how many more "
     "people of which group it takes to detect a smaller one.",

@@ -140,7 +140,7 @@ class CardContent:
         licence = f" Licence of the data: {self.licence}." if self.licence else ""
         return Paragraph(
             f"{start}{data_name}: {audited.n_units:,} people or images{clusters}. Group labels: "
-            f"{audited.judgement or 'judgement not recorded'}.{licence}"
+            f"{audited.label_source or 'source not recorded'}.{licence}"
         )
 
     def make_overall_table(self) -> CardTable:
@@ -175,7 +175,7 @@ class CardContent:
         """Make the first page: groups of single attributes on a few metrics, and the limits."""
         sections, lines, max_rows = self.choose_first_page()
         overall = dict(self.summary.overall)
-        rows = [("everyone", *(format_cell(overall.get(line), line.unit) for line in lines))]
+        rows = [("overall", *(format_cell(overall.get(line), line.unit) for line in lines))]
         n_remaining = 0
         for section in sections:
             cells = {
@@ -280,7 +280,7 @@ class CardContent:
         ]
         is_share = line.unit == "fraction"
         notes = _format_remaining(
-            len(rows) - len(furthest_rows), "more groups, nearer to everyone, are"
+            len(rows) - len(furthest_rows), "more groups, nearer to overall, are"
         )
         if table.overall is not None:
             notes.insert(
@@ -299,7 +299,7 @@ class CardContent:
                         f"{audited.percent} interval",
                         "n",
                         "Clusters",
-                        f"Minus everyone ({'points' if is_share else line.unit or 'units'})",
+                        f"Minus overall ({'points' if is_share else line.unit or 'units'})",
                         f"{audited.adjusted.capitalize()} p",
                     ),
                 ),
@@ -399,7 +399,7 @@ class CardContent:
 
     def sensitive_attributes(self) -> Iterator[str]:
         """Name each attribute that was audited, also in an intersection alone, and who judged."""
-        judgement = self.summary.audited.judgement or "judgement not recorded"
+        label_source = self.summary.audited.label_source or "source not recorded"
         by = (self.record.get("spec") or {}).get("by") or ()
         audited = [*by, *(section.attribute for section in self.summary.sections)]
         words = words_of(self.source.run)
@@ -409,7 +409,7 @@ class CardContent:
             for name in split_intersection(entry)
         )
         for name in dict.fromkeys(names):
-            yield f"{words.format_attribute(name)} ({judgement})"
+            yield f"{words.format_attribute(name)} ({label_source})"
 
     def make_card(
         self,

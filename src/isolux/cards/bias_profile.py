@@ -145,7 +145,7 @@ def _scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
             "review_trigger under scenarios in --facts FILE."
         )
     yield Paragraph(
-        "A group is listed here because the user named it, because its difference from everyone is "
+        "A group is listed here because the user named it, because its difference from overall is "
         "beyond chance on the main metric, or because it is the worst group judged for its "
         "attribute. This card decides nothing: isolux gate checks a run against thresholds."
     )
@@ -159,7 +159,7 @@ def _scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
                     "Why here",
                     "Harm",
                     "Measure",
-                    "Minus everyone",
+                    "Minus overall",
                     "Threshold",
                     "Mitigation",
                     "Review trigger",
@@ -229,7 +229,7 @@ def _scenario_cells(
         else "differs"
     )
     if is_not_significant and row.difference is not None:
-        reason += "; no difference from everyone was found"
+        reason += "; no difference from the overall value was found"
     if estimate.reason and estimate.value is None:
         measure += f"; {estimate.reason}"
     stated = scenario or Scenario("", "")

@@ -48,7 +48,7 @@ def make_problems(
     Examples
     --------
     >>> rows = pl.DataFrame({"image_id": ["a"]})
-    >>> made = make_problems("sizes", rows, "no size", severity="error", unit_kind="image",
+    >>> made = make_problems("image_sizes", rows, "no size", severity="error", unit_kind="image",
     ...                    unit_id="image_id")
     >>> made.select("check", "problem", "unit_id").rows()
     [('sizes', 'no size', 'a')]

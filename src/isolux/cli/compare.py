@@ -174,7 +174,7 @@ def _show_relative(disparities: pl.DataFrame) -> None:
         ["metric", "threshold"], maintain_order=True
     ):
         cells = [
-            [row["group_a"] or "everyone", *_format_shares(row), str(row["n_units_a"])]
+            [row["group_a"] or "overall", *_format_shares(row), str(row["n_units_a"])]
             for row in metric_rows.iter_rows(named=True)
             if row["label"] is None
         ]

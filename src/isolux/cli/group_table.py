@@ -304,8 +304,8 @@ class GroupTables:
     def _build_legend(self) -> list[Text]:
         adjusted_text = "" if self._audited.adjusted == "unadjusted" else " adjusted"
         level = self._audited.percent
-        legend = f"━●━ {level} interval, │ everyone, p{adjusted_text or ' unadjusted'}, "
-        lines = [f"{legend}{_NOT_SHOWN} no difference to everyone shown"]
+        legend = f"━●━ {level} interval, │ overall, p{adjusted_text or ' unadjusted'}, "
+        lines = [f"{legend}{_NOT_SHOWN} no difference to overall shown"]
         notes = enumerate(self._notes.items())
         lines += [f"{'¹²³⁴'[i]} {self._explain_footnote(*note)}" for i, note in notes]
         return [_dim_line(line, self._width) for line in lines]
@@ -313,9 +313,9 @@ class GroupTables:
     def _explain_footnote(self, note: str, reason: str) -> str:
         if note == "pair":
             better = "higher" if self._line.direction == "none" else "better"
-            return f"shown to differ from a {better} group, not from everyone"
+            return f"shown to differ from a {better} group, not from overall"
         if note == "known":
-            return "compared with other known groups: everyone includes people of unknown value"
+            return "compared with other known groups: overall includes people of unknown value"
         suffix = f": {reason}" if reason else ""
         return f"{_FOOTNOTES[note]}{suffix}"
 

@@ -158,7 +158,7 @@ def _print_status(folder: Path) -> None:
     from isolux.engine import ShardStore
 
     store = ShardStore(folder)
-    record, committed = store.read_record(), store.list_committed()
+    record, committed = store.read_record(), store.list_committed_keys()
     n_committed = sum(1 for index in committed if index < int(record["shards"]))
     model = record["model"]
     rows = [
@@ -169,7 +169,7 @@ def _print_status(folder: Path) -> None:
         ["shards", f"{n_committed:,} of {record['shards']:,} committed"],
     ]
     missing = record.get("unanswered") or []
-    rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]
+    rows += [["no answer", f"{row['inferences']:,}: {row['reason']}"] for row in missing]
     print_table("", ["", str(folder)], rows)
     if record["state"] != "finished":
         say(f"go on: isolux predict --resume {folder}")

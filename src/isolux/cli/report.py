@@ -18,7 +18,7 @@ def report(
     publish_min: int = 0,
     gallery: int | None = None,
     images: str | None = None,
-    i_may_show_these_images: bool = False,
+    confirm_image_rights: bool = False,
 ) -> None:
     """Render the report of a finished run again, from its tables.
 
@@ -38,7 +38,7 @@ def report(
         Also write gallery.html beside it, with this many of the worst misses of each group.
     images : str, optional
         The folder of the dataset's images, for --gallery.
-    i_may_show_these_images : bool
+    confirm_image_rights : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
     from isolux.cli.table_output import print_figures_hint, print_suppression
@@ -72,7 +72,7 @@ def report(
         print_suppression(loaded, published_run, publish_min)
     print_figures_hint(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
-        _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
+        _write_gallery(loaded, path, images, gallery, may_show=confirm_image_rights)
 
 
 def _warn_of_other_pages(path: Path) -> None:

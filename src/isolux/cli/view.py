@@ -18,7 +18,7 @@ def view(
     metric: Sequence[str] = (),
     people: bool = False,
     images: str | None = None,
-    i_may_show_these_images: bool = False,
+    confirm_image_rights: bool = False,
     show_faces: bool = False,
     port: int | None = None,
     withdrawn: str | None = None,
@@ -45,7 +45,7 @@ def view(
         Also include single people: their ids, groups, scores and the answers about them.
     images : str, optional
         Without --bundle: the folder of the dataset's images, which are then shown, blurred.
-    i_may_show_these_images : bool
+    confirm_image_rights : bool
         You state that these pictures may be shown, where the licence does not say so.
     show_faces : bool
         Show pictures as they are, not blurred.
@@ -66,7 +66,7 @@ def view(
         "--images": images,
         "--port": port,
         "--show-faces": show_faces,
-        "--i-may-show-these-images": i_may_show_these_images,
+        "--confirm-image-rights": confirm_image_rights,
     }
     if bundle is None:
         file_flags = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
@@ -74,7 +74,7 @@ def view(
         _serve_page(
             runs,
             images=images,
-            may_show=i_may_show_these_images,
+            may_show=confirm_image_rights,
             show_faces=show_faces,
             port=port,
             **shared_settings,

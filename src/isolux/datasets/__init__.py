@@ -14,12 +14,12 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
-from isolux.datasets._clusters import apply_cluster, format_cluster_note
+from isolux.datasets._clusters import cluster_by_requested_column, format_proposed_cluster_note
 from isolux.datasets._licence_terms import (
     TERMS_FILE,
     TERMS_FORMAT,
-    apply_nearby_terms,
-    refuse_training,
+    check_training_is_licensed,
+    replace_licence_terms_from_neighbours,
 )
 from isolux.io.paths import resolve_inside, to_path
 from isolux.vocabulary import registry
@@ -32,11 +32,11 @@ __all__ = [
     "TERMS_FILE",
     "TERMS_FORMAT",
     "Purpose",
-    "apply_cluster",
-    "format_cluster_note",
+    "check_training_is_licensed",
+    "cluster_by_requested_column",
+    "format_proposed_cluster_note",
+    "list_loader_options",
     "load",
-    "options",
-    "refuse_training",
 ]
 
 _TABLE_DATASET = "table"  # the one dataset that may be in memory
@@ -71,7 +71,7 @@ def load(
         The folder that its pictures' paths start from. Default: looked for near the files that
         the loader reads and in three folders above them; no picture is opened here.
     **settings
-        The loader's options (see ``options``). One that is None is left to the loader.
+        The loader's options (see ``list_loader_options``). One that is None is left to the loader.
 
     Returns
     -------
@@ -107,9 +107,9 @@ def load(
             " in memory; isolux.audit(frame, by=…, target=…, prediction_column=…) audits one",
         )
     if purpose == "training":
-        refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
+        check_training_is_licensed(cast("DatasetInfo", registry.load_info("datasets", name)))
     given_settings = {key: setting for key, setting in settings.items() if setting is not None}
-    option_names = options(name)
+    option_names = list_loader_options(name)
     for key in given_settings:
         if key not in option_names:
             common_options = ("cluster", "purpose", "images")
@@ -120,10 +120,10 @@ def load(
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given_settings))
-    loaded = replace(loaded, info=apply_nearby_terms(loaded.info, loaded.inputs))
+    loaded = replace(loaded, info=replace_licence_terms_from_neighbours(loaded.info, loaded.inputs))
     if purpose == "training":
-        refuse_training(loaded.info)
-    dataset = apply_cluster(loaded, cluster)
+        check_training_is_licensed(loaded.info)
+    dataset = cluster_by_requested_column(loaded, cluster)
     root_setting = given_settings.get("root")  # a table's, to whom it need not exist
     requested_root = (
         root_setting
@@ -133,7 +133,7 @@ def load(
     return replace(dataset, root=find_image_root(dataset.images, dataset.inputs, requested_root))
 
 
-def options(name: str) -> tuple[str, ...]:
+def list_loader_options(dataset_name: str) -> tuple[str, ...]:
     """List the options that a dataset's loader takes in addition to its path.
 
     Examples
@@ -141,7 +141,7 @@ def options(name: str) -> tuple[str, ...]:
     >>> options("fairface")
     ('id', 'repair_ages')
     """
-    parameters = list(inspect.signature(registry.load("datasets", name).load).parameters)
+    parameters = list(inspect.signature(registry.load("datasets", dataset_name).load).parameters)
     return tuple(parameters[1:])
 
 
@@ -172,13 +172,13 @@ def find_image_root(
         .drop_nulls()
     )
     paths = paths.filter(~paths.str.contains(_ADDRESS))
-    for base in _list_candidate_roots(inputs):
-        if any(_is_file_below(base, path) for path in paths):
+    for base in _iterate_candidate_image_roots(inputs):
+        if any(_is_file_inside(base, path) for path in paths):
             return str(base)
     return None
 
 
-def _list_candidate_roots(inputs: Mapping[str, str]) -> Iterator[Path]:
+def _iterate_candidate_image_roots(inputs: Mapping[str, str]) -> Iterator[Path]:
     listed_roots: set[Path] = set()
     for name in inputs:
         path = Path(name).expanduser().resolve()
@@ -192,8 +192,8 @@ def _list_candidate_roots(inputs: Mapping[str, str]) -> Iterator[Path]:
                 yield base
 
 
-def _is_file_below(base: Path, path: str) -> bool:
+def _is_file_inside(folder: Path, path: str) -> bool:
     try:
-        return resolve_inside(base, path).is_file()
+        return resolve_inside(folder, path).is_file()
     except (FileError, OSError):
         return False

@@ -9,10 +9,14 @@ from xml.parsers.expat import ExpatError
 
 import polars as pl
 
-from isolux.datasets._boxes import build_box_notes, check_boxes, refuse_relative_boxes
+from isolux.datasets._boxes import (
+    check_box_columns,
+    check_boxes_in_pixels,
+    note_empty_and_overhanging_boxes,
+)
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_table, build_dataset
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import build_clustered_dataset, build_rows_of_one_attribute
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.info import DatasetInfo
@@ -54,8 +58,8 @@ def build_box_dataset(
             found=repr(images["image_id"].filter(is_repeated)[0]),
             where=source,
         )
-    refuse_outside(images["uri"], source, "image")
-    boxes = check_boxes(frame, source).with_columns(
+    check_paths_stay_inside(images["uri"], source, "image")
+    boxes = check_box_columns(frame, source).with_columns(
         instance_id=pl.format("{}#{}", "image_id", pl.int_range(pl.len()).over("image_id"))
     )
     instances = boxes.select(
@@ -67,17 +71,17 @@ def build_box_dataset(
         classes=pl.concat_list("category"),
     )
     pictures = check(images, IMAGES, source=source)
-    refuse_relative_boxes(instances, pictures, source)
+    check_boxes_in_pixels(instances, pictures, source)
     names = dict.fromkeys(
         key for box_attributes in attributes for key in box_attributes if key != "category"
     )
     values = {"category": boxes["category"].to_list()}
     values |= {key: [box_attributes.get(key) for box_attributes in attributes] for key in names}
     table = pl.concat(
-        build_attribute_table(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
+        build_rows_of_one_attribute(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
         for key, cells in values.items()
     )
-    return build_dataset(
+    return build_clustered_dataset(
         name,
         dataset_info,
         instances=instances,
@@ -85,19 +89,19 @@ def build_box_dataset(
         images=pictures,
         inputs=inputs,
         source=source,
-        notes=(*build_box_notes(instances, pictures), *notes),
+        notes=(*note_empty_and_overhanging_boxes(instances, pictures), *notes),
         is_boxed=False,
         cluster=cluster,
         clusters={"image": "image_id", "row": None},
     )
 
 
-def parse_xml(content: bytes, source: str, root: str) -> Element:
+def parse_xml_with_root(content: bytes, source: str, root_name: str) -> Element:
     """Parse a document whose root element has this name."""
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise FileError(
             "the file declares a document type or entities, which are not read",
-            expected=f"<{root}> and what is in it",
+            expected=f"<{root_name}> and what is in it",
             where=source,
         )
     try:
@@ -106,17 +110,17 @@ def parse_xml(content: bytes, source: str, root: str) -> Element:
         raise FileError(
             "this is not valid XML, or it is cut off", found=str(error)[:200], where=source
         ) from error
-    if root_element.tag != root:
+    if root_element.tag != root_name:
         raise FileError(
             "this XML is of another kind",
-            expected=f"<{root}>",
+            expected=f"<{root_name}>",
             found=f"<{root_element.tag}>"[:80],
             where=source,
         )
     return root_element
 
 
-def find_text(element: Element, path: str) -> str | None:
+def find_child_text_or_none(element: Element, path: str) -> str | None:
     """Return the text of the first such child; null where there is none or it is empty."""
     child_text = element.findtext(path)
     return child_text.strip() or None if child_text is not None else None
@@ -127,7 +131,7 @@ def parse_ascii_number(text: str) -> float:
     return float(text if text.isascii() and "_" not in text else "")
 
 
-def parse_number(text: str | None, source: str, field: str) -> float:
+def parse_finite_number(text: str | None, source: str, field: str) -> float:
     """Parse a required finite number."""
     try:
         number = parse_ascii_number(text or "")

@@ -22,31 +22,38 @@ _MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
 )  # boxes; pixels of a picture that could be so small; a margin
 
 
-def check_boxes(
-    frame: pl.DataFrame, source: str, *, names: tuple[str, ...] = BOX_COLUMNS, field: str = "bbox"
+def check_box_columns(
+    frame: pl.DataFrame,
+    source: str,
+    *,
+    box_columns: tuple[str, ...] = BOX_COLUMNS,
+    field: str = "bbox",
 ) -> pl.DataFrame:
     """Return the frame if each box is null or four finite numbers with no negative size."""
     if frame.is_empty():
         return frame
-    nulls = frame.select(n=pl.sum_horizontal(pl.col(name).is_null() for name in names))["n"]
-    infinite = frame.select(pl.any_horizontal(~pl.col(name).is_finite() for name in names))
+    nulls = frame.select(n=pl.sum_horizontal(pl.col(name).is_null() for name in box_columns))["n"]
+    infinite = frame.select(pl.any_horizontal(~pl.col(name).is_finite() for name in box_columns))
     for bad, problem in (
-        ((nulls > 0) & (nulls < len(names)), "a box lacks some of its numbers"),
+        ((nulls > 0) & (nulls < len(box_columns)), "a box lacks some of its numbers"),
         (infinite.to_series(), "a box is not made of finite numbers"),
-        ((frame[names[2]] < 0) | (frame[names[3]] < 0), "a box has a negative width or height"),
+        (
+            (frame[box_columns[2]] < 0) | (frame[box_columns[3]] < 0),
+            "a box has a negative width or height",
+        ),
     ):
         if bad.any():
-            boxes = frame.select(pl.concat_list(names).alias(field)).to_series()
+            boxes = frame.select(pl.concat_list(box_columns).alias(field)).to_series()
             expected = "left, upper, width and height in pixels; width and height 0 or more"
             count_phrase = " ({n} in all)" if bad.sum() > 1 else ""
             refuse_cells(bad, boxes, problem + count_phrase, expected, source)
     return frame
 
 
-def build_box_notes(
-    instances: pl.DataFrame, images: pl.DataFrame, *, slack: float = 1.0
+def note_empty_and_overhanging_boxes(
+    instances: pl.DataFrame, images: pl.DataFrame, *, tolerance_px: float = 1.0
 ) -> tuple[str, ...]:
-    """Count boxes without an area, and those that reach beyond their image by more than ``slack``.
+    """Write notes of boxes without an area, and of boxes that reach beyond their image.
 
     They are kept as the dataset gives them: a person is not dropped for a careless box.
     """
@@ -60,20 +67,20 @@ def build_box_notes(
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = instances.select("image_id", *BOX_COLUMNS).join(sizes, on="image_id")
     outside = with_sizes.filter(
-        (pl.col("box_x") < -slack)
-        | (pl.col("box_y") < -slack)
-        | (pl.col("box_x") + pl.col("box_w") > pl.col("width") + slack)
-        | (pl.col("box_y") + pl.col("box_h") > pl.col("height") + slack)
+        (pl.col("box_x") < -tolerance_px)
+        | (pl.col("box_y") < -tolerance_px)
+        | (pl.col("box_x") + pl.col("box_w") > pl.col("width") + tolerance_px)
+        | (pl.col("box_y") + pl.col("box_h") > pl.col("height") + tolerance_px)
     ).height
     if outside:
         notes.append(
-            f"{outside:,} box(es) reach beyond their image by more than {slack:g} pixel; they are"
-            " kept as they are."
+            f"{outside:,} box(es) reach beyond their image by more than {tolerance_px:g} pixel;"
+            " they are kept as they are."
         )
     return tuple(notes)
 
 
-def refuse_relative_boxes(instances: pl.DataFrame, images: pl.DataFrame, source: str) -> None:
+def check_boxes_in_pixels(instances: pl.DataFrame, images: pl.DataFrame, source: str) -> None:
     """Refuse boxes that are shares of their pictures where pixels are needed."""
     boxes = instances.select("image_id", *BOX_COLUMNS).drop_nulls()
     sizes = images.select("image_id", "width", "height").drop_nulls()
@@ -99,7 +106,7 @@ def refuse_relative_boxes(instances: pl.DataFrame, images: pl.DataFrame, source:
         )
 
 
-def convert_corner_boxes(
+def convert_corner_boxes_to_xywh(
     instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, source: str
 ) -> pl.DataFrame:
     """Convert corner boxes to x, y, width, height; refuse corners that were declared as such."""
@@ -108,7 +115,7 @@ def convert_corner_boxes(
     x, y, third, fourth = (pl.col(name) for name in BOX_COLUMNS)
     if box_format == "xyxy":
         converted = instances.with_columns(box_w=third - x, box_h=fourth - y)
-        return check_boxes(converted, source)
+        return check_box_columns(converted, source)
     boxes = instances.select("image_id", *BOX_COLUMNS).drop_nulls()
     with_sizes = boxes.join(
         images.select("image_id", "width", "height").drop_nulls(), on="image_id"

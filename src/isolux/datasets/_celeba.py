@@ -12,9 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import left_join
+from isolux.datasets._files import Inputs, build_recursive_patterns, find_first_file_or_none
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.delimited_text import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import check_utf8
@@ -32,7 +32,7 @@ CELEBA_INFO = DatasetInfo(
     licence="non-commercial research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("Male", "perceived male gender presentation"),
         ("Young", "perceived as young"),
@@ -56,15 +56,15 @@ _IMAGE_COLUMNS = ("image_id", "idx")
 _LABEL_BY_CODE = {"1": "yes", "-1": "no"}
 
 
-def read_celeba_list(
-    content: bytes, source: str, names: Sequence[str] | None = None
+def parse_celeba_list(
+    content: bytes, source: str, column_names: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Read a list; every column is text."""
-    text = _single_spaces(check_utf8(content, source))
+    text = _collapse_spaces(check_utf8(content, source))
     first, _, remainder = text.partition(b"\n")
     count = None
-    if names is not None:
-        header, body = list(names), text
+    if column_names is not None:
+        header, body = list(column_names), text
     else:
         if first.isdigit() and len(first) <= _MAX_COUNT_DIGITS:
             count = int(first)
@@ -85,25 +85,27 @@ def read_celeba_list(
         )
     if frame.is_empty():
         raise FileError("the list names no picture", where=source)
-    refuse_outside(frame[header[0]], source, header[0])
+    check_paths_stay_inside(frame[header[0]], source, header[0])
     refuse_repeats(frame[header[0]], "a picture is listed twice", "each picture once", source)
     return frame
 
 
-def _single_spaces(text: bytes) -> bytes:
-    text = text.replace(b"\r\n", b"\n").replace(b"\t", b" ")
-    while b"  " in text:
-        text = text.replace(b"  ", b" ")
-    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
+def _collapse_spaces(list_bytes: bytes) -> bytes:
+    list_bytes = list_bytes.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in list_bytes:
+        list_bytes = list_bytes.replace(b"  ", b" ")
+    return list_bytes.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
 
 
-def read_face_attributes(
-    content: bytes, source: str, requested: Sequence[str] | None
+def parse_celeba_attributes(
+    content: bytes, source: str, requested_attributes: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of attributes: the faces with yes and no, and the attributes' names."""
-    image_rows = read_image_list(content, source)
+    image_rows = parse_celeba_image_list(content, source)
     attribute_names = image_rows.columns[1:]
-    names = list(dict.fromkeys(attribute_names if requested is None else requested))
+    names = list(
+        dict.fromkeys(attribute_names if requested_attributes is None else requested_attributes)
+    )
     for name in names:
         if name not in attribute_names:
             raise UnknownNameError("attribute", name, attribute_names, where=source)
@@ -122,9 +124,9 @@ def read_face_attributes(
     return image_rows.select("image_id", *names).with_columns(words), names
 
 
-def read_image_list(content: bytes, source: str) -> pl.DataFrame:
+def parse_celeba_image_list(content: bytes, source: str) -> pl.DataFrame:
     """Read a list with a line of names, whose first column is the picture."""
-    read = read_celeba_list(content, source)
+    read = parse_celeba_list(content, source)
     if read.columns[0] != _IMAGE_COLUMNS[0]:
         raise TableError(
             "this is the mapping to CelebA, not a list of pictures",
@@ -136,18 +138,18 @@ def read_image_list(content: bytes, source: str) -> pl.DataFrame:
     return read
 
 
-def join_celeba_list(
+def join_celeba_list_and_note_missing(
     faces: pl.DataFrame, list_rows: pl.DataFrame, key: str, missing_phrase: str, notes: list[str]
 ) -> pl.DataFrame:
     """Add the columns of a list to the faces, and note how many it does not have."""
-    joined_faces = left_join(faces, list_rows, key)
+    joined_faces = left_join_in_order(faces, list_rows, key)
     n_missing = joined_faces[next(name for name in list_rows.columns if name != key)].null_count()
     if n_missing:
         notes.append(f"{n_missing:,} of {joined_faces.height:,} {missing_phrase}.")
     return joined_faces
 
 
-def join_celeba_lists(
+def join_celeba_identity_and_split(
     faces: pl.DataFrame,
     folder: Path,
     key: str,
@@ -159,7 +161,7 @@ def join_celeba_lists(
     for name, column, missing_phrase in zip(
         (IDENTITY, PARTITION), ("subject_id", "split"), missing_phrases, strict=True
     ):
-        file = find_optional_file(folder, patterns_anywhere(name))
+        file = find_first_file_or_none(folder, build_recursive_patterns(name))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.String).alias(column))
             if name == IDENTITY:
@@ -168,14 +170,16 @@ def join_celeba_lists(
                     " intervals may be too narrow."
                 )
             continue
-        list_rows = read_celeba_list(inputs.read(file), str(file), (key, column))
+        list_rows = parse_celeba_list(inputs.read(file), str(file), (key, column))
         if name == PARTITION:
-            list_rows = list_rows.with_columns(_split_names(list_rows[column], str(file)))
-        faces = join_celeba_list(faces, list_rows, key, missing_phrase, notes)
+            list_rows = list_rows.with_columns(
+                _convert_split_codes_to_names(list_rows[column], str(file))
+            )
+        faces = join_celeba_list_and_note_missing(faces, list_rows, key, missing_phrase, notes)
     return faces
 
 
-def _split_names(codes: pl.Series, source: str) -> pl.Series:
+def _convert_split_codes_to_names(codes: pl.Series, source: str) -> pl.Series:
     """Turn the partition's codes into the names of its parts."""
     words = {str(code): word for code, word in enumerate(SPLITS)}
     refuse_cells(

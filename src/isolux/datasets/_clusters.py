@@ -1,7 +1,7 @@
 """What was sampled independently: a dataset's own default, or what a user names.
 
 A loader says which words it knows and which of them is the default (``set_default_clusters``); what
-a user asks for is applied once, when the dataset is loaded (``apply_cluster``).
+a user asks for is applied once, when the dataset is loaded (``cluster_by_requested_column``).
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ _MAX_ROWS = 100_000  # first rows that are looked at
 def set_default_clusters(
     dataset: Dataset,
     *,
-    default: str | None,
-    names: Mapping[str, str | None],
+    default_column: str | None,
+    column_by_clustering: Mapping[str, str | None],
     notes: Mapping[str, str] | None = None,
 ) -> Dataset:
     """Set the default clusters of a dataset, and the names of other clusterings."""
-    with_clusters = replace(dataset, clusters=Clusters(names, notes or {}))
+    with_clusters = replace(dataset, clusters=Clusters(column_by_clustering, notes or {}))
     return (
         with_clusters.with_clusters(None)
-        if default is None
-        else _cluster_by_word(with_clusters, default)
+        if default_column is None
+        else _cluster_by_keyword(with_clusters, default_column)
     )
 
 
-def apply_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
+def cluster_by_requested_column(dataset: Dataset, cluster: str | None) -> Dataset:
     """Cluster the dataset by the requested column; None keeps the loader's default."""
     if cluster is not None:
         is_table = dataset.clusters is not None and dataset.clusters.columns is not None
-        dataset = (_cluster_by_column if is_table else _cluster_by_word)(dataset, cluster)
+        dataset = (_cluster_by_column if is_table else _cluster_by_keyword)(dataset, cluster)
         id_columns = {cluster: "cluster_id", **dataset.id_columns}
         dataset = replace(dataset, id_columns=id_columns)
     else:
-        dataset = replace(dataset, notes=(*dataset.notes, *_propose_cluster(dataset)))
+        dataset = replace(dataset, notes=(*dataset.notes, *_build_proposed_cluster_notes(dataset)))
     return replace(dataset, clusters=None)
 
 
-def format_cluster_note(column: str) -> str:
+def format_proposed_cluster_note(column: str) -> str:
     """Format the note that proposes a column as clusters."""
     return (
         f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
@@ -63,7 +63,7 @@ def format_cluster_note(column: str) -> str:
     )
 
 
-def _propose_cluster(dataset: Dataset) -> list[str]:
+def _build_proposed_cluster_notes(dataset: Dataset) -> list[str]:
     """Name the column of a table that looks like clusters: of several, the one with the fewest."""
     frame = dataset.clusters.columns if dataset.clusters is not None else None
     n_values = {}
@@ -76,17 +76,21 @@ def _propose_cluster(dataset: Dataset) -> list[str]:
         n = 0 if values.dtype.is_nested() else values.n_unique()
         if n >= _MIN_CLUSTERS and len(values) - n >= _MIN_REPEATED * len(values):
             n_values[name] = n
-    return [format_cluster_note(min(n_values, key=n_values.__getitem__))] if n_values else []
+    return (
+        [format_proposed_cluster_note(min(n_values, key=n_values.__getitem__))] if n_values else []
+    )
 
 
-def _cluster_by_word(dataset: Dataset, word: str) -> Dataset:
+def _cluster_by_keyword(dataset: Dataset, keyword: str) -> Dataset:
     clusters = dataset.clusters or Clusters()
-    column = clusters.names.get(word, word)
+    column = clusters.names.get(keyword, keyword)
     attributes = dataset.attributes["attribute"].unique().to_list()
     if column is not None and column not in {*dataset.instances.columns, *attributes}:
-        raise UnknownNameError("cluster", word, [*clusters.names, *attributes], where=dataset.name)
-    if word in clusters.notes:
-        dataset = replace(dataset, notes=(*dataset.notes, clusters.notes[word]))
+        raise UnknownNameError(
+            "cluster", keyword, [*clusters.names, *attributes], where=dataset.name
+        )
+    if keyword in clusters.notes:
+        dataset = replace(dataset, notes=(*dataset.notes, clusters.notes[keyword]))
     return dataset.with_clusters(column if dataset.instances.height else None)
 
 

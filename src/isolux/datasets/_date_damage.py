@@ -46,9 +46,9 @@ _NUMBERS = re.compile(r"(\d{1,2})[./](\d{1,2})(?:[./](\d{2}|\d{4}))?")
 _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 
 
-def recover_range(cell: str, ranges: Iterable[str]) -> str | None:
+def recover_range_from_date(cell: str, ranges: Iterable[str]) -> str | None:
     """Recover the range that a spreadsheet turned into a date; None if the cell is none."""
-    readings = _list_number_pairs(cell)
+    readings = _list_number_pairs_of_date(cell)
     candidates = [
         text
         for text in ranges
@@ -58,7 +58,7 @@ def recover_range(cell: str, ranges: Iterable[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
-def repair_ranges(
+def repair_or_refuse_date_damaged_ranges(
     frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find ranges that a spreadsheet turned into dates, and repair or refuse them."""
@@ -69,38 +69,38 @@ def repair_ranges(
             continue
         values = as_text(frame[name]).unique().drop_nulls()
         is_range = values.str.contains(_RANGE)
-        if is_range.all() or not (is_range.any() or _are_all_dates(name, values)):
+        if is_range.all() or not (is_range.any() or _is_column_of_dates(name, values)):
             continue
         range_by_cell = {
             cell: repaired
             for cell in values.filter(~is_range)
-            if (repaired := _recover_rising_range(cell)) is not None
+            if (repaired := _recover_only_rising_range(cell)) is not None
         }
         if range_by_cell and not repair:
-            refuse_dates(
+            raise_for_date_cells(
                 frame[name], range_by_cell, "ranges", "ranges such as 3-9 throughout", source
             )
-        notes += note_repairs(frame[name], range_by_cell)
+        notes += note_repaired_dates(frame[name], range_by_cell)
         frame = frame.with_columns(pl.col(name).replace(range_by_cell)) if range_by_cell else frame
     return frame, notes
 
 
-def _are_all_dates(name: str, values: pl.Series) -> bool:
+def _is_column_of_dates(name: str, values: pl.Series) -> bool:
     """Whether a column named as one of ranges holds nothing but days of a calendar."""
     if _RANGE_COLUMN_NAME.search(name.lower()) is None or not 1 < len(values) <= _MAX_GROUPS:
         return False
-    return all(_recover_rising_range(cell) is not None for cell in values)
+    return all(_recover_only_rising_range(cell) is not None for cell in values)
 
 
-def _recover_rising_range(cell: str) -> str | None:
+def _recover_only_rising_range(cell: str) -> str | None:
     """Return the one rising range that a cell can have been: ``9-Mar`` was ``3-9``."""
     if not re.search(r"[A-Za-z]{3}", cell) and not _ISO.fullmatch(cell.strip()):
         return None
-    rising = {(low, high) for low, high in _list_number_pairs(cell) if low < high}
+    rising = {(low, high) for low, high in _list_number_pairs_of_date(cell) if low < high}
     return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None
 
 
-def refuse_dates(
+def raise_for_date_cells(
     cells: pl.Series, range_by_cell: dict[str, str], content_name: str, expected: str, source: str
 ) -> None:
     """Refuse cells that a spreadsheet turned into dates."""
@@ -119,7 +119,7 @@ def refuse_dates(
     )
 
 
-def note_repairs(cells: pl.Series, range_by_cell: dict[str, str]) -> list[str]:
+def note_repaired_dates(cells: pl.Series, range_by_cell: dict[str, str]) -> list[str]:
     """Say how many cells of each date were turned back."""
     return [
         f"{int((cells == cell).sum()):,} cell(s) of {cells.name!r} said {cell!r}, as a"
@@ -128,26 +128,34 @@ def note_repairs(cells: pl.Series, range_by_cell: dict[str, str]) -> list[str]:
     ]
 
 
-def _list_number_pairs(cell: str) -> set[tuple[int, int]]:
+def _list_number_pairs_of_date(cell: str) -> set[tuple[int, int]]:
     """List the pairs of numbers that may have been typed to give this date."""
     folded = unicodedata.normalize("NFKD", cell.strip().lower())
     text = "".join(letter for letter in folded if not unicodedata.combining(letter))
     if date_match := _DAY_MONTH.fullmatch(text):
-        return _pairs_from_date(_month_number(date_match[2]), int(date_match[1]), date_match[3])
+        return _list_pairs_from_date_parts(
+            _parse_month_number_or_none(date_match[2]), int(date_match[1]), date_match[3]
+        )
     if date_match := _MONTH_NUMBER.fullmatch(text):
-        return _pairs_from_date(_month_number(date_match[1]), int(date_match[2]) % 100, None)
+        return _list_pairs_from_date_parts(
+            _parse_month_number_or_none(date_match[1]), int(date_match[2]) % 100, None
+        )
     if date_match := _ISO.fullmatch(text):
-        return _pairs_from_date(int(date_match[2]), int(date_match[3]), date_match[1])
+        return _list_pairs_from_date_parts(int(date_match[2]), int(date_match[3]), date_match[1])
     if date_match := _NUMBERS.fullmatch(text):
         first, second, year = int(date_match[1]), int(date_match[2]), date_match[3]
-        return _pairs_from_date(first, second, year) | _pairs_from_date(second, first, year)
+        return _list_pairs_from_date_parts(first, second, year) | _list_pairs_from_date_parts(
+            second, first, year
+        )
     if date_match := _SERIAL.fullmatch(text):
         day = _EPOCH + timedelta(days=int(date_match[1]))
-        return _pairs_from_date(day.month, day.day, str(day.year))
+        return _list_pairs_from_date_parts(day.month, day.day, str(day.year))
     return set()
 
 
-def _pairs_from_date(month: int | None, day: int, year: str | None) -> set[tuple[int, int]]:
+def _list_pairs_from_date_parts(
+    month: int | None, day: int, year: str | None
+) -> set[tuple[int, int]]:
     if month is None or not 1 <= month <= 12:
         return set()
     pairs = {(month, day), (day, month)} if day else set()
@@ -156,7 +164,8 @@ def _pairs_from_date(month: int | None, day: int, year: str | None) -> set[tuple
     return pairs
 
 
-def _month_number(word: str) -> int | None:
+def _parse_month_number_or_none(month_name: str) -> int | None:
     return next(
-        (n for n, words in enumerate(_MONTH_PREFIXES, start=1) if word.startswith(words)), None
+        (n for n, words in enumerate(_MONTH_PREFIXES, start=1) if month_name.startswith(words)),
+        None,
     )

@@ -17,7 +17,7 @@ MAX_ANNOTATION_BYTES = 4 << 30
 """Bytes beyond which an annotation file is refused: COCO's largest has half a gigabyte."""
 
 
-def read_file(path: Path) -> bytes:
+def read_file_bytes(path: Path) -> bytes:
     """Read a file whole."""
     try:
         refuse_unless_file(path)
@@ -42,7 +42,7 @@ class Inputs(dict[str, str]):
 
     def read(self, file: Path) -> bytes:
         """Read a file whole and list it."""
-        content = read_file(file)
+        content = read_file_bytes(file)
         self[str(file)] = hashlib.sha256(content).hexdigest()
         return content
 
@@ -53,9 +53,9 @@ class Inputs(dict[str, str]):
         return table
 
 
-def patterns_anywhere(*names: str) -> tuple[str, ...]:
+def build_recursive_patterns(*file_names: str) -> tuple[str, ...]:
     """Return patterns of files of these names: in the folder itself, else below it."""
-    return (*names, *(f"**/{name}" for name in names))
+    return (*file_names, *(f"**/{name}" for name in file_names))
 
 
 def find_single_file(path: str | Path, patterns: Iterable[str], description: str) -> Path:
@@ -63,7 +63,7 @@ def find_single_file(path: str | Path, patterns: Iterable[str], description: str
     root, patterns = Path(path).expanduser(), tuple(patterns)
     if root.is_file():
         return root
-    matches = _find_first_matches(root, patterns)
+    matches = _find_files_of_first_matching_pattern(root, patterns)
     if len(matches) == 1:
         return matches[0]
     if not root.exists():
@@ -80,13 +80,13 @@ def find_single_file(path: str | Path, patterns: Iterable[str], description: str
     )
 
 
-def find_optional_file(root: Path, patterns: Iterable[str]) -> Path | None:
+def find_first_file_or_none(root: Path, patterns: Iterable[str]) -> Path | None:
     """Return the first file below ``root`` that a pattern finds; None where there is none."""
-    matches = _find_first_matches(root, tuple(patterns))
+    matches = _find_files_of_first_matching_pattern(root, tuple(patterns))
     return matches[0] if matches else None
 
 
-def _find_first_matches(root: Path, patterns: tuple[str, ...]) -> list[Path]:
+def _find_files_of_first_matching_pattern(root: Path, patterns: tuple[str, ...]) -> list[Path]:
     try:
         for pattern in patterns:
             matches = sorted(path for path in root.glob(pattern) if path.is_file())

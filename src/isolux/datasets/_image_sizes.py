@@ -13,8 +13,8 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import Inputs
-from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files
-from isolux.datasets._tables import left_join
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
@@ -31,26 +31,34 @@ _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen 
 _DAMAGE_ERRORS = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 
-def add_image_sizes(images: pl.DataFrame, path: str | Path | None, inputs: Inputs) -> pl.DataFrame:
+def add_image_sizes_or_nulls(
+    images: pl.DataFrame, path: str | Path | None, inputs: Inputs
+) -> pl.DataFrame:
     """Add width, height and uri to images; null where no table or folder gives them."""
     known_sizes = (
         pl.DataFrame(schema=_SIZE_SCHEMA)
         if path is None
-        else read_image_sizes(path, images["image_id"], inputs)
+        else read_sizes_from_table_or_folder(path, images["image_id"], inputs)
     )
-    return left_join(images, known_sizes, "image_id")
+    return left_join_in_order(images, known_sizes, "image_id")
 
 
-def read_image_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.DataFrame:
+def read_sizes_from_table_or_folder(
+    path: str | Path, image_ids: pl.Series, inputs: Inputs
+) -> pl.DataFrame:
     """Read the sizes of these images."""
     root = Path(path).expanduser()
-    size_rows = _read_folder_sizes(root, image_ids) if root.is_dir() else _read_size_table(root)
+    size_rows = (
+        _read_image_sizes_of_folder(root, image_ids)
+        if root.is_dir()
+        else _read_image_size_table(root)
+    )
     refuse_repeats(size_rows["image_id"], "an image has several sizes", "each once", str(root))
     inputs[str(root)] = sha256_listing(root) if root.is_dir() else sha256_file(root)
     return size_rows
 
 
-def _read_size_table(file: Path) -> pl.DataFrame:
+def _read_image_size_table(file: Path) -> pl.DataFrame:
     table, source = read_table(file), str(file)
     column_names = [
         next((name for name in names if name in table.columns), names[0])
@@ -58,21 +66,21 @@ def _read_size_table(file: Path) -> pl.DataFrame:
     ]
     require_columns(table, column_names, source)
     size_columns = [
-        to_pixels(table[column], dimension=dimension, source=source, column=column)
+        parse_pixel_counts(table[column], dimension=dimension, source=source, column=column)
         for dimension, column in zip(("width", "height"), column_names[1:], strict=True)
     ]
     ids = reduce_ids(read_ids(table, column_names[0], source), "stem").alias("image_id")
     return pl.DataFrame([ids, *size_columns]).with_columns(uri=pl.lit(None, dtype=pl.String))
 
 
-def _read_folder_sizes(root: Path, image_ids: pl.Series) -> pl.DataFrame:
-    files = list_files(root)
+def _read_image_sizes_of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
+    files = list_relative_file_paths(root)
     pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN))
     requested_images = pl.DataFrame(
         [reduce_ids(pictures, "stem").alias("image_id"), pictures.alias("uri")]
     ).filter(pl.col("image_id").is_in(image_ids.implode()))
     # One open file each: a picture's size stands nowhere else.
-    sizes = [read_image_size(root / uri) for uri in requested_images["uri"]]
+    sizes = [read_oriented_image_size(root / uri) for uri in requested_images["uri"]]
     return requested_images.with_columns(
         width=pl.Series([s.width for s in sizes], dtype=pl.Int64),
         height=pl.Series([s.height for s in sizes], dtype=pl.Int64),
@@ -87,7 +95,7 @@ class ImageSize:
     height: int
 
 
-def read_image_size(file: Path) -> ImageSize:
+def read_oriented_image_size(file: Path) -> ImageSize:
     """Read how large a picture is from its header, turned as its EXIF says."""
     from PIL import Image
 
@@ -104,21 +112,23 @@ def read_image_size(file: Path) -> ImageSize:
     return ImageSize(height, width) if is_rotated else ImageSize(width, height)
 
 
-def to_pixels(
-    cells: pl.Series, *, dimension: str, source: str, column: str, missing: bool = False
+def parse_pixel_counts(
+    cells: pl.Series, *, dimension: str, source: str, column: str, allows_missing: bool = False
 ) -> pl.Series:
     """Read a column of widths or heights as whole numbers of pixels."""
     number = as_numbers(cells, source=source, column=column)
     is_valid = (number >= 1) & (number < 2**31) & (number == number.floor())
-    is_invalid = ~is_valid.fill_null(value=missing)
+    is_invalid = ~is_valid.fill_null(value=allows_missing)
     problem = f"an image's {dimension} is not a number of pixels"
     refuse_cells(is_invalid, cells, problem, "a whole number from 1", source, column=column)
     return number.cast(pl.Int64).alias(dimension)
 
 
-def add_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
+def add_sizes_from_image_files(
+    images: pl.DataFrame, file_by_row: Mapping[int, Path]
+) -> pl.DataFrame:
     """Put the sizes of these pictures, by row, into a table of images."""
-    sizes = {row: read_image_size(file) for row, file in files.items()}
+    sizes = {row: read_oriented_image_size(file) for row, file in file_by_row.items()}
     given_sizes = images.select("width", "height").rows()
     rows = [
         (sizes[k].width, sizes[k].height) if k in sizes else given_size

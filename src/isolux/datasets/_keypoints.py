@@ -17,14 +17,16 @@ KEYPOINT_SCHEMA = {
 }
 
 
-def split_keypoints(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.DataFrame:
+def split_coco_keypoints(
+    rows: pl.DataFrame, keypoint_names: pl.Series, source: str
+) -> pl.DataFrame:
     """Split flat keypoints into x, y and visibility; unlabelled x and y are null."""
     flat = rows["keypoints"]
     if not (flat.list.len().fill_null(0) > 0).any():
         return pl.DataFrame()
-    _refuse_wrong_counts(rows, names, source)
+    _check_keypoint_counts(rows, keypoint_names, source)
     labelled = pl.when(pl.col("flat").list.len() > 0)
-    frame = pl.DataFrame({"flat": flat, "keypoint_names": names}).with_columns(
+    frame = pl.DataFrame({"flat": flat, "keypoint_names": keypoint_names}).with_columns(
         labelled.then(pl.col("flat")), labelled.then(pl.col("keypoint_names"))
     )
     x, y, v = (pl.col("flat").list.gather_every(3, i) for i in range(3))
@@ -33,7 +35,7 @@ def split_keypoints(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.Dat
     is_known_visibility = v.list.eval(
         pl.element().is_in([0.0, 1.0, 2.0]) | pl.element().is_null()
     ).list.all()
-    _refuse_keypoints(
+    _raise_for_first_wrong_keypoints(
         ~frame.select(is_known_visibility).to_series(),
         "a keypoint's visibility is not known",
         lambda _: "0 (not labelled), 1 (hidden) or 2 (visible)",
@@ -43,7 +45,7 @@ def split_keypoints(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.Dat
     )
     n_labelled = frame.select(v.list.eval(pl.element() > 0).list.sum()).to_series()
     declared_counts = rows["num_keypoints"]
-    _refuse_keypoints(
+    _raise_for_first_wrong_keypoints(
         declared_counts != n_labelled,
         "num_keypoints is not how many keypoints are labelled",
         lambda row: f"{n_labelled[row]}, as many as have a visibility above 0",
@@ -67,10 +69,10 @@ def split_keypoints(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.Dat
     )
 
 
-def _refuse_wrong_counts(rows: pl.DataFrame, names: pl.Series, source: str) -> None:
+def _check_keypoint_counts(rows: pl.DataFrame, keypoint_names: pl.Series, source: str) -> None:
     lengths = rows["keypoints"].list.len().fill_null(0)
-    n_keypoints = names.list.len()
-    _refuse_keypoints(
+    n_keypoints = keypoint_names.list.len()
+    _raise_for_first_wrong_keypoints(
         (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * n_keypoints)),
         "a person has a wrong count of keypoint numbers",
         lambda row: (
@@ -87,7 +89,7 @@ def _refuse_wrong_counts(rows: pl.DataFrame, names: pl.Series, source: str) -> N
     )
 
 
-def _refuse_keypoints(
+def _raise_for_first_wrong_keypoints(
     is_wrong: pl.Series,
     problem: str,
     format_expected: Callable[[int], str],

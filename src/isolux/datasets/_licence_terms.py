@@ -18,7 +18,7 @@ from isolux.vocabulary.info import DatasetInfo
 TERMS_FILE, TERMS_FORMAT = "dataset.json", "isolux curated dataset"
 
 
-def read_terms(path: Path) -> dict[str, Any]:
+def read_licence_terms(path: Path) -> dict[str, Any]:
     """Read the terms of a published dataset."""
     terms = read_mapping(path)
     if terms.get("format") != TERMS_FORMAT or not isinstance(terms.get("training"), bool):
@@ -31,7 +31,9 @@ def read_terms(path: Path) -> dict[str, Any]:
     return terms
 
 
-def apply_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) -> DatasetInfo:
+def replace_licence_terms(
+    dataset_info: DatasetInfo, terms: dict[str, Any], path: Path
+) -> DatasetInfo:
     """Put a release's own name, licence and terms in place of its loader's."""
     return replace(
         dataset_info,
@@ -43,21 +45,23 @@ def apply_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) ->
     )
 
 
-def apply_nearby_terms(dataset_info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
+def replace_licence_terms_from_neighbours(
+    dataset_info: DatasetInfo, files: Iterable[str]
+) -> DatasetInfo:
     """Apply the terms in a ``dataset.json`` next to any file that a loader read."""
     for folder in dict.fromkeys(Path(file).parent for file in files):
         path = folder / TERMS_FILE
         if path.is_file():
             try:
-                terms = read_terms(path)
+                terms = read_licence_terms(path)
             except SpecError:
                 continue  # another file of that name
             if not terms["training"]:
-                return apply_terms(dataset_info, terms, path)
+                return replace_licence_terms(dataset_info, terms, path)
     return dataset_info
 
 
-def refuse_training(dataset_info: DatasetInfo) -> None:
+def check_training_is_licensed(dataset_info: DatasetInfo) -> None:
     """Refuse a dataset whose licence does not let a model be trained on it."""
     if dataset_info.training_allowed is not False:
         return

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from isolux.vocabulary.errors import SpecError
 
 
-def check_choices(load: Callable[..., Any], **settings: object) -> None:
+def check_literal_settings(load: Callable[..., Any], **settings: object) -> None:
     """Refuse a setting that is none of the words that ``load`` declares as its ``Literal``."""
     hints = get_type_hints(load)
     for name, setting in settings.items():
-        words = [word for word in _list_literals(hints[name]) if word is not None]
+        words = [word for word in _list_literal_choices(hints[name]) if word is not None]
         if setting is not None and setting not in words:
             raise SpecError(
                 f"{name} cannot be set to that",
@@ -21,8 +21,8 @@ def check_choices(load: Callable[..., Any], **settings: object) -> None:
             )
 
 
-def _list_literals(hint: Any) -> list[Any]:
+def _list_literal_choices(hint: Any) -> list[Any]:
     """List the words of a type: of a Literal, and of those that it is made of."""
     if get_origin(hint) is Literal:
         return list(get_args(hint))
-    return [word for inner_hint in get_args(hint) for word in _list_literals(inner_hint)]
+    return [word for inner_hint in get_args(hint) for word in _list_literal_choices(inner_hint)]

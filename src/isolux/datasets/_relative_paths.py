@@ -24,7 +24,7 @@ _CAUTION_SHARE = 0.01  # of the pictures, from which their loss can move a numbe
 _MAX_LISTED = 3
 
 
-def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
+def check_paths_stay_inside(paths: pl.Series, source: str, column: str) -> None:
     """Refuse a path that is absolute or climbs out of the dataset's folder."""
     refuse_cells(
         paths.str.contains(_OUTSIDE),
@@ -37,7 +37,7 @@ def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
     )
 
 
-def list_files(root: Path) -> pl.Series:
+def list_relative_file_paths(root: Path) -> pl.Series:
     """List the files below a folder, by their paths in it, sorted. Links to folders stay closed."""
     relative_paths: list[str] = []
 
@@ -67,14 +67,14 @@ class FolderListing:
     digest: str
 
 
-def list_image_files(root: Path, description: str) -> FolderListing:
+def list_files_of_folder_or_list(root: Path, description: str) -> FolderListing:
     """List the files of a folder, or the paths in a text file, a line each."""
     if root.is_dir():
-        return FolderListing(list_files(root), sha256_listing(root))
+        return FolderListing(list_relative_file_paths(root), sha256_listing(root))
     file, inputs = find_single_file(root, (), description), Inputs()
     text = check_utf8(inputs.read(file), str(file)).decode("utf-8")
     lines = pl.Series("file", text.splitlines(), pl.String)
-    refuse_outside(lines, str(file), "file")
+    check_paths_stay_inside(lines, str(file), "file")
     names = lines.str.strip_chars().str.strip_prefix("./")
     is_repeated = ~names.is_first_distinct() & (names != "")
     refuse_cells(
@@ -83,7 +83,7 @@ def list_image_files(root: Path, description: str) -> FolderListing:
     return FolderListing(names, inputs[str(file)])
 
 
-def note_unannotated_images(
+def note_images_without_annotation(
     folders: Iterable[Path], labelled: Collection[str], *, annotation_word: str, empty: str
 ) -> tuple[str, ...]:
     """Count the pictures of these folders that have no annotation file."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-from isolux.datasets._boxes import build_box_notes
+from isolux.datasets._boxes import note_empty_and_overhanging_boxes
 from isolux.datasets._clusters import set_default_clusters
 from isolux.io.cell_parsing import drop_sign_of_zero, fill_empty_lists
 from isolux.vocabulary.containers import Dataset
@@ -15,43 +15,54 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 
-def left_join(frame: pl.DataFrame, right_table: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
+def left_join_in_order(
+    frame: pl.DataFrame, right_table: pl.DataFrame, key: str | list[str]
+) -> pl.DataFrame:
     """Add the columns of another table to the rows of this one, in their order."""
     return frame.join(right_table, on=key, how="left", maintain_order="left")
 
 
-def find_named_column(known_names: Iterable[str], columns: Iterable[str]) -> str | None:
+def find_first_column_ignoring_case(
+    accepted_names: Iterable[str], columns: Iterable[str]
+) -> str | None:
     """Return the first column of a known name, however its letters are written."""
     folded = {column.strip().lower(): column for column in reversed(list(columns))}
-    return next((folded[name] for name in known_names if name in folded), None)
+    return next((folded[name] for name in accepted_names if name in folded), None)
 
 
-def build_attribute_table(
+def build_rows_of_one_attribute(
     ids: pl.Series,
-    name: str,
-    values: pl.Series | None,
+    attribute: str,
+    labels: pl.Series | None,
     *,
     unit_kind: str = "instance",
     number: pl.Series | None = None,
 ) -> pl.DataFrame:
     """Make the rows of one attribute: a value of each unit, and its number where it is one."""
-    columns = {"unit_id": ids, "value": values, "number": number}
+    columns = {"unit_id": ids, "value": labels, "number": number}
     frame = pl.DataFrame({key: cells for key, cells in columns.items() if cells is not None})
     return ATTRIBUTES.conform(
-        frame.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(name))
+        frame.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(attribute))
     )
 
 
-def build_attribute_rows(
-    frame: pl.DataFrame, unit: str, names: Iterable[str], *, unit_kind: str = "instance"
+def melt_columns_to_attribute_rows(
+    frame: pl.DataFrame,
+    unit_id_column: str,
+    attribute_columns: Iterable[str],
+    *,
+    unit_kind: str = "instance",
 ) -> pl.DataFrame:
     """Turn columns into attributes: a list gives a row for each item, a number is kept as one."""
-    tables = [_build_attribute(frame.select(unit_id=unit, value=name), name) for name in names]
+    tables = [
+        _melt_attribute_column(frame.select(unit_id=unit_id_column, value=name), name)
+        for name in attribute_columns
+    ]
     table = pl.concat(tables).with_columns(unit_kind=pl.lit(unit_kind))
     return check(table, ATTRIBUTES)
 
 
-def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+def _melt_attribute_column(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:
     dtype = rows.schema["value"]
     number = pl.lit(None, dtype=pl.Float64)
     value_column = pl.col("value")
@@ -68,13 +79,13 @@ def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         )
     return rows.select(
         "unit_id",
-        attribute=pl.lit(name),
+        attribute=pl.lit(attribute),
         value=value_column.cast(pl.String),
         number=number,
     )
 
 
-def name_age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
+def convert_years_to_age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
     """Name the group of each age in years; null where the age is."""
     labels = [f"under {edges[0]}"]
     labels += [f"{low}-{high - 1}" for low, high in pairwise(edges)]
@@ -87,7 +98,7 @@ def name_age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
     return pl.Series(labels).gather(group_index).alias(years.name)
 
 
-def build_dataset(
+def build_clustered_dataset(
     name: str,
     dataset_info: DatasetInfo,
     *,
@@ -106,7 +117,9 @@ def build_dataset(
     people = check(instances, INSTANCES, source=source)
     pictures = check(images, IMAGES, source=source)
     odd_box_notes = (
-        build_box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()
+        note_empty_and_overhanging_boxes(people, pictures)
+        if is_boxed and "box_x" in people.columns
+        else ()
     )
     dataset = Dataset(
         name=name,
@@ -117,4 +130,6 @@ def build_dataset(
         inputs=inputs,
         notes=(*notes, *odd_box_notes),
     )
-    return set_default_clusters(dataset, default=cluster, names=clusters, notes=cluster_notes)
+    return set_default_clusters(
+        dataset, default_column=cluster, column_by_clustering=clusters, notes=cluster_notes
+    )

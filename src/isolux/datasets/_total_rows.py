@@ -36,7 +36,9 @@ _MIN_BLANK_SHARE = 0.4  # of the rows, from which a column looks like merged cel
 _MAX_DISTINCT_VALUES = 50
 
 
-def drop_total_rows(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
+def drop_total_and_header_rows(
+    frame: pl.DataFrame, id_column: str | None
+) -> tuple[pl.DataFrame, list[str]]:
     """Drop rows with totals or repeated headers, and note which."""
     text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
     if len(text) < 2:
@@ -73,7 +75,7 @@ def drop_total_rows(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.Data
         row_numbers = flags.filter(pl.col(flag))["_row"]
         row_numbers = row_numbers.filter(~row_numbers.is_in(dropped.implode()))
         if len(row_numbers):
-            examples = _format_rows(frame, row_numbers.to_list())
+            examples = _format_row_examples(frame, row_numbers.to_list())
             notes.append(
                 Caution(f"{len(row_numbers):,} row(s) {verb_phrase} and were left out: {examples}.")
             )
@@ -86,7 +88,7 @@ def drop_total_rows(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.Data
     return remaining, [*notes]
 
 
-def _format_rows(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
+def _format_row_examples(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
     examples = []
     for row in row_numbers[:_MAX_LISTED]:
         cells = ", ".join(str(cell) for cell in frame.row(row) if cell is not None)
@@ -94,11 +96,11 @@ def _format_rows(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
     return ", ".join(examples) + (", …" if len(row_numbers) > _MAX_LISTED else "")
 
 
-def caution_on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def caution_on_thousands_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Caution where dots may separate thousands: ``1.200`` and ``2.500`` beside ``800``."""
     notes: list[str] = []
-    for column in _get_columns(frame, columns) if frame.height > 1 else ():
-        if column.dtype != pl.String or not _may_be_thousands(column.head(_N_PROBED_ROWS)):
+    for column in _select_columns_by_name(frame, columns) if frame.height > 1 else ():
+        if column.dtype != pl.String or not _may_have_thousands_dots(column.head(_N_PROBED_ROWS)):
             continue
         cells = column.drop_nulls().str.strip_chars()
         dotted = cells.filter(cells.str.contains(".", literal=True))
@@ -106,7 +108,7 @@ def caution_on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
         if not len(dotted) or not dotted.str.contains(r"^[1-9]\d{0,2}(\.\d{3})+$").all():
             continue
         three_digit_cells = cells.filter(cells.str.contains(r"^[1-9]\d{2}$"))
-        if len(three_digit_cells) and _may_be_thousands(cells):
+        if len(three_digit_cells) and _may_have_thousands_dots(cells):
             notes.append(
                 Caution(
                     f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a "
@@ -118,13 +120,13 @@ def caution_on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     return notes
 
 
-def _may_be_thousands(cells: pl.Series) -> bool:
+def _may_have_thousands_dots(cells: pl.Series) -> bool:
     """Whether each cell is a whole number whose thousands dots may part."""
     cell_texts = cells.drop_nulls().str.strip_chars()
     return bool(cell_texts.str.contains(r"^\d{1,3}(\.\d{3})*$").all())
 
 
-def caution_on_merged_cells(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
+def caution_on_merged_cell_columns(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Caution where a column's value stands in the first row of each block alone.
 
     Examples
@@ -134,18 +136,18 @@ def caution_on_merged_cells(frame: pl.DataFrame, columns: Sequence[str]) -> list
     "'race' is empty in 28 of 30 rows, each below one that has it:"
     """
     notes: list[str] = []
-    for column in _get_columns(frame, columns) if frame.height >= _MIN_ROWS else ():
+    for column in _select_columns_by_name(frame, columns) if frame.height >= _MIN_ROWS else ():
         dtype = column.dtype
         if dtype.is_nested() or not is_readable_dtype(dtype) or not column.null_count():
             continue
-        if _has_adjacent_values(column.head(_N_PROBED_ROWS)):
+        if _has_adjacent_non_null_cells(column.head(_N_PROBED_ROWS)):
             continue
         has_value = as_text(column).is_not_null()
         n, values = int(has_value.sum()), column.n_unique()
         blank = frame.height - n
         if (
             not has_value[0]
-            or _has_adjacent_values(column)
+            or _has_adjacent_non_null_cells(column)
             or n < 2
             or blank < _MIN_BLANK_SHARE * frame.height
             or values > _MAX_DISTINCT_VALUES
@@ -162,16 +164,16 @@ def caution_on_merged_cells(frame: pl.DataFrame, columns: Sequence[str]) -> list
     return notes
 
 
-def _get_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
+def _select_columns_by_name(frame: pl.DataFrame, column_names: Sequence[str]) -> list[pl.Series]:
     """Get columns by name; a lookup by name is linear in polars, too slow for 100,000 columns."""
-    if len(names) == frame.width and list(names) == frame.columns:
+    if len(column_names) == frame.width and list(column_names) == frame.columns:
         return frame.get_columns()
     column_index = {name: k for k, name in enumerate(frame.columns)}
     columns = frame.get_columns()
-    return [columns[column_index[name]] for name in names]
+    return [columns[column_index[name]] for name in column_names]
 
 
-def _has_adjacent_values(cells: pl.Series) -> bool:
+def _has_adjacent_non_null_cells(cells: pl.Series) -> bool:
     """Whether two known cells stand next to each other, as some do where cells are missing."""
     has_value = as_text(cells).is_not_null()
     return bool((has_value & has_value.shift(1, fill_value=False)).any())

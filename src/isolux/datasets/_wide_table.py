@@ -44,11 +44,11 @@ class RowIds:
     note: str | None = None
 
 
-def identify_rows(frame: pl.DataFrame, column: str | None, source: str) -> RowIds:
+def choose_row_ids(frame: pl.DataFrame, column: str | None, source: str) -> RowIds:
     """Take the ids from the named column, or from the first known one whose cells are unique."""
     if column is not None:
         ids = read_ids(frame, column, source)
-        _refuse_repeats(ids, column, source)
+        _check_ids_are_unique(ids, column, source)
         return RowIds(column, ids)
     candidates = [name for name in ID_COLUMNS if name in frame.columns]
     for name in candidates:
@@ -66,7 +66,7 @@ def identify_rows(frame: pl.DataFrame, column: str | None, source: str) -> RowId
     return RowIds(None, numbers, f"The table's rows are identified by their number: {reason}.")
 
 
-def _refuse_repeats(ids: pl.Series, column: str, source: str) -> None:
+def _check_ids_are_unique(ids: pl.Series, column: str, source: str) -> None:
     if is_unrepeated(ids):
         return
     repeated = ids.is_duplicated()
@@ -83,14 +83,14 @@ def _refuse_repeats(ids: pl.Series, column: str, source: str) -> None:
     )
 
 
-def build_instances(
-    frame: pl.DataFrame, row_ids: RowIds, image: str | None, source: str
+def build_instance_table(
+    frame: pl.DataFrame, row_ids: RowIds, image_column: str | None, source: str
 ) -> pl.DataFrame:
     """Make the table instances; columns named as its own (subject_id, cluster_id) are taken over.
 
     Without an image column every person has an image of their own, named like them.
     """
-    images = row_ids.ids if image is None else read_ids(frame, image, source)
+    images = row_ids.ids if image_column is None else read_ids(frame, image_column, source)
     id_columns = [
         first_as_text(frame[name])
         for name in ("subject_id", "cluster_id")
@@ -100,7 +100,7 @@ def build_instances(
     return check(table, INSTANCES, source=source)
 
 
-def choose_image_column(
+def choose_image_column_or_none(
     frame: pl.DataFrame, row_ids: RowIds, requested_column: str | None
 ) -> str | None:
     """Choose the column that names each row's image: the given one, else ``image_id`` or a path."""
@@ -114,7 +114,7 @@ def choose_image_column(
     return None
 
 
-def build_images(
+def build_image_table_of_instances(
     instances: pl.DataFrame, *, are_paths: bool, root: str | Path | None, source: str
 ) -> pl.DataFrame:
     """Make the table images; ``uri`` is filled where image ids are paths, below ``root``."""
@@ -124,11 +124,11 @@ def build_images(
     if are_paths:
         table = table.with_columns(uri=pl.col("image_id"))
         if root is not None:
-            table = table.with_columns(uri=_make_relative(table["image_id"], root, source))
+            table = table.with_columns(uri=_make_paths_relative_to(table["image_id"], root, source))
     return check(table, IMAGES, source=source)
 
 
-def _make_relative(paths: pl.Series, root: str | Path, source: str) -> pl.Series:
+def _make_paths_relative_to(paths: pl.Series, root: str | Path, source: str) -> pl.Series:
     base = Path(root).expanduser().resolve().as_posix().rstrip("/") + "/"
     inner = paths.str.strip_prefix(base)
     address = inner.str.contains(r"^https?://")
@@ -138,7 +138,7 @@ def _make_relative(paths: pl.Series, root: str | Path, source: str) -> pl.Series
     return inner
 
 
-def build_attributes(
+def melt_table_to_attribute_rows(
     frame: pl.DataFrame,
     ids: pl.Series,
     *,
@@ -148,7 +148,7 @@ def build_attributes(
 ) -> pl.DataFrame:
     """Make the table attributes of every column of ``frame``."""
     tables = [
-        _build_attribute(
+        _build_rows_of_attribute_column(
             cells, ids, must_be_number=cells.name in numeric, separator=separator, source=source
         )
         for cells in frame.get_columns()
@@ -158,7 +158,7 @@ def build_attributes(
     )
 
 
-def _build_attribute(
+def _build_rows_of_attribute_column(
     cells: pl.Series, ids: pl.Series, *, must_be_number: bool, separator: str | None, source: str
 ) -> pl.DataFrame:
     has_lists = isinstance(cells.dtype, pl.List | pl.Array)
@@ -188,6 +188,6 @@ def _build_attribute(
     )
 
 
-def offer_cluster_columns(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
+def cluster_by_row_and_offer_columns(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
     """Cluster by row, and offer the table's columns as other clusters."""
     return replace(dataset.with_clusters(None), clusters=Clusters(columns=frame, source=source))

@@ -17,12 +17,17 @@ from isolux.datasets._celeba import (
     CELEBA_INFO,
     FACE_CLUSTERS,
     PARTITION,
-    join_celeba_lists,
-    read_face_attributes,
+    join_celeba_identity_and_split,
+    parse_celeba_attributes,
 )
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
@@ -84,15 +89,18 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('Male', 'no'), ('Smiling', 'yes')]
     """
-    check_choices(load, split=split)
+    check_literal_settings(load, split=split)
     root_or_file = Path(path).expanduser()
     file = find_single_file(
-        root_or_file, patterns_anywhere("list_attr_celeba.txt"), "CelebA attributes"
+        root_or_file, build_recursive_patterns("list_attr_celeba.txt"), "CelebA attributes"
     )
     root, source = file.parent if root_or_file.is_file() else root_or_file, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_face_attributes(inputs.read(file), source, attributes)
-    if split != "all" and find_optional_file(root, patterns_anywhere(PARTITION)) is None:
+    faces, names = parse_celeba_attributes(inputs.read(file), source, attributes)
+    if (
+        split != "all"
+        and find_first_file_or_none(root, build_recursive_patterns(PARTITION)) is None
+    ):
         raise FileError(
             f"the part {split!r} cannot be determined without the partition",
             expected=PARTITION,
@@ -100,12 +108,12 @@ def load(
             hint="name the folder that holds it and the attributes",
         )
     missing_phrases = ("picture(s) have no identity", "picture(s) have no part of the partition")
-    faces = join_celeba_lists(faces, root, "image_id", missing_phrases, inputs, notes)
+    faces = join_celeba_identity_and_split(faces, root, "image_id", missing_phrases, inputs, notes)
     faces = faces if split == "all" else faces.filter(pl.col("split") == split)
     if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
     split_attributes = ("split",) if faces["split"].is_not_null().any() else ()
-    return build_dataset(
+    return build_clustered_dataset(
         "celeba",
         INFO,
         instances=faces.select(
@@ -114,8 +122,8 @@ def load(
             instance_id="image_id",
             classes=pl.lit(["face"]),
         ),
-        attributes=build_attribute_rows(faces, "image_id", (*names, *split_attributes)),
-        images=_build_images(faces, root),
+        attributes=melt_columns_to_attribute_rows(faces, "image_id", (*names, *split_attributes)),
+        images=_build_celeba_images(faces, root),
         inputs=inputs,
         source=source,
         notes=notes,
@@ -124,7 +132,7 @@ def load(
     )
 
 
-def _build_images(faces: pl.DataFrame, root: Path) -> pl.DataFrame:
+def _build_celeba_images(faces: pl.DataFrame, root: Path) -> pl.DataFrame:
     uri = pl.col("image_id")
     # CelebA's own archive has them below Img, most readers do not.
     folder_names = [f"{parent}{name}" for name in _FOLDERS for parent in ("", "Img/")]

@@ -18,16 +18,25 @@ from isolux.datasets._celeba import (
     CELEBA_INFO,
     FACE_CLUSTERS,
     PARTITION,
-    join_celeba_list,
-    join_celeba_lists,
-    read_celeba_list,
-    read_face_attributes,
-    read_image_list,
+    join_celeba_identity_and_split,
+    join_celeba_list_and_note_missing,
+    parse_celeba_attributes,
+    parse_celeba_image_list,
+    parse_celeba_list,
 )
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import list_files
-from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import list_relative_file_paths
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    left_join_in_order,
+    melt_columns_to_attribute_rows,
+)
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells, require_columns
@@ -136,12 +145,14 @@ def load(
     >>> dataset.instances["part_mask_files"][0].to_list()
     [{'part': 'l_eye', 'uri': 'CelebAMask-HQ-mask-anno/0/00000_l_eye.png'}]
     """
-    check_choices(load, split=split, ids=ids)
-    file = find_single_file(path, patterns_anywhere(_ATTRIBUTES_FILE), "CelebAMask-HQ attributes")
+    check_literal_settings(load, split=split, ids=ids)
+    file = find_single_file(
+        path, build_recursive_patterns(_ATTRIBUTES_FILE), "CelebAMask-HQ attributes"
+    )
     root, source = file.parent, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_face_attributes(inputs.read(file), source, attributes)
-    faces = _join_celeba(_number_faces(faces, ids, source), root, inputs, notes)
+    faces, names = parse_celeba_attributes(inputs.read(file), source, attributes)
+    faces = _join_celeba_columns(_add_face_ids(faces, ids, source), root, inputs, notes)
     if split != "all":
         faces = faces.filter(pl.col("split") == split)
     if faces.is_empty():
@@ -151,11 +162,13 @@ def load(
             where=source,
             hint="copy CelebA's lists into the folder",
         )
-    with_pose = _join_pose(faces, root, inputs)
+    with_pose = _join_head_pose(faces, root, inputs)
     angles = [name for name in with_pose.columns if name not in faces.columns]
-    faces = _join_masks(_join_label_images(with_pose, root, labels, inputs), root, inputs, notes)
+    faces = _join_part_mask_files(
+        _join_label_images_or_nulls(with_pose, root, labels, inputs), root, inputs, notes
+    )
     split_attributes = ["split"] if faces["split"].is_not_null().any() else []
-    return build_dataset(
+    return build_clustered_dataset(
         "celebamask_hq",
         INFO,
         instances=faces.select(
@@ -166,7 +179,9 @@ def load(
             "part_mask_uri",
             classes=pl.lit(["face"]),
         ),
-        attributes=build_attribute_rows(faces, "instance_id", (*names, *angles, *split_attributes)),
+        attributes=melt_columns_to_attribute_rows(
+            faces, "instance_id", (*names, *angles, *split_attributes)
+        ),
         images=faces.select(
             "image_id", "celeba_file", uri=pl.format("{}/{}", pl.lit(_IMAGE_FOLDER), "image_id")
         ),
@@ -178,7 +193,7 @@ def load(
     )
 
 
-def _number_faces(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
+def _add_face_ids(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
     """Name faces by the five digits of their masks, or as their pictures."""
     digits = faces["image_id"].str.extract(r"^([0-9]{1,5})\.(?:jpg|png)$")
     refuse_cells(
@@ -193,9 +208,11 @@ def _number_faces(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
     return with_numbers.with_columns(instance_id="number" if ids == "mask" else "image_id")
 
 
-def _join_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
+def _join_celeba_columns(
+    faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]
+) -> pl.DataFrame:
     """Add CelebA's file, identity and part of each face, as far as they are known."""
-    mapping = find_optional_file(root, (_MAPPING_FILE,))
+    mapping = find_first_file_or_none(root, (_MAPPING_FILE,))
     if mapping is None:
         notes.append(
             f"{_MAPPING_FILE} is not at hand: no identities, so intervals may be too narrow, no "
@@ -203,22 +220,24 @@ def _join_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[st
         )
         names = ("celeba_file", "subject_id", "split")
         return faces.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in names)
-    mapping_rows = read_celeba_list(inputs.read(mapping), str(mapping))
+    mapping_rows = parse_celeba_list(inputs.read(mapping), str(mapping))
     require_columns(mapping_rows, ("idx", "orig_file"), str(mapping))
     files = mapping_rows.select(number=pl.col("idx").str.zfill(5), celeba_file="orig_file")
-    joined_faces = join_celeba_list(
+    joined_faces = join_celeba_list_and_note_missing(
         faces, files, "number", "face(s) have no picture of CelebA's", notes
     )
     missing_phrases = ("face(s) have no identity", "face(s) have no part")
-    return join_celeba_lists(joined_faces, root, "celeba_file", missing_phrases, inputs, notes)
+    return join_celeba_identity_and_split(
+        joined_faces, root, "celeba_file", missing_phrases, inputs, notes
+    )
 
 
-def _join_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
-    file = find_optional_file(root, (_POSE_FILE,))
+def _join_head_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
+    file = find_first_file_or_none(root, (_POSE_FILE,))
     if file is None:
         return faces
     source = str(file)
-    pose_rows = read_image_list(inputs.read(file), source)
+    pose_rows = parse_celeba_image_list(inputs.read(file), source)
     angles = [
         as_numbers(pose_rows[name], source=source, column=name) for name in pose_rows.columns[1:]
     ]
@@ -229,16 +248,18 @@ def _join_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
             found=", ".join(sorted(shared_names)),
             where=source,
         )
-    return left_join(faces, pl.DataFrame([pose_rows["image_id"], *angles]), "image_id")
+    return left_join_in_order(faces, pl.DataFrame([pose_rows["image_id"], *angles]), "image_id")
 
 
-def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
+def _join_part_mask_files(
+    faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]
+) -> pl.DataFrame:
     folder = root / _MASK_FOLDER
     if not folder.is_dir():
         notes.append(f"{_MASK_FOLDER} is not at hand: faces have no masks.")
         empty = pl.List(pl.Struct({"part": pl.String, "uri": pl.String}))
         return faces.with_columns(part_mask_files=pl.lit(None, dtype=empty))
-    files = list_files(folder)
+    files = list_relative_file_paths(folder)
     inputs[str(folder)] = sha256_listing(folder)
     name_parts = files.str.extract_groups(_MASK_FILE).struct.unnest()
     n_other_files = name_parts["part"].null_count()
@@ -247,7 +268,7 @@ def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str
             f"{n_other_files:,} file(s) below {_MASK_FOLDER} are not masks and are passed over."
         )
     masks = name_parts.with_columns(files).drop_nulls("part")
-    _refuse_repeated_files(
+    _check_one_file_per_key(
         masks.select(pl.struct("number", "part")), masks["file"], folder, _REPEATED_MASK_TEXTS
     )
     order = pl.col("part").cast(pl.Enum(MASKED_PARTS))
@@ -257,10 +278,12 @@ def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str
         .group_by("number", maintain_order=True)
         .agg(part_mask_files=pl.struct("part", uri=uri))
     )
-    return join_celeba_list(faces, masks_by_face, "number", "face(s) have no mask", notes)
+    return join_celeba_list_and_note_missing(
+        faces, masks_by_face, "number", "face(s) have no mask", notes
+    )
 
 
-def _refuse_repeated_files(
+def _check_one_file_per_key(
     keys: pl.DataFrame, files: pl.Series, folder: Path, error_texts: tuple[str, str]
 ) -> None:
     is_repeated = keys.to_series().is_duplicated()
@@ -269,7 +292,7 @@ def _refuse_repeated_files(
         raise TableError(error_texts[0], expected=error_texts[1], found=example, where=str(folder))
 
 
-def _join_label_images(
+def _join_label_images_or_nulls(
     faces: pl.DataFrame, root: Path, labels: str | None, inputs: Inputs
 ) -> pl.DataFrame:
     """Add the label picture of each face; null where none are asked for."""
@@ -286,9 +309,9 @@ def _join_label_images(
     inputs[str(folder)] = sha256_listing(folder)
     number = pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5)
     uri = pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file")
-    label_files = list_files(folder).to_frame("file")
+    label_files = list_relative_file_paths(folder).to_frame("file")
     files = label_files.select(number=number, part_mask_uri=uri).drop_nulls()
-    _refuse_repeated_files(
+    _check_one_file_per_key(
         files.select("number"), files["part_mask_uri"], folder, _REPEATED_LABEL_TEXTS
     )
-    return left_join(faces, files, "number")
+    return left_join_in_order(faces, files, "number")

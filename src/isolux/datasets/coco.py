@@ -18,13 +18,13 @@ import polars as pl
 
 from isolux.datasets._boxes import (
     BoxOrder,
-    build_box_notes,
-    convert_corner_boxes,
-    refuse_relative_boxes,
+    check_boxes_in_pixels,
+    convert_corner_boxes_to_xywh,
+    note_empty_and_overhanging_boxes,
 )
-from isolux.datasets._coco.json import CocoTables, build_coco_instances, read_coco
+from isolux.datasets._coco.json import CocoTables, parse_coco_json, select_coco_instance_columns
 from isolux.datasets._files import Inputs, find_single_file
-from isolux.datasets._tables import build_attribute_table, build_dataset
+from isolux.datasets._tables import build_clustered_dataset, build_rows_of_one_attribute
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
@@ -41,7 +41,7 @@ INFO = DatasetInfo(
     licence="annotations CC BY 4.0; images under their own licences on Flickr",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="objects",
     terms=(
         ("category", "annotated category"),
@@ -122,22 +122,26 @@ def load(
     """
     file = find_single_file(path, ("annotations/*.json", "*.json"), "annotations (JSON)")
     source, inputs = str(file), Inputs()
-    tables = read_coco(inputs.read(file), source, masks=masks)
+    tables = parse_coco_json(inputs.read(file), source, with_masks=masks)
     annotations = _select_categories(tables, categories, source)
     images = check(tables.images, IMAGES, source=source)
-    raw_instances = build_coco_instances(annotations, tables, source)
-    converted = convert_corner_boxes(raw_instances, images, box_format, source)
+    raw_instances = select_coco_instance_columns(annotations, tables, source)
+    converted = convert_corner_boxes_to_xywh(raw_instances, images, box_format, source)
     instances = check(converted, INSTANCES, source=source)
-    refuse_relative_boxes(instances, images, source)
+    check_boxes_in_pixels(instances, images, source)
     custom_attributes, notes = read_custom_attributes(tables.annotations, _STANDARD_ATTRIBUTES)
-    dataset = build_dataset(
+    dataset = build_clustered_dataset(
         "coco",
         INFO,
         instances=instances,
         attributes=_build_attributes(annotations, custom_attributes),
         images=images,
         inputs=inputs,
-        notes=(*caution_on_areas(instances), *build_box_notes(instances, images), *notes),
+        notes=(
+            *caution_on_areas(instances),
+            *note_empty_and_overhanging_boxes(instances, images),
+            *notes,
+        ),
         is_boxed=False,
         cluster="image",
         clusters={"image": "image_id", "row": None},
@@ -159,7 +163,7 @@ def _select_categories(
 
 def _build_attributes(annotations: pl.DataFrame, custom_attributes: pl.DataFrame) -> pl.DataFrame:
     tables = [
-        build_attribute_table(annotations["id"], name, annotations[name])
+        build_rows_of_one_attribute(annotations["id"], name, annotations[name])
         for name in _STANDARD_ATTRIBUTES
         if annotations[name].is_not_null().any() or name == "category"
     ]
@@ -210,7 +214,9 @@ def read_custom_attributes(
         attribute_name = f"attributes.{name}" if name in reserved else name
         texts = pl.Series(values, dtype=pl.String)
         number = pl.Series(numbers, dtype=pl.Float64)
-        tables.append(build_attribute_table(pl.Series(units), attribute_name, texts, number=number))
+        tables.append(
+            build_rows_of_one_attribute(pl.Series(units), attribute_name, texts, number=number)
+        )
     note = (
         f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of "
         f"values, the"

@@ -13,10 +13,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._coco.json import build_coco_instances, read_coco
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import build_dataset
+from isolux.datasets._coco.json import parse_coco_json, select_coco_instance_columns
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._tables import build_clustered_dataset
 from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import citations
@@ -53,7 +58,7 @@ INFO = DatasetInfo(
     " 4.0, images under their own licences on Flickr",
     training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("bb_skin", "perceived skin colour of the largest person in the image"),
         ("bb_gender", "perceived gender expression of the largest person in the image"),
@@ -122,35 +127,41 @@ def load(
     >>> dataset.values_of("bb_skin").select("unit_kind", "unit_id", "value").row(0)
     ('instance', '42', 'Light')
     """
-    check_choices(load, people=people)
+    check_literal_settings(load, people=people)
     file = find_single_file(
-        path, patterns_anywhere("images_val2014.csv"), "captioning-bias annotations of images"
+        path,
+        build_recursive_patterns("images_val2014.csv"),
+        "captioning-bias annotations of images",
     )
     inputs = Inputs()
-    labelled = add_coco_key(inputs.read_table(file, format="csv"), "id", str(file))
+    labelled = add_normalised_coco_id(inputs.read_table(file, format="csv"), "id", str(file))
     notes: list[str] = []
-    coco_file = _find_coco_file(file.parent, coco)
+    coco_file = _find_coco_file_or_none(file.parent, coco)
     if coco_file is None:
         notes.append("COCO's own annotations are not at hand: an image is one person, its largest.")
         person_rows = labelled.select(instance_id="key", image_id="key", classes=pl.lit(["person"]))
-        images = labelled.select(image_id="key", uri=_image_uri())
+        images = labelled.select(image_id="key", uri=_build_image_uri_expression())
     else:
-        person_rows, images = _read_coco_people(coco_file, labelled, inputs, notes)
-    largest = _select_largest(person_rows)
-    people_table = _read_people_table(file.parent, inputs, notes) if coco_file is not None else None
+        person_rows, images = _read_coco_people_of_labelled_images(
+            coco_file, labelled, inputs, notes
+        )
+    largest = _select_largest_person_of_image(person_rows)
+    people_table = (
+        _read_people_table_or_none(file.parent, inputs, notes) if coco_file is not None else None
+    )
     if people_table is not None:
-        people_table = _keep_coco_people(people_table, person_rows, notes)
+        people_table = _select_people_in_coco(people_table, person_rows, notes)
     labelled_ids = largest["instance_id"] if people_table is None else people_table["key"]
     if people == "labelled":
         person_rows = person_rows.filter(pl.col("instance_id").is_in(labelled_ids.implode()))
     attributes = pl.concat(
         [
-            *_label_largest(labelled, largest, person_rows),
-            *([] if people_table is None else _label_people(people_table)),
-            *_label_images(labelled, images),
+            *_label_largest_person(labelled, largest, person_rows),
+            *([] if people_table is None else _build_person_label_rows(people_table)),
+            *_build_image_label_rows(labelled, images),
         ]
     )
-    return build_dataset(
+    return build_clustered_dataset(
         "coco_caption_bias",
         INFO,
         instances=person_rows,
@@ -164,22 +175,22 @@ def load(
     )
 
 
-def _image_uri() -> pl.Expr:
+def _build_image_uri_expression() -> pl.Expr:
     return pl.format("COCO_val2014_{}.jpg", pl.col("key").str.zfill(12))
 
 
-def _find_coco_file(folder: Path, requested_path: str | Path | None) -> Path | None:
+def _find_coco_file_or_none(folder: Path, requested_path: str | Path | None) -> Path | None:
     if requested_path is not None:
         return find_single_file(requested_path, _COCO_FILES, "COCO annotations of 2014")
-    return find_optional_file(folder, _COCO_FILES)
+    return find_first_file_or_none(folder, _COCO_FILES)
 
 
-def _read_coco_people(
+def _read_coco_people_of_labelled_images(
     file: Path, labelled: pl.DataFrame, inputs: Inputs, notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the people of the images that are labelled, and these images."""
     source = str(file)
-    tables = read_coco(inputs.read(file), source, masks=False)
+    tables = parse_coco_json(inputs.read(file), source, with_masks=False)
     keys = labelled["key"].implode()
     images = tables.images.filter(pl.col("image_id").is_in(keys))
     n_missing = labelled.height - images.height
@@ -195,10 +206,10 @@ def _read_coco_people(
     people = tables.annotations.filter(
         pl.col("image_id").is_in(keys), pl.col("category") == "person", ~pl.col("is_crowd")
     )
-    return build_coco_instances(people, tables, source), images
+    return select_coco_instance_columns(people, tables, source), images
 
 
-def _select_largest(people: pl.DataFrame) -> pl.DataFrame:
+def _select_largest_person_of_image(people: pl.DataFrame) -> pl.DataFrame:
     """Choose the largest person of each image, by area as the authors do, the first of equals."""
     if "area" not in people.columns:
         return people
@@ -206,8 +217,10 @@ def _select_largest(people: pl.DataFrame) -> pl.DataFrame:
     return ranked.unique("image_id", keep="first", maintain_order=True)
 
 
-def _read_people_table(folder: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame | None:
-    file = find_optional_file(folder, patterns_anywhere(*_PEOPLE_FILES))
+def _read_people_table_or_none(
+    folder: Path, inputs: Inputs, notes: list[str]
+) -> pl.DataFrame | None:
+    file = find_first_file_or_none(folder, build_recursive_patterns(*_PEOPLE_FILES))
     if file is None:
         notes.append(
             f"{_PEOPLE_FILES[0]} is not at hand: only each image's largest person has labels."
@@ -215,10 +228,10 @@ def _read_people_table(folder: Path, inputs: Inputs, notes: list[str]) -> pl.Dat
         return None
     table = inputs.read_table(file, format="csv")
     id_column = next((name for name in _ID_NAMES if name in table.columns), _ID_NAMES[0])
-    return add_coco_key(table, id_column, str(file)).drop(id_column)
+    return add_normalised_coco_id(table, id_column, str(file)).drop(id_column)
 
 
-def _keep_coco_people(
+def _select_people_in_coco(
     people_table: pl.DataFrame, people: pl.DataFrame, notes: list[str]
 ) -> pl.DataFrame:
     """Keep rows of people whom COCO has; count the others."""
@@ -238,7 +251,7 @@ def _keep_coco_people(
     return people_table.filter(is_in_coco)
 
 
-def _label_largest(
+def _label_largest_person(
     labelled: pl.DataFrame, largest: pl.DataFrame, person_rows: pl.DataFrame
 ) -> list[pl.DataFrame]:
     """Assign the image's label to its largest person, if that person is kept."""
@@ -252,31 +265,31 @@ def _label_largest(
         maintain_order="left",
     )
     return [
-        build_label_rows(rows["instance_id"], rows[name], name, "instance")
+        build_distinct_label_rows(rows["instance_id"], rows[name], name, "instance")
         for name in ("bb_skin", "bb_gender")
         if name in rows.columns
     ]
 
 
-def _label_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
+def _build_image_label_rows(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
     rows = labelled.filter(pl.col("key").is_in(images["image_id"].implode()))
     attribute_names = (("skin", "image_skin"), ("split", "split"))
     return [
-        build_label_rows(rows["key"], rows[n], attribute, "image")
+        build_distinct_label_rows(rows["key"], rows[n], attribute, "image")
         for n, attribute in attribute_names
         if n in rows.columns
     ]
 
 
-def _label_people(people_table: pl.DataFrame) -> list[pl.DataFrame]:
+def _build_person_label_rows(people_table: pl.DataFrame) -> list[pl.DataFrame]:
     names = [name for name in people_table.columns if name != "key" and name not in _INDEX_COLUMNS]
     return [
-        build_label_rows(people_table["key"], people_table[name], name, "instance")
+        build_distinct_label_rows(people_table["key"], people_table[name], name, "instance")
         for name in names
     ]
 
 
-def add_coco_key(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
+def add_normalised_coco_id(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
     require_columns(table, (column,), source)
     digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
@@ -289,7 +302,7 @@ def add_coco_key(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     return table.drop("key", strict=False).hstack([keys])
 
 
-def split_items(cells: pl.Series) -> pl.Series:
+def split_list_cells(cells: pl.Series) -> pl.Series:
     """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item."""
     raw_items = as_text(cells).str.extract_all(_LIST_ITEM)
     return raw_items.list.eval(pl.element().str.strip_chars()).list.eval(
@@ -297,9 +310,11 @@ def split_items(cells: pl.Series) -> pl.Series:
     )
 
 
-def build_label_rows(ids: pl.Series, cells: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
+def build_distinct_label_rows(
+    ids: pl.Series, cells: pl.Series, attribute: str, unit_kind: str
+) -> pl.DataFrame:
     """Make a row of each different value; several in a cell count as votes."""
-    items = split_items(cells)
+    items = split_list_cells(cells)
     table = pl.DataFrame([ids.alias("unit_id"), items.alias("value")])
     has_lists = (items.list.len() > 1).fill_null(value=False).any()
     known_values = pl.col("value").list.eval(
@@ -316,5 +331,5 @@ def build_label_rows(ids: pl.Series, cells: pl.Series, name: str, unit_kind: str
     if not has_lists:
         vote_rows = vote_rows.with_columns(votes=pl.lit(None, dtype=pl.Float64))
     return ATTRIBUTES.conform(
-        vote_rows.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(name))
+        vote_rows.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(attribute))
     )

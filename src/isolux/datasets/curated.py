@@ -16,13 +16,13 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._image_sizes import to_pixels
-from isolux.datasets._licence_terms import TERMS_FILE, apply_terms, read_terms
+from isolux.datasets._image_sizes import parse_pixel_counts
+from isolux.datasets._licence_terms import TERMS_FILE, read_licence_terms, replace_licence_terms
 from isolux.datasets._wide_table import (
-    build_attributes,
-    build_images,
-    build_instances,
-    identify_rows,
+    build_image_table_of_instances,
+    build_instance_table,
+    choose_row_ids,
+    melt_table_to_attribute_rows,
 )
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
@@ -39,7 +39,7 @@ INFO = DatasetInfo(
     summary="What isolux curate publish wrote: people.csv, photos and the terms of use.",
     references=(citations.DATASHEETS.with_location("the dataset's own datasheet.md"),),
     licence="stated in the dataset's own dataset.json",
-    judgement="declared by the user",
+    label_source="declared by the user",
     withdrawal="subjects, copyright holders and annotators may withdraw: load it with --withdrawn",
     assumptions=(
         "cluster_id is alike for people who share photos, and for all photos of theirs",
@@ -94,13 +94,13 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
             where=str(folder),
             hint="`isolux curate publish` writes one",
         )
-    terms = read_terms(folder / TERMS_FILE)
+    terms = read_licence_terms(folder / TERMS_FILE)
     file = folder / PEOPLE_FILE
     frame = read_table(file)
     require_columns(frame, ("instance_id", "image_id", "file"), str(file))
-    frame, notes = _select_split(frame, split, str(file))
-    row_ids = identify_rows(frame, "instance_id", str(file))
-    instances = build_instances(frame, row_ids, "image_id", str(file))
+    frame, notes = _select_curated_split(frame, split, str(file))
+    row_ids = choose_row_ids(frame, "instance_id", str(file))
+    instances = build_instance_table(frame, row_ids, "image_id", str(file))
     boxes = [as_numbers(frame[c], source=file, column=c) for c in BOX_COLUMNS if c in frame.columns]
     if "class" in frame.columns:
         class_names = as_text(frame["class"])
@@ -118,28 +118,28 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     source = str(file)
     dataset = Dataset(
         name="curated",
-        info=apply_terms(INFO, terms, folder / TERMS_FILE),
+        info=replace_licence_terms(INFO, terms, folder / TERMS_FILE),
         instances=instances,
-        attributes=build_attributes(
+        attributes=melt_table_to_attribute_rows(
             frame.select(columns), row_ids.ids, separator=";", source=source
         ),
-        images=_build_images(frame, folder, source),
+        images=_build_curated_images(frame, folder, source),
         inputs={
             str(folder / entry): sha256_file(folder / entry) for entry in (TERMS_FILE, PEOPLE_FILE)
         },
         notes=tuple(notes),
     )
     cluster_column = next(
-        (c for c in ("cluster_id", "subject_id") if _has_values(frame, c)), "image_id"
+        (c for c in ("cluster_id", "subject_id") if _has_column_with_values(frame, c)), "image_id"
     )
     return dataset.with_clusters(cluster_column)
 
 
-def _has_values(frame: pl.DataFrame, column: str) -> bool:
+def _has_column_with_values(frame: pl.DataFrame, column: str) -> bool:
     return column in frame.columns and frame[column].null_count() < frame.height
 
 
-def _select_split(
+def _select_curated_split(
     frame: pl.DataFrame, split: str | None, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     if split is None:
@@ -153,11 +153,15 @@ def _select_split(
     ]
 
 
-def _build_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFrame:
+def _build_curated_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFrame:
     """Make the table images; a photo has one file and one size."""
     size_columns = [
-        to_pixels(
-            frame[dimension], dimension=dimension, source=source, column=dimension, missing=True
+        parse_pixel_counts(
+            frame[dimension],
+            dimension=dimension,
+            source=source,
+            column=dimension,
+            allows_missing=True,
         )
         for dimension in _SIZE_COLUMNS
         if dimension in frame.columns
@@ -170,7 +174,9 @@ def _build_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFram
             found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
             where=source,
         )
-    paths = build_images(rows.select(image_id="file"), are_paths=True, root=folder, source=source)
+    paths = build_image_table_of_instances(
+        rows.select(image_id="file"), are_paths=True, root=folder, source=source
+    )
     size_names = [c for c in _SIZE_COLUMNS if c in rows.columns]
     table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *size_names)
     return check(table, IMAGES, source=source)

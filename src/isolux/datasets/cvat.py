@@ -9,7 +9,11 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._box_annotations import build_box_dataset, parse_number, parse_xml
+from isolux.datasets._box_annotations import (
+    build_box_dataset,
+    parse_finite_number,
+    parse_xml_with_root,
+)
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.ids import reduce_ids
 from isolux.vocabulary.containers import Dataset
@@ -28,7 +32,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "images are independent of one another, those in one image are not",
         "a polygon is taken by the box around it",
@@ -74,7 +78,7 @@ def load(path: str | Path) -> Dataset:
     """
     file = find_single_file(path, ("annotations.xml", "*.xml"), "annotations (XML)")
     inputs, source = Inputs(), str(file)
-    tree = parse_xml(inputs.read(file), source, "annotations")
+    tree = parse_xml_with_root(inputs.read(file), source, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
         raise TableError(
@@ -83,7 +87,9 @@ def load(path: str | Path) -> Dataset:
             found="both",
             where=source,
         )
-    annotations = _read_tracks(tree, tracks, source) if tracks else _read_images(tree, source)
+    annotations = (
+        _read_cvat_tracks(tree, tracks, source) if tracks else _read_cvat_images(tree, source)
+    )
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     return build_box_dataset(
         "cvat",
@@ -108,31 +114,31 @@ class _CvatAnnotations:
     notes: tuple[str, ...] = ()
 
 
-def _read_images(tree: Element, source: str) -> _CvatAnnotations:
+def _read_cvat_images(tree: Element, source: str) -> _CvatAnnotations:
     annotations = _CvatAnnotations()
     for image_element in tree.iterfind("image"):
         name = image_element.get("name", image_element.get("id", ""))
         size_px = {
-            dimension: int(parse_number(image_element.get(dimension), source, dimension))
+            dimension: int(parse_finite_number(image_element.get(dimension), source, dimension))
             for dimension in ("width", "height")
         }
         image_id = reduce_ids(pl.Series([name]), "stem")[0]
         annotations.images.append({"image_id": image_id, "uri": name, **size_px})
         for shape in image_element:
-            box = _read_box(shape, f"{source}, image {name!r}")
+            box = _read_cvat_box_or_none(shape, f"{source}, image {name!r}")
             if box is not None:
                 annotations.rows.append({"image_id": image_id, **box})
-                annotations.marks.append(_read_marks(shape))
+                annotations.marks.append(_read_cvat_attributes(shape))
     return annotations
 
 
-def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnnotations:
+def _read_cvat_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnnotations:
     """Read a video: a box for each frame in which a track is inside the picture."""
     annotations = _CvatAnnotations()
     size_px = {
         dimension: next(
             (
-                int(parse_number(text, source, dimension))
+                int(parse_finite_number(text, source, dimension))
                 for text in (
                     size_element.text
                     for size_element in tree.iterfind(f"meta//original_size/{dimension}")
@@ -148,16 +154,18 @@ def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnno
         for shape in track:
             if shape.get("frame") is None:
                 continue
-            frame = int(parse_number(shape.get("frame"), location, "frame"))
+            frame = int(parse_finite_number(shape.get("frame"), location, "frame"))
             frames.add(frame)
             shape.set("label", track.get("label", ""))
-            box = None if shape.get("outside") == "1" else _read_box(shape, location)
+            box = None if shape.get("outside") == "1" else _read_cvat_box_or_none(shape, location)
             if box is not None:
-                annotations.rows.append({"image_id": _format_frame_name(frame), **box})
-                annotations.marks.append({**_read_marks(shape), "track": track.get("id", str(k))})
+                annotations.rows.append({"image_id": _format_cvat_frame_name(frame), **box})
+                annotations.marks.append(
+                    {**_read_cvat_attributes(shape), "track": track.get("id", str(k))}
+                )
     all_frames = sorted(frames | _list_task_frames(tree))
     annotations.images = [
-        {"image_id": _format_frame_name(f), "uri": None, **size_px} for f in all_frames
+        {"image_id": _format_cvat_frame_name(f), "uri": None, **size_px} for f in all_frames
     ]
     if not all_frames:
         raise TableError(
@@ -168,7 +176,7 @@ def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnno
         )
     note = (
         f"{len(tracks):,} tracks over {len(all_frames):,} frames, named as "
-        f"{_format_frame_name(all_frames[0])}; a track "
+        f"{_format_cvat_frame_name(all_frames[0])}; a track "
         "is a cluster, because the same person a frame later is not another person."
     )
     annotations.notes = (note,)
@@ -189,19 +197,20 @@ def _list_task_frames(tree: Element) -> set[int]:
     return set(range(first, last + 1)) if not step and 0 <= last - first < _MAX_FRAMES else set()
 
 
-def _format_frame_name(number: int) -> str:
+def _format_cvat_frame_name(number: int) -> str:
     """Name a frame as CVAT does where it exports pictures."""
     return f"frame_{number:06d}"
 
 
-def _read_box(shape: Element, source: str) -> dict[str, Any] | None:
+def _read_cvat_box_or_none(shape: Element, source: str) -> dict[str, Any] | None:
     if shape.tag == "box":
         names = ("xtl", "ytl", "xbr", "ybr")
-        x_min, y_min, x_max, y_max = (parse_number(shape.get(n), source, n) for n in names)
+        x_min, y_min, x_max, y_max = (parse_finite_number(shape.get(n), source, n) for n in names)
     elif shape.tag == "polygon":
         pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
         points = [
-            [parse_number(coordinate, source, "points") for coordinate in pair] for pair in pairs
+            [parse_finite_number(coordinate, source, "points") for coordinate in pair]
+            for pair in pairs
         ]
         if len(points) < 3 or any(len(point) != 2 for point in points):
             raise TableError(
@@ -225,7 +234,7 @@ def _read_box(shape: Element, source: str) -> dict[str, Any] | None:
     }
 
 
-def _read_marks(shape: Element) -> dict[str, str | None]:
+def _read_cvat_attributes(shape: Element) -> dict[str, str | None]:
     values_by_name = {"occluded": {"1": "true", "0": "false"}.get(shape.get("occluded", ""))}
     for attribute_element in shape.iterfind("attribute"):
         if name := attribute_element.get("name"):

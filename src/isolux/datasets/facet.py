@@ -12,12 +12,16 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
-from isolux.datasets._coco.json import read_coco
+from isolux.datasets._boxes import check_box_columns
+from isolux.datasets._coco.json import parse_coco_json
 from isolux.datasets._columns import BOX_COLUMNS, PART_MASK_DTYPE
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_table, build_dataset, left_join
+from isolux.datasets._files import Inputs, find_first_file_or_none, find_single_file
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    build_rows_of_one_attribute,
+    left_join_in_order,
+)
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
@@ -37,7 +41,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="Using any of the annotations for training is strictly prohibited.",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender_presentation", "perceived gender presentation"),
         ("skin_tone", "perceived skin tone (Monk scale)"),
@@ -120,29 +124,31 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
     inputs, source = Inputs(), str(file)
     table = inputs.read_table(file, format="csv")
     require_columns(table, ("person_id", "filename", "class1", "bounding_box"), source)
-    people = _build_people(table, source)
+    people = _build_facet_people(table, source)
     attributes, notes = build_person_attributes(table, people, source)
     images = people.select("image_id", uri="image_id").unique(maintain_order=True)
     sizes = None
-    masks_file = find_optional_file(file.parent, ("coco_masks.json",)) if masks else None
+    masks_file = find_first_file_or_none(file.parent, ("coco_masks.json",)) if masks else None
     if masks_file is not None:
-        coco_tables = read_coco(inputs.read(masks_file), str(masks_file))
-        people, mask_notes = _join_masks(people, coco_tables.annotations, str(masks_file))
+        coco_tables = parse_coco_json(inputs.read(masks_file), str(masks_file))
+        people, mask_notes = _join_person_and_part_masks(
+            people, coco_tables.annotations, str(masks_file)
+        )
         sizes, notes = coco_tables.images, [*notes, *mask_notes]
-    boxes = find_optional_file(file.parent, ("coco_boxes.json",))
+    boxes = find_first_file_or_none(file.parent, ("coco_boxes.json",))
     if sizes is None and boxes is not None:
-        sizes = read_coco(inputs.read(boxes), str(boxes), masks=False).images
+        sizes = parse_coco_json(inputs.read(boxes), str(boxes), with_masks=False).images
     if sizes is not None:
         image_sizes = sizes.select(
             "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
         )
-        images = left_join(images, image_sizes.unique("image_id"), "image_id")
-    return build_dataset(
+        images = left_join_in_order(images, image_sizes.unique("image_id"), "image_id")
+    return build_clustered_dataset(
         "facet",
         INFO,
         instances=people,
         attributes=attributes,
-        images=_find_image_paths(images, file.parent),
+        images=_add_existing_image_paths(images, file.parent),
         inputs=inputs,
         source=source,
         notes=notes,
@@ -151,9 +157,9 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
     )
 
 
-def _build_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_facet_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
     images = read_ids(table, "filename", source).alias("image_id")
-    refuse_outside(images, source, "filename")
+    check_paths_stay_inside(images, source, "filename")
     first = read_ids(table, "class1", source).alias("class1")
     second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
     lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
@@ -167,27 +173,27 @@ def _build_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
         .list.unique(maintain_order=True)
     )
     people = pl.DataFrame([read_ids(table, "person_id", source), images, lists["classes"]])
-    return people.hstack(_parse_boxes(table["bounding_box"], source))
+    return people.hstack(_parse_json_boxes(table["bounding_box"], source))
 
 
-def _parse_boxes(cells: pl.Series, source: str) -> pl.DataFrame:
+def _parse_json_boxes(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read the cells ``{"x": …, "y": …, "width": …, "height": …}``."""
     dtype = pl.Struct(dict.fromkeys(("x", "y", "width", "height"), pl.Float64))
     try:
         boxes = cells.str.json_decode(dtype)
     except pl.exceptions.PolarsError as error:
         # Each cell alone may be well and their nesting too deep together.
-        row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
-        raise _invalid_box_error(cells, row, source) from error
+        row = next((i for i, cell in enumerate(cells) if not _is_json_box(cell, dtype)), 0)
+        raise _build_invalid_box_error(cells, row, source) from error
     frame = boxes.struct.unnest()
     frame.columns = list(BOX_COLUMNS)
     absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
     if absent.any():
-        raise _invalid_box_error(cells, first_true_row(absent), source)
-    return check_boxes(frame, source, field="bounding_box")
+        raise _build_invalid_box_error(cells, first_true_row(absent), source)
+    return check_box_columns(frame, source, field="bounding_box")
 
 
-def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
+def _is_json_box(cell: str | None, dtype: pl.Struct) -> bool:
     try:
         pl.Series([cell], dtype=pl.String).str.json_decode(dtype)
     except pl.exceptions.PolarsError:
@@ -195,7 +201,7 @@ def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
     return True
 
 
-def _invalid_box_error(cells: pl.Series, row: int, source: str) -> TableError:
+def _build_invalid_box_error(cells: pl.Series, row: int, source: str) -> TableError:
     return TableError(
         "a cell is not a box",
         expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
@@ -204,7 +210,7 @@ def _invalid_box_error(cells: pl.Series, row: int, source: str) -> TableError:
     )
 
 
-def _join_masks(
+def _join_person_and_part_masks(
     people: pl.DataFrame, annotations: pl.DataFrame, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the mask of each person and of their parts, and say which masks are left out."""
@@ -220,8 +226,8 @@ def _join_masks(
     if n := person_masks.height - first.height:
         notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
     masks = first.select("instance_id", pl.col("^mask_.*$"))
-    people = left_join(people, masks, "instance_id")
-    return left_join(people, _collect_part_masks(rows), "instance_id"), notes
+    people = left_join_in_order(people, masks, "instance_id")
+    return left_join_in_order(people, _collect_part_masks(rows), "instance_id"), notes
 
 
 def _collect_part_masks(rows: pl.DataFrame) -> pl.DataFrame:
@@ -233,7 +239,7 @@ def _collect_part_masks(rows: pl.DataFrame) -> pl.DataFrame:
     return part_rows.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
 
 
-def _find_image_paths(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
+def _add_existing_image_paths(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
     """Give images the path below FACET's folder as ``uri``, where their picture is found."""
     for root in (annotations, annotations.parent):
         folders = sorted(folder for folder in root.glob("imgs_*") if folder.is_dir())
@@ -248,7 +254,7 @@ def _find_image_paths(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
         file_paths, schema={"uri": pl.String, "_path": pl.String}, orient="row"
     )
     path_table = path_table.unique("uri", keep="first", maintain_order=True)
-    with_paths = left_join(images, path_table, "uri")
+    with_paths = left_join_in_order(images, path_table, "uri")
     return with_paths.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
 
 
@@ -259,37 +265,37 @@ def build_person_attributes(
     ids = people["instance_id"]
     empty: list[str] = []
     attribute_tables = [
-        _build_value_rows(column, attribute, value_name, table, ids, empty, source)
-        for attribute, value_name, column in _list_value_columns(table.columns)
+        _build_marked_value_rows(column, attribute, value_name, table, ids, empty, source)
+        for attribute, value_name, column in _list_mark_columns(table.columns)
     ]
     for attribute, spellings in FLAG_COLUMNS.items():
         for column in spellings:
             if column in table.columns:
-                is_present = _read_counts(column, 1, table, empty, source) > 0
+                is_present = _read_vote_counts(column, 1, table, empty, source) > 0
                 words = is_present.replace_strict(
                     {True: "yes", False: "no"}, return_dtype=pl.String
                 )
-                attribute_tables.append(build_attribute_table(ids, attribute, words))
+                attribute_tables.append(build_rows_of_one_attribute(ids, attribute, words))
     classes = people.select("instance_id", "classes").explode("classes")
     attribute_tables.append(
-        build_attribute_table(classes["instance_id"], "class", classes["classes"])
+        build_rows_of_one_attribute(classes["instance_id"], "class", classes["classes"])
     )
     notes = [f"Empty cells of {', '.join(empty)} are read as 0."] if empty else []
     return check(pl.concat(attribute_tables), ATTRIBUTES, source=source), notes
 
 
-def _list_value_columns(names: list[str]) -> list[tuple[str, str, str]]:
+def _list_mark_columns(column_names: list[str]) -> list[tuple[str, str, str]]:
     """List attribute, value and column of each column of marks."""
     return [
         (attribute, name.removeprefix(beginning), name)
         for attribute, beginnings in COLUMN_PREFIXES.items()
         for beginning in beginnings
-        for name in names
+        for name in column_names
         if name.startswith(beginning)
     ]
 
 
-def _read_counts(
+def _read_vote_counts(
     column: str, max_count: int, table: pl.DataFrame, empty: list[str], source: str
 ) -> pl.Series:
     counts = table[column].cast(pl.Float64, strict=False)
@@ -309,7 +315,7 @@ def _read_counts(
     return counts
 
 
-def _build_value_rows(
+def _build_marked_value_rows(
     column: str,
     attribute: str,
     value_name: str,
@@ -320,7 +326,7 @@ def _build_value_rows(
 ) -> pl.DataFrame:
     """List the people for whom this value is marked."""
     has_votes = attribute == "skin_tone"
-    counts = _read_counts(column, _N_ANNOTATORS if has_votes else 1, table, empty, source)
+    counts = _read_vote_counts(column, _N_ANNOTATORS if has_votes else 1, table, empty, source)
     known_value = None if value_name == "na" else value_name
     number = float(value_name) if has_votes and value_name.isdecimal() else None
     rows = pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0)

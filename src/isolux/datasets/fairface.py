@@ -13,14 +13,18 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._date_damage import note_repairs, recover_range, refuse_dates
-from isolux.datasets._relative_paths import refuse_outside
+from isolux.datasets._date_damage import (
+    note_repaired_dates,
+    raise_for_date_cells,
+    recover_range_from_date,
+)
+from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._wide_table import (
-    build_attributes,
-    build_images,
-    build_instances,
-    identify_rows,
-    offer_cluster_columns,
+    build_image_table_of_instances,
+    build_instance_table,
+    choose_row_ids,
+    cluster_by_row_and_offer_columns,
+    melt_table_to_attribute_rows,
 )
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.frames import read_table
@@ -52,7 +56,7 @@ INFO = DatasetInfo(
     licence="CC BY 4.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender", "perceived gender presentation"),
         ("race", "perceived race"),
@@ -111,25 +115,29 @@ def load(
     frame = read_table(path)
     require_columns(frame, ("age", "gender", "race"), source)
     id_column = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
-    row_ids = identify_rows(frame, id_column, source)
+    row_ids = choose_row_ids(frame, id_column, source)
     if id_column == "file":
-        refuse_outside(row_ids.ids, source, "file")
-    labels, notes = _read_labels(frame.drop(id_column), repair_ages=repair_ages, source=source)
-    instances = build_instances(frame, row_ids, None, source)
+        check_paths_stay_inside(row_ids.ids, source, "file")
+    labels, notes = _check_and_normalise_labels(
+        frame.drop(id_column), repair_ages=repair_ages, source=source
+    )
+    instances = build_instance_table(frame, row_ids, None, source)
     dataset = Dataset(
         name="fairface",
         info=INFO,
         instances=instances,
-        attributes=build_attributes(labels, row_ids.ids, source=source),
-        images=build_images(instances, are_paths=id_column == "file", root=None, source=source),
+        attributes=melt_table_to_attribute_rows(labels, row_ids.ids, source=source),
+        images=build_image_table_of_instances(
+            instances, are_paths=id_column == "file", root=None, source=source
+        ),
         inputs={source: sha256_file(path)},
         notes=tuple(notes),
         id_columns={id_column: "instance_id"},
     )
-    return offer_cluster_columns(dataset, frame, source)
+    return cluster_by_row_and_offer_columns(dataset, frame, source)
 
 
-def _read_labels(
+def _check_and_normalise_labels(
     frame: pl.DataFrame, *, repair_ages: bool, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Check the declared columns, and bring every column of ages to one spelling."""
@@ -137,15 +145,15 @@ def _read_labels(
     columns: list[pl.Series] = []
     for cells in frame.get_columns():
         name = cells.name
-        if name == "age" or _is_age_column(cells):
+        if name == "age" or _is_column_of_fairface_ages(cells):
             columns.append(
-                _normalise_ages(as_text(cells), notes, repair=repair_ages, source=source)
+                _normalise_age_ranges(as_text(cells), notes, repair=repair_ages, source=source)
             )
         elif name in _LABELS_BY_COLUMN:
             texts = as_text(cells)
             if name == "service_test":  # spreadsheets write TRUE, Parquet has booleans
                 texts = texts.str.to_titlecase()
-            _refuse_undeclared_labels(texts, _LABELS_BY_COLUMN[name], source)
+            _check_labels_are_declared(texts, _LABELS_BY_COLUMN[name], source)
             columns.append(texts)
         else:
             columns.append(cells)
@@ -160,7 +168,7 @@ def _read_labels(
 _LABELS_BY_COLUMN = {"gender": GENDERS, "race": RACES, "service_test": _SERVICE_TEST}
 
 
-def _is_age_column(cells: pl.Series) -> bool:
+def _is_column_of_fairface_ages(cells: pl.Series) -> bool:
     """Tell whether a further column (``predicted_age``) speaks the same nine ages."""
     if cells.dtype != pl.String:
         return False
@@ -168,43 +176,45 @@ def _is_age_column(cells: pl.Series) -> bool:
     if len(values) > 100 or not values & set(AGES[3:]):
         return False
     other_texts = values - {*AGES, _ALTERNATIVE_OLDEST_AGE}
-    return all(recover_range(age_text, AGES) for age_text in other_texts)
+    return all(recover_range_from_date(age_text, AGES) for age_text in other_texts)
 
 
-def _normalise_ages(texts: pl.Series, notes: list[str], *, repair: bool, source: str) -> pl.Series:
-    n_alternative = int((texts == _ALTERNATIVE_OLDEST_AGE).sum())
+def _normalise_age_ranges(
+    age_ranges: pl.Series, notes: list[str], *, repair: bool, source: str
+) -> pl.Series:
+    n_alternative = int((age_ranges == _ALTERNATIVE_OLDEST_AGE).sum())
     if n_alternative:
-        texts = texts.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST_AGE)
+        age_ranges = age_ranges.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST_AGE)
         notes.append(
-            f"{n_alternative:,} cell(s) of {texts.name!r} say {_ALTERNATIVE_OLDEST_AGE!r} and are "
-            f"read as"
-            f" {OLDEST_AGE!r}; answers in another file that say {_ALTERNATIVE_OLDEST_AGE!r} need"
+            f"{n_alternative:,} cell(s) of {age_ranges.name!r} say {_ALTERNATIVE_OLDEST_AGE!r}"
+            f" and are read as {OLDEST_AGE!r}; answers in another file that say"
+            f" {_ALTERNATIVE_OLDEST_AGE!r} need"
             f' --label-map "{OLDEST_AGE}={_ALTERNATIVE_OLDEST_AGE}".'
         )
-    unknown_ages = texts.filter(~texts.is_in(AGES).fill_null(value=True))
+    unknown_ages = age_ranges.filter(~age_ranges.is_in(AGES).fill_null(value=True))
     age_by_cell = {
         age_text: age
         for age_text in unknown_ages.unique(maintain_order=True).to_list()
-        if (age := recover_range(age_text, AGES)) is not None
+        if (age := recover_range_from_date(age_text, AGES)) is not None
     }
     if age_by_cell and not repair:
-        refuse_dates(texts, age_by_cell, "ages", "one of " + ", ".join(AGES), source)
-    notes += note_repairs(texts, age_by_cell)
-    texts = texts.replace(age_by_cell) if age_by_cell else texts
-    _refuse_undeclared_labels(texts, AGES, source)
-    return texts
+        raise_for_date_cells(age_ranges, age_by_cell, "ages", "one of " + ", ".join(AGES), source)
+    notes += note_repaired_dates(age_ranges, age_by_cell)
+    age_ranges = age_ranges.replace(age_by_cell) if age_by_cell else age_ranges
+    _check_labels_are_declared(age_ranges, AGES, source)
+    return age_ranges
 
 
-def _refuse_undeclared_labels(texts: pl.Series, declared: tuple[str, ...], source: str) -> None:
-    is_undeclared = ~texts.is_in(declared).fill_null(value=True)
+def _check_labels_are_declared(labels: pl.Series, declared: tuple[str, ...], source: str) -> None:
+    is_undeclared = ~labels.is_in(declared).fill_null(value=True)
     if is_undeclared.any():
         folded = {label.lower(): label for label in declared}
         near = difflib.get_close_matches(
-            texts[first_true_row(is_undeclared)].lower(), folded, n=1, cutoff=0.5
+            labels[first_true_row(is_undeclared)].lower(), folded, n=1, cutoff=0.5
         )
         refuse_cells(
             is_undeclared,
-            texts,
+            labels,
             "{n} cell(s) hold a label that FairFace does not declare",
             "one of " + ", ".join(declared),
             source,

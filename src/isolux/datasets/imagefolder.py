@@ -13,11 +13,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, find_optional_file
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_image_files
-from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
-from isolux.datasets._wide_table import build_attributes
+from isolux.datasets._files import Inputs, find_first_file_or_none
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files_of_folder_or_list
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    left_join_in_order,
+    melt_columns_to_attribute_rows,
+)
+from isolux.datasets._wide_table import melt_table_to_attribute_rows
 from isolux.io.cell_parsing import first_as_text, first_true_row, is_readable_dtype
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.images import IMAGE_SUFFIXES
@@ -48,7 +52,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your pictures",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each picture is of one person, of the class that its folder is named after",
         "pictures are independent of one another, or a column says which belong together",
@@ -114,33 +118,35 @@ def load(
     >>> dataset.values_of("class")["value"].to_list(), dataset.values_of("tone")["value"].to_list()
     (['guard', 'nurse'], ['4', None])
     """
-    check_choices(load, id_from=id_from)
+    check_literal_settings(load, id_from=id_from)
     root = Path(path).expanduser()
     source = str(root)
-    listing = list_image_files(root, "list of pictures")
-    folder_images = _classify_images(listing.names.filter(listing.names != ""), source, split)
+    listing = list_files_of_folder_or_list(root, "list of pictures")
+    folder_images = _split_paths_into_split_and_class(
+        listing.names.filter(listing.names != ""), source, split
+    )
     pictures, notes = (
         folder_images.table,
-        [*folder_images.notes, *_note_empty_folders(root, folder_images.table)],
+        [*folder_images.notes, *_note_folders_without_images(root, folder_images.table)],
     )
     inputs = Inputs({source: listing.digest})
     split_attributes = ["split"] if pictures["split"].is_not_null().any() else []
-    attributes = [build_attribute_rows(pictures, "file", ("class", *split_attributes))]
+    attributes = [melt_columns_to_attribute_rows(pictures, "file", ("class", *split_attributes))]
     subjects = pl.lit(None, dtype=pl.String).alias("subject_id")
-    file = _find_table(root, table)
+    file = _find_table_of_folder(root, table)
     if file is not None:
         rows = inputs.read_table(file)
-        joined_table = _join_table(pictures["file"], rows, file, id, id_from)
+        joined_table = _join_table_to_images(pictures["file"], rows, file, id, id_from)
         notes += joined_table.notes
         attributes.append(
-            build_attributes(
+            melt_table_to_attribute_rows(
                 joined_table.table, pictures["file"], separator=separator, source=str(file)
             )
         )
         if "subject_id" in joined_table.table.columns:
             pictures = pictures.with_columns(first_as_text(joined_table.table["subject_id"]))
             subjects = pl.col("subject_id")
-    return build_dataset(
+    return build_clustered_dataset(
         "imagefolder",
         INFO,
         instances=pictures.select(
@@ -164,7 +170,9 @@ class _FolderImages:
     notes: list[str]
 
 
-def _classify_images(files: pl.Series, source: str, split: str | None) -> _FolderImages:
+def _split_paths_into_split_and_class(
+    files: pl.Series, source: str, split: str | None
+) -> _FolderImages:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
     pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN) & ~hidden)
@@ -186,7 +194,7 @@ def _classify_images(files: pl.Series, source: str, split: str | None) -> _Folde
     )
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
     if len(folders) and folders.str.to_lowercase().is_in(SPLIT_FOLDERS).all():
-        frame = _select_split(frame, folders.to_list(), split, source)
+        frame = _select_split_folder(frame, folders.to_list(), split, source)
     elif split is not None:
         raise FileError(
             "the pictures' folders are not parts",
@@ -205,7 +213,7 @@ def _classify_images(files: pl.Series, source: str, split: str | None) -> _Folde
     return _FolderImages(frame, notes)
 
 
-def _select_split(
+def _select_split_folder(
     frame: pl.DataFrame, folders: list[str], split: str | None, source: str
 ) -> pl.DataFrame:
     """Take the first folder for the part, and what is below for the class."""
@@ -226,7 +234,7 @@ def _select_split(
     )
 
 
-def _note_empty_folders(root: Path, pictures: pl.DataFrame) -> list[str]:
+def _note_folders_without_images(root: Path, pictures: pl.DataFrame) -> list[str]:
     """Name the folders that hold no picture: a class without pictures is easily forgotten."""
     if not root.is_dir() or pictures["split"].is_not_null().any():
         return []
@@ -240,13 +248,13 @@ def _note_empty_folders(root: Path, pictures: pl.DataFrame) -> list[str]:
     return [f"{len(empty):,} folder(s) hold no picture: {examples}{ellipsis}."]
 
 
-def _find_table(root: Path, table: str | Path | None) -> Path | None:
+def _find_table_of_folder(root: Path, table: str | Path | None) -> Path | None:
     if table is not None:
         return Path(table).expanduser()
-    return find_optional_file(root if root.is_dir() else root.parent, _TABLE_FILES)
+    return find_first_file_or_none(root if root.is_dir() else root.parent, _TABLE_FILES)
 
 
-def _join_table(
+def _join_table_to_images(
     files: pl.Series, rows: pl.DataFrame, file: Path, column: str | None, id_from: str
 ) -> _FolderImages:
     """Join the table's rows to the images, in the order of the images."""
@@ -300,5 +308,5 @@ def _join_table(
             f"Not read as attributes from {file.name}: {', '.join(map(repr, skipped_columns))}."
         )
     table = rows.select(keys, *attribute_columns)
-    aligned = left_join(pictures, table, "key")
+    aligned = left_join_in_order(pictures, table, "key")
     return _FolderImages(aligned.drop("key"), notes)

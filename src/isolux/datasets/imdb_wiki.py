@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
-from isolux.datasets._mat.files import cells_to_text, read_mat5
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets._files import Inputs, build_recursive_patterns, find_single_file
+from isolux.datasets._mat.files import convert_mat_cells_to_text, read_mat5_variables
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, format_location
@@ -47,7 +47,7 @@ INFO = DatasetInfo(
     licence="academic research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="inferred",
+    label_source="inferred",
     terms=(
         ("gender", "gender as the person's page states it"),
         ("age", "age by the page's birthday and the caption's year"),
@@ -112,15 +112,15 @@ def load(
     >>> dataset.instances.select("box_x", "box_y", "box_w", "box_h").row(0)
     (10.0, 20.0, 40.0, 60.0)
     """
-    check_choices(load, source=source)
-    file = find_single_file(path, patterns_anywhere(f"{source}.mat"), "IMDB-WIKI")
+    check_literal_settings(load, source=source)
+    file = find_single_file(path, build_recursive_patterns(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
     inputs, location = Inputs(), str(file)
-    photos = _read_photos(inputs.read(file), location, key)
-    faces, notes = _drop_unusable(photos)
+    photos = _read_imdb_wiki_photos(inputs.read(file), location, key)
+    faces, notes = _drop_unusable_photos(photos)
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=location)
-    return build_dataset(
+    return build_clustered_dataset(
         "imdb_wiki",
         INFO,
         instances=faces.select(
@@ -130,7 +130,7 @@ def load(
             subject_id="who",
             classes=pl.lit(["face"]),
         ),
-        attributes=build_attribute_rows(faces, "file", ("gender", "age", "photo_year")),
+        attributes=melt_columns_to_attribute_rows(faces, "file", ("gender", "age", "photo_year")),
         images=faces.select(image_id="file", uri="file"),
         inputs=inputs,
         source=location,
@@ -141,9 +141,9 @@ def load(
     )
 
 
-def _read_photos(content: bytes, source: str, key: str) -> pl.DataFrame:
+def _read_imdb_wiki_photos(content: bytes, source: str, key: str) -> pl.DataFrame:
     """Read the file's fields as columns, a row a photograph."""
-    structure = read_mat5(content, source, (key,))[key]
+    structure = read_mat5_variables(content, source, (key,))[key]
     if structure.dtype.names is None or structure.size != 1:
         raise TableError(
             f"{key} is not a structure of fields",
@@ -151,25 +151,31 @@ def _read_photos(content: bytes, source: str, key: str) -> pl.DataFrame:
             where=format_location(source, column=key),
         )
     fields = structure.ravel()[0]
-    paths = cells_to_text(_read_field(fields, "full_path", source), source, "full_path")
+    paths = convert_mat_cells_to_text(
+        _read_struct_field(fields, "full_path", source), source, "full_path"
+    )
     n = len(paths)
     refuse_cells(paths.is_null(), paths, "a photograph has no path", None, source)
-    refuse_outside(paths, source, "full_path")
+    check_paths_stay_inside(paths, source, "full_path")
     numbers = {
-        name: _read_numbers(_read_field(fields, name, source), n, name, source)
+        name: _check_numbers_per_photo(_read_struct_field(fields, name, source), n, name, source)
         for name in _NUMBER_FIELDS
     }
     celebrity = (
-        _read_numbers(_read_field(fields, "celeb_id", source), n, "celeb_id", source)
+        _check_numbers_per_photo(
+            _read_struct_field(fields, "celeb_id", source), n, "celeb_id", source
+        )
         if "celeb_id" in (structure.dtype.names or ())
         else np.full(n, np.nan)
     )
     frame = pl.DataFrame({"file": paths, **numbers, "celebrity": celebrity})
-    boxes = _read_boxes(_read_field(fields, "face_location", source), n, source)
-    return _derive_columns(frame.hstack(boxes), source)
+    boxes = _convert_matlab_corners_to_boxes(
+        _read_struct_field(fields, "face_location", source), n, source
+    )
+    return _derive_age_gender_and_person(frame.hstack(boxes), source)
 
 
-def _read_field(fields: Any, name: str, source: str) -> npt.NDArray[Any]:
+def _read_struct_field(fields: Any, name: str, source: str) -> npt.NDArray[Any]:
     if name not in fields.dtype.names:
         field_names = ", ".join(fields.dtype.names)
         raise TableError(f"the MATLAB file has no {name}", found=field_names[:200], where=source)
@@ -184,7 +190,7 @@ def _read_field(fields: Any, name: str, source: str) -> npt.NDArray[Any]:
     return field_values
 
 
-def _read_numbers(values: npt.NDArray[Any], n: int, name: str, source: str) -> Numbers:
+def _check_numbers_per_photo(values: npt.NDArray[Any], n: int, name: str, source: str) -> Numbers:
     if values.dtype.kind not in "buif" or values.size != n:
         raise TableError(
             f"{name} does not go with full_path",
@@ -195,7 +201,7 @@ def _read_numbers(values: npt.NDArray[Any], n: int, name: str, source: str) -> N
     return np.ravel(values).astype(np.float64)
 
 
-def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
+def _convert_matlab_corners_to_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
     """Read corners ``x1 y1 x2 y2``, counted from 1 and inclusive, as boxes from 0."""
     flat = np.ravel(cells)
     if flat.dtype != object or flat.size != n:
@@ -206,7 +212,7 @@ def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
             where=format_location(source, column="face_location"),
         )
     # Each cell is an array of its own, so looking at each is the only way to name a wrong one.
-    are_corners = [_is_corners(cell) for cell in flat]
+    are_corners = [_is_four_corner_numbers(cell) for cell in flat]
     if not all(are_corners):
         row = are_corners.index(False)
         raise TableError(
@@ -218,18 +224,18 @@ def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
     corners = np.concatenate(flat.tolist(), axis=0).astype(np.float64) if n else np.empty((0, 4))
     x_min, y_min, x_max, y_max = corners.T
     box_columns = (x_min - 1, y_min - 1, x_max - x_min + 1, y_max - y_min + 1)
-    return check_boxes(
+    return check_box_columns(
         pl.DataFrame(dict(zip(BOX_COLUMNS, box_columns, strict=True))),
         source,
         field="face_location",
     )
 
 
-def _is_corners(cell: object) -> bool:
+def _is_four_corner_numbers(cell: object) -> bool:
     return type(cell) is np.ndarray and cell.shape == (1, 4) and cell.dtype.kind in "uif"
 
 
-def _derive_columns(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def _derive_age_gender_and_person(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     is_unknown_code = frame["gender"].is_not_nan() & ~frame["gender"].is_in([0.0, 1.0])
     problem = "a gender has a code that IMDB-WIKI does not have"
     refuse_cells(is_unknown_code, frame["gender"], problem, "0 (female), 1 (male) or NaN", source)
@@ -261,7 +267,7 @@ def _derive_columns(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     )
 
 
-def _drop_unusable(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def _drop_unusable_photos(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Drop unusable photographs and repeated paths, and note how many, by reason."""
     reasons = {
         "no face was found": pl.col("faceless"),

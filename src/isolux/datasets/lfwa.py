@@ -16,11 +16,16 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._celeba import CELEBA_INFO, FACE_CLUSTERS
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._mat.files import read_variables
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._mat.files import read_mat_variables
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
@@ -102,28 +107,30 @@ def load(
     >>> dataset.attributes.select("attribute", "value").rows()
     [('Male', 'no'), ('Pale_Skin', 'yes')]
     """
-    check_choices(load, labels=labels, split=split)
-    file = find_single_file(path, patterns_anywhere(f"lfw_att_{labels}.mat"), "LFWA attributes")
+    check_literal_settings(load, labels=labels, split=split)
+    file = find_single_file(
+        path, build_recursive_patterns(f"lfw_att_{labels}.mat"), "LFWA attributes"
+    )
     inputs, source = Inputs(), str(file)
-    variables = read_variables(
-        inputs.read(file), source, texts=("AttrName", "name"), numbers=("label",)
+    variables = read_mat_variables(
+        inputs.read(file), source, text_variables=("AttrName", "name"), number_variables=("label",)
     )
-    names = _read_attribute_names(variables.texts["AttrName"], source)
-    photo_names = _read_photo_names(variables.texts["name"], source)
+    names = _read_lfwa_attribute_names(variables.texts["AttrName"], source)
+    photo_names = _read_photo_paths_and_people(variables.texts["name"], source)
     faces = photo_names.hstack(
-        _read_labels(variables.numbers["label"], photo_names.height, names, source)
+        _read_yes_no_labels(variables.numbers["label"], photo_names.height, names, source)
     )
-    faces = _add_split(faces, file.parent, split, inputs)
+    faces = _add_lfwa_split(faces, file.parent, split, inputs)
     split_attributes = ["split"] if faces["split"].is_not_null().any() else []
     n_without_split = faces["split"].null_count() if split_attributes else 0
     prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
-    return build_dataset(
+    return build_clustered_dataset(
         "lfwa",
         INFO,
         instances=faces.select(
             instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
         ),
-        attributes=build_attribute_rows(faces, "file", (*names, *split_attributes)),
+        attributes=melt_columns_to_attribute_rows(faces, "file", (*names, *split_attributes)),
         images=faces.select(image_id="file", uri=pl.format("{}{}", pl.lit(prefix), "file")),
         inputs=inputs,
         source=source,
@@ -135,7 +142,7 @@ def load(
     )
 
 
-def _read_attribute_names(cells: pl.Series, source: str) -> list[str]:
+def _read_lfwa_attribute_names(cells: pl.Series, source: str) -> list[str]:
     names = cells.fill_null("").str.strip_chars().str.replace_all(r"\s+", "_")
     problem, expected = "an attribute has no name, or not a unique one", "names, each once"
     if not len(names):
@@ -146,10 +153,10 @@ def _read_attribute_names(cells: pl.Series, source: str) -> list[str]:
     return names.to_list()
 
 
-def _read_photo_names(cells: pl.Series, source: str) -> pl.DataFrame:
+def _read_photo_paths_and_people(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read the paths of photographs, and the people whom their folders name."""
     paths = cells.fill_null("").str.replace_all("\\", "/", literal=True)
-    refuse_outside(paths, source, "name")
+    check_paths_stay_inside(paths, source, "name")
     refuse_cells(
         ~paths.str.contains(r"^[^/]+/[^/]+$"),
         cells,
@@ -162,7 +169,9 @@ def _read_photo_names(cells: pl.Series, source: str) -> pl.DataFrame:
     return pl.DataFrame({"file": paths, "who": paths.str.replace("/.*$", "")})
 
 
-def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str) -> pl.DataFrame:
+def _read_yes_no_labels(
+    label: npt.NDArray[Any], n: int, names: list[str], source: str
+) -> pl.DataFrame:
     """Read 1 as yes and 0 (CelebA writes -1) as no."""
     if label.shape != (n, len(names)):
         raise TableError(
@@ -186,8 +195,8 @@ def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str)
     )
 
 
-def _add_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
-    file = find_optional_file(root, patterns_anywhere(_INDICES_FILE))
+def _add_lfwa_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
+    file = find_first_file_or_none(root, build_recursive_patterns(_INDICES_FILE))
     if file is None:
         if split != "all":
             raise FileError(
@@ -197,7 +206,9 @@ def _add_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> p
             )
         return faces.with_columns(split=pl.lit(None, dtype=pl.String))
     source = str(file)
-    variables = read_variables(inputs.read(file), source, numbers=tuple(_INDICES_BY_SPLIT.values()))
+    variables = read_mat_variables(
+        inputs.read(file), source, number_variables=tuple(_INDICES_BY_SPLIT.values())
+    )
     codes = np.zeros(faces.height, dtype=np.int64)
     for code, name in enumerate(_INDICES_BY_SPLIT.values(), start=1):
         image_numbers = np.ravel(variables.numbers[name]).astype(np.float64)

@@ -13,13 +13,22 @@ from typing import Literal
 import msgspec
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._image_sizes import add_image_sizes
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_rows, build_dataset, left_join
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._image_sizes import add_image_sizes_or_nulls
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    left_join_in_order,
+    melt_columns_to_attribute_rows,
+)
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.json_values import decode_json
@@ -46,7 +55,7 @@ INFO = DatasetInfo(
     licence="annotations CC BY 4.0; images CC BY 2.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender_presentation", "perceived gender presentation"),
         ("age_presentation", "perceived age presentation"),
@@ -133,11 +142,11 @@ def load(
     >>> people.select("instance_id", "box_x", "box_y", "box_w", "box_h").row(0)
     ('a1#0', 200.0, 0.0, 100.0, 300.0)
     """
-    check_choices(load, split=split)
+    check_literal_settings(load, split=split)
     name = f"open_images_extended_miap_boxes_{split}.csv"
-    file = find_single_file(path, patterns_anywhere(name), "MIAP boxes")
+    file = find_single_file(path, build_recursive_patterns(name), "MIAP boxes")
     inputs, source = Inputs(), str(file)
-    all_boxes, images = _read_boxes(file, split, sizes, inputs)
+    all_boxes, images = _read_boxes_and_images(file, split, sizes, inputs)
     if min_side > 0 and all_boxes["box_w"].is_null().all() and all_boxes.height:
         raise SpecError(
             "boxes cannot be told apart by pixels, because no image has a known size",
@@ -148,7 +157,7 @@ def load(
         )
     boxes, drop_notes = _drop_small_boxes(all_boxes, min_side)
     crowd = pl.col("is_group_of").fill_null(value=False)
-    return build_dataset(
+    return build_clustered_dataset(
         "miap",
         INFO,
         instances=boxes.select(
@@ -161,17 +170,19 @@ def load(
             judged=pl.lit(value=True),
             classes=pl.lit(["person"]),
         ),
-        attributes=build_attribute_rows(boxes, "instance_id", (*_ATTRIBUTES, *FLAG_COLUMNS)),
+        attributes=melt_columns_to_attribute_rows(
+            boxes, "instance_id", (*_ATTRIBUTES, *FLAG_COLUMNS)
+        ),
         images=images,
         inputs=inputs,
         source=source,
-        notes=(*_note_missing_sizes(all_boxes, images), *drop_notes),
+        notes=(*_note_images_without_size(all_boxes, images), *drop_notes),
         cluster="image",
         clusters={"image": "image_id", "row": None},
     )
 
 
-def _read_boxes(
+def _read_boxes_and_images(
     file: Path, split: str, sizes: str | Path | None, inputs: Inputs
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the boxes, in pixels where the sizes of images are known, and the images."""
@@ -180,20 +191,26 @@ def _read_boxes(
         rows = read_miap_json(inputs.read(file), source)
     else:
         rows = read_miap_rows(inputs.read_table(file), source)
-    refuse_outside(rows["image_id"], source, "ImageID")
+    check_paths_stay_inside(rows["image_id"], source, "ImageID")
     images = rows.select("image_id").unique(maintain_order=True)
-    image_list = find_optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
+    image_list = find_first_file_or_none(
+        file.parent, (f"open_images_extended_miap_images_{split}.lst",)
+    )
     if image_list is not None and not pixels:
         lines = check_utf8(inputs.read(image_list), str(image_list)).decode("utf-8").split()
         images = pl.concat([images, pl.DataFrame({"image_id": lines})]).unique(maintain_order=True)
-    images = add_image_sizes(images, sizes, inputs).with_columns(
+    images = add_image_sizes_or_nulls(images, sizes, inputs).with_columns(
         pl.col("uri").fill_null(pl.format("{}.jpg", "image_id"))
     )
-    return check_boxes(_to_pixel_boxes(rows, images, pixels=pixels), source), images
+    return check_box_columns(
+        _convert_sides_to_pixel_boxes(rows, images, pixels=pixels), source
+    ), images
 
 
-def _to_pixel_boxes(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.DataFrame:
-    sized = left_join(rows, images.select("image_id", "width", "height"), "image_id")
+def _convert_sides_to_pixel_boxes(
+    rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool
+) -> pl.DataFrame:
+    sized = left_join_in_order(rows, images.select("image_id", "width", "height"), "image_id")
     wide, high = (pl.lit(1.0), pl.lit(1.0)) if pixels else (pl.col("width"), pl.col("height"))
     number = pl.int_range(pl.len()).over("image_id")
     return sized.with_columns(
@@ -205,7 +222,7 @@ def _to_pixel_boxes(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -
     )
 
 
-def _note_missing_sizes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
+def _note_images_without_size(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
     n_without_size = boxes["box_w"].null_count()
     if not n_without_size:
         return ()
@@ -262,9 +279,9 @@ def read_miap_rows(table: pl.DataFrame, source: str) -> pl.DataFrame:
         refuse_cells(
             bad, table[edge.name], "a side is outside the image" + _COUNT_SUFFIX, "0 to 1", source
         )
-    box = _check_sides(edges, source)
+    box = _check_box_sides(edges, source)
     return pl.DataFrame([read_ids(table, "ImageID", source).alias("image_id"), *box]).hstack(
-        _read_labels(table, source)
+        _read_miap_labels(table, source)
     )
 
 
@@ -295,10 +312,12 @@ def read_miap_json(content: bytes, source: str) -> pl.DataFrame:
         problem = "a side is not a number of pixels" + _COUNT_SUFFIX
         refuse_cells(~finite, table[edge.name], problem, "such as 31.5", source)
     ids = reduce_ids(read_ids(table, "path", source), "stem").alias("image_id")
-    return pl.DataFrame([ids, *_check_sides(edges, source)]).hstack(_read_labels(table, source))
+    return pl.DataFrame([ids, *_check_box_sides(edges, source)]).hstack(
+        _read_miap_labels(table, source)
+    )
 
 
-def _check_sides(edges: list[pl.Series], source: str) -> list[pl.Series]:
+def _check_box_sides(edges: list[pl.Series], source: str) -> list[pl.Series]:
     x_min, x_max, y_min, y_max = edges
     for low, high in ((x_min, x_max), (y_min, y_max)):
         expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDE_COLUMNS)}"
@@ -311,7 +330,7 @@ def _check_sides(edges: list[pl.Series], source: str) -> list[pl.Series]:
     return [edge.alias(name) for edge, name in zip(edges, names, strict=True)]
 
 
-def _read_labels(table: pl.DataFrame, source: str) -> pl.DataFrame:
+def _read_miap_labels(table: pl.DataFrame, source: str) -> pl.DataFrame:
     if "LabelName" in table.columns:
         label = as_text(table["LabelName"])
         refuse_cells(

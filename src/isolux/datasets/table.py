@@ -12,16 +12,20 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._date_damage import repair_ranges
-from isolux.datasets._total_rows import caution_on_dots, caution_on_merged_cells, drop_total_rows
+from isolux.datasets._date_damage import repair_or_refuse_date_damaged_ranges
+from isolux.datasets._total_rows import (
+    caution_on_merged_cell_columns,
+    caution_on_thousands_dots,
+    drop_total_and_header_rows,
+)
 from isolux.datasets._wide_table import (
     IMAGE_PATH_COLUMNS,
-    build_attributes,
-    build_images,
-    build_instances,
-    choose_image_column,
-    identify_rows,
-    offer_cluster_columns,
+    build_image_table_of_instances,
+    build_instance_table,
+    choose_image_column_or_none,
+    choose_row_ids,
+    cluster_by_row_and_offer_columns,
+    melt_table_to_attribute_rows,
 )
 from isolux.io.cell_parsing import is_duration, is_readable_dtype
 from isolux.io.frames import read_table
@@ -42,7 +46,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one person",
         "rows are independent of one another, or a cluster column says which belong together",
@@ -136,10 +140,12 @@ def load(
         digest = sha256_file(path)
     else:
         source = IN_MEMORY
-        frame = _read_in_memory(path, {"format": format, "sheet": sheet, "header_row": header_row})
+        frame = _convert_in_memory_table(
+            path, {"format": format, "sheet": sheet, "header_row": header_row}
+        )
         digest = sha256_frame(frame)
-    frame, notes = drop_total_rows(frame, id)
-    dataset = of_frame(
+    frame, notes = drop_total_and_header_rows(frame, id)
+    dataset = build_dataset_from_frame(
         frame,
         source,
         {source: digest},
@@ -153,11 +159,14 @@ def load(
         first_and=first_and,
     )
     read_columns = list(columns) if columns is not None else frame.columns
-    notes += [*caution_on_merged_cells(frame, read_columns), *caution_on_dots(frame, read_columns)]
+    notes += [
+        *caution_on_merged_cell_columns(frame, read_columns),
+        *caution_on_thousands_dots(frame, read_columns),
+    ]
     return replace(dataset, notes=(*dataset.notes, *notes))
 
 
-def _read_in_memory(table: object, file_settings: Mapping[str, object]) -> pl.DataFrame:
+def _convert_in_memory_table(table: object, file_settings: Mapping[str, object]) -> pl.DataFrame:
     """Take a table that is in memory; what says how to read a file has no meaning then."""
     given_settings = [name for name, setting in file_settings.items() if setting is not None]
     if given_settings:
@@ -175,7 +184,7 @@ def _read_in_memory(table: object, file_settings: Mapping[str, object]) -> pl.Da
     return frame
 
 
-def of_frame(
+def build_dataset_from_frame(
     frame: pl.DataFrame,
     source: str,
     inputs: Mapping[str, str],
@@ -191,9 +200,9 @@ def of_frame(
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
     require_columns(frame, (*(columns or ()), *(numeric or ()), image), source)
-    row_ids = identify_rows(frame, id, source)
-    image_column_name = choose_image_column(frame, row_ids, image)
-    instances = build_instances(frame, row_ids, image_column_name, source)
+    row_ids = choose_row_ids(frame, id, source)
+    image_column_name = choose_image_column_or_none(frame, row_ids, image)
+    instances = build_instance_table(frame, row_ids, image_column_name, source)
     image_name_column = image_column_name or row_ids.column
     attribute_columns = _choose_attribute_columns(
         frame, columns, {row_ids.column, image_column_name}
@@ -203,43 +212,45 @@ def of_frame(
         frame, columns, attribute_columns, {row_ids.column, image_column_name}
     )
     if first_and is not None and columns is None:
-        attribute_columns, limit_notes = _limit_columns(attribute_columns, first_and)
+        attribute_columns, limit_notes = _limit_number_of_columns(attribute_columns, first_and)
         notes += limit_notes
-    frame, repaired = repair_ranges(frame, attribute_columns, repair=repair_ages, source=source)
+    frame, repaired = repair_or_refuse_date_damaged_ranges(
+        frame, attribute_columns, repair=repair_ages, source=source
+    )
     notes += [
         *repaired,
         *skipped_notes,
-        *_note_durations(frame, [*attribute_columns, *(numeric or ())]),
+        *_note_duration_columns(frame, [*attribute_columns, *(numeric or ())]),
     ]
     dataset = Dataset(
         name="table",
         info=INFO,
         instances=instances,
-        attributes=build_attributes(
+        attributes=melt_table_to_attribute_rows(
             frame.select(list(dict.fromkeys([*attribute_columns, *(numeric or ())]))),
             row_ids.ids,
             numeric=tuple(numeric or ()),
             separator=separator,
             source=source,
         ),
-        images=build_images(
+        images=build_image_table_of_instances(
             instances,
             are_paths=bool(image) or image_name_column in IMAGE_PATH_COLUMNS,
             root=root,
             source=source,
         ),
         inputs=inputs,
-        ids_are_rows=row_ids.column is None,
+        has_row_number_ids=row_ids.column is None,
         id_columns={
             **({} if image_column_name is None else {image_column_name: "image_id"}),
             **({} if row_ids.column is None else {row_ids.column: "instance_id"}),
         },
         notes=tuple(notes),
     )
-    return offer_cluster_columns(dataset, frame, source)
+    return cluster_by_row_and_offer_columns(dataset, frame, source)
 
 
-def _note_durations(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def _note_duration_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
     duration_columns = [
         repr(name) for name in frame.columns if name in names and is_duration(frame[name].dtype)
     ]
@@ -263,7 +274,7 @@ def _choose_attribute_columns(
     ]
 
 
-def _limit_columns(
+def _limit_number_of_columns(
     columns: list[str], needed_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
     """Keep the first columns and the needed ones, and note how many are skipped."""

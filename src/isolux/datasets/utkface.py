@@ -11,8 +11,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_image_files
-from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files_of_folder_or_list
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    convert_years_to_age_groups,
+    melt_columns_to_attribute_rows,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -41,7 +45,7 @@ INFO = DatasetInfo(
     licence="non-commercial research only; the pictures stay their owners'",
     training_allowed=True,
     withdrawal="the publisher removes a picture whose owner asks; no list of them comes with it",
-    judgement="inferred",
+    label_source="inferred",
     terms=(
         ("age", "apparent age"),
         ("age_group", "apparent age"),
@@ -92,13 +96,15 @@ def load(path: str | Path) -> Dataset:
     """
     root = Path(path).expanduser()
     source = str(root)
-    listing = list_image_files(root, "list of UTKFace's file names")
-    faces, notes = _read_names(listing.names, source)
-    return build_dataset(
+    listing = list_files_of_folder_or_list(root, "list of UTKFace's file names")
+    faces, notes = _parse_utkface_file_names(listing.names, source)
+    return build_clustered_dataset(
         "utkface",
         INFO,
         instances=faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
-        attributes=build_attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
+        attributes=melt_columns_to_attribute_rows(
+            faces, "file", ("age", "age_group", "gender", "race")
+        ),
         images=faces.select(image_id="file", uri="file"),
         inputs={source: listing.digest},
         source=source,
@@ -107,7 +113,7 @@ def load(path: str | Path) -> Dataset:
     )
 
 
-def _read_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]:
+def _parse_utkface_file_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]:
     base = pl.col("base")
     # "…357jpg.chip.jpg" and "….pg" are among the published names: a suffix alone decides nothing.
     picture = base.str.strip_chars_end().str.contains(IMAGE_NAME_PATTERN)
@@ -134,14 +140,17 @@ def _read_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]
         "file",
         "base",
         "age",
-        name_age_groups(faces["age"], AGE_EDGES).alias("age_group"),
+        convert_years_to_age_groups(faces["age"], AGE_EDGES).alias("age_group"),
         pl.col("gender").replace_strict(GENDERS, return_dtype=pl.String),
         pl.col("race").replace_strict(RACES, return_dtype=pl.String),
     )
-    return labelled, [*_build_notes(malformed, n_other_files), *_note_repeated_photos(labelled)]
+    return labelled, [
+        *_build_utkface_notes(malformed, n_other_files),
+        *_note_repeated_photos(labelled),
+    ]
 
 
-def _build_notes(malformed: pl.DataFrame, n_other_files: int) -> list[str]:
+def _build_utkface_notes(malformed: pl.DataFrame, n_other_files: int) -> list[str]:
     notes = []
     if malformed.height:
         remainder = (

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -76,7 +76,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="This dataset is strictly not to be used for training under any circumstances.",
     withdrawal="the authors remove a picture on request, by a form that their page links",
-    judgement="perceived",
+    label_source="perceived",
     terms=(
         ("gender", "perceived gender of the person of the occupation"),
         ("other_gender", "perceived gender of the other person"),
@@ -131,25 +131,25 @@ def load(path: str | Path) -> Dataset:
     ('OO_1', 'judge')
     """
     root_or_file = Path(path).expanduser()
-    tables, notes = _read_tables(root_or_file)
+    tables, notes = _read_latest_tables(root_or_file)
     faces = pl.concat([table.faces for table in tables], how="vertical")
     source, ids = str(root_or_file), faces["id"]
     refuse_cells(ids.is_null(), ids.alias(""), "a row has no id", "a cell in IDX", source)
     refuse_repeats(ids.alias(""), "two rows have the same id", "every IDX once", source)
     root = root_or_file if root_or_file.is_dir() else root_or_file.parent
-    faces = faces.with_columns(uri=_find_saved_images(root, faces))
+    faces = faces.with_columns(uri=_find_image_paths_or_urls(root, faces))
     attribute_names = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
-    return build_dataset(
+    return build_clustered_dataset(
         "visogender",
         INFO,
         instances=faces.select(
             instance_id="id", image_id="id", cluster_id="picture", classes=pl.lit(["person"])
         ),
-        attributes=build_attribute_rows(faces, "id", attribute_names),
+        attributes=melt_columns_to_attribute_rows(faces, "id", attribute_names),
         images=faces.select(image_id="id", uri="uri"),
         inputs={str(table.file): sha256_file(table.file) for table in tables},
         source=source,
-        notes=(*notes, *_build_notes(faces)),
+        notes=(*notes, *_build_visogender_notes(faces)),
         cluster="picture",
         clusters={"picture": "cluster_id", "row": None, "person": None},
     )
@@ -162,7 +162,7 @@ class _VisogenderTable:
     faces: pl.DataFrame
 
 
-def _read_tables(root_or_file: Path) -> tuple[list[_VisogenderTable], list[str]]:
+def _read_latest_tables(root_or_file: Path) -> tuple[list[_VisogenderTable], list[str]]:
     """Read the latest table of each kind that is asked for."""
     files = (
         [root_or_file]
@@ -179,14 +179,16 @@ def _read_tables(root_or_file: Path) -> tuple[list[_VisogenderTable], list[str]]
     for file, frame in frames:
         for table_type, column in _COMPANION_COLUMNS.items():
             if {"IDX", "Occupation", column} <= set(frame.columns):
-                candidates_by_type[table_type].append((_read_date(file), file, frame))
+                candidates_by_type[table_type].append((_parse_date_of_file_name(file), file, frame))
     tables, notes = [], []
     for table_type, candidates in candidates_by_type.items():
         if not candidates:
             continue
         _, file, frame = max(candidates, key=lambda candidate: (candidate[0], str(candidate[1])))
         tables.append(
-            _VisogenderTable(file, table_type, _build_faces(frame, table_type, str(file)))
+            _VisogenderTable(
+                file, table_type, _build_visogender_faces(frame, table_type, str(file))
+            )
         )
         if n_older := len(candidates) - 1:
             notes.append(f"{file.name} is read; {n_older} older table(s) of its kind are not.")
@@ -207,23 +209,27 @@ def _read_tables(root_or_file: Path) -> tuple[list[_VisogenderTable], list[str]]
     return tables, notes
 
 
-def _read_date(file: Path) -> tuple[int, ...]:
+def _parse_date_of_file_name(file: Path) -> tuple[int, ...]:
     """Read the date at the end of a name, as year, month, day; none is the oldest."""
     date_match = _DATE.search(file.name)
     return tuple(int(digits) for digits in reversed(date_match.groups())) if date_match else ()
 
 
-def _build_faces(frame: pl.DataFrame, table_type: str, source: str) -> pl.DataFrame:
-    texts = {name: _read_texts(frame, column, source) for name, column in _COLUMNS.items()}
-    gender = _read_gender(frame, _GENDER_COLUMNS, source)
+def _build_visogender_faces(frame: pl.DataFrame, table_type: str, source: str) -> pl.DataFrame:
+    texts = {name: _read_text_column(frame, column, source) for name, column in _COLUMNS.items()}
+    gender = _read_gender_column(frame, _GENDER_COLUMNS, source)
     null_column = pl.Series([None] * frame.height, dtype=pl.String)
     other_gender = (
-        _read_gender(frame, _OTHER_GENDER_COLUMNS, source) if table_type == "OP" else null_column
+        _read_gender_column(frame, _OTHER_GENDER_COLUMNS, source)
+        if table_type == "OP"
+        else null_column
     )
     errors = (
-        _read_texts(frame, "Error codes", source) if "Error codes" in frame.columns else null_column
+        _read_text_column(frame, "Error codes", source)
+        if "Error codes" in frame.columns
+        else null_column
     )
-    address = _read_texts(frame, _ADDRESS_COLUMN, source)
+    address = _read_text_column(frame, _ADDRESS_COLUMN, source)
     address = address.set(
         address.str.to_lowercase().is_in(_BLANK_WORDS).fill_null(value=True), None
     )
@@ -235,9 +241,9 @@ def _build_faces(frame: pl.DataFrame, table_type: str, source: str) -> pl.DataFr
             "occupation": texts["occupation"].str.replace_all("_", " "),
             "sector": texts["sector"],
             "specialisation": texts["specialisation"],
-            "beside": _read_texts(frame, _COMPANION_COLUMNS[table_type], source).str.replace_all(
-                "_", " "
-            ),
+            "beside": _read_text_column(
+                frame, _COMPANION_COLUMNS[table_type], source
+            ).str.replace_all("_", " "),
             "people": pl.Series([_PEOPLE_PHRASES[table_type]] * frame.height, dtype=pl.String),
             "error_code": errors,
             "address": address,
@@ -253,15 +259,15 @@ def _build_faces(frame: pl.DataFrame, table_type: str, source: str) -> pl.DataFr
     )
 
 
-def _read_texts(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+def _read_text_column(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     require_columns(frame, (column,), source)
     cells = as_text(frame[column]).str.strip_chars()
     return cells.set((cells == "").fill_null(value=False), None)
 
 
-def _read_gender(frame: pl.DataFrame, names: tuple[str, ...], source: str) -> pl.Series:
+def _read_gender_column(frame: pl.DataFrame, names: tuple[str, ...], source: str) -> pl.Series:
     gender_column = next((name for name in names if name in frame.columns), names[0])
-    cells = _read_texts(frame, gender_column, source).str.to_lowercase()
+    cells = _read_text_column(frame, gender_column, source).str.to_lowercase()
     is_unknown_word = ~cells.is_in(list(GENDER_BY_WORD)).fill_null(value=True)
     problem = "{n} cell(s) hold a perceived gender that VisoGender does not have"
     refuse_cells(
@@ -270,7 +276,7 @@ def _read_gender(frame: pl.DataFrame, names: tuple[str, ...], source: str) -> pl
     return cells.replace_strict(GENDER_BY_WORD, default=None, return_dtype=pl.String)
 
 
-def _find_saved_images(root: Path, faces: pl.DataFrame) -> pl.Series:
+def _find_image_paths_or_urls(root: Path, faces: pl.DataFrame) -> pl.Series:
     """Give each picture that was saved below the folder its path, the others their address."""
     ids = set(faces["id"])
     saved_paths = {
@@ -282,7 +288,7 @@ def _find_saved_images(root: Path, faces: pl.DataFrame) -> pl.Series:
     return pl.Series([saved_paths.get(name, address) for name, address in rows], dtype=pl.String)
 
 
-def _build_notes(faces: pl.DataFrame) -> list[str]:
+def _build_visogender_notes(faces: pl.DataFrame) -> list[str]:
     notes = []
     n_addresses = int(faces["uri"].str.contains("://").fill_null(value=False).sum())
     if n_addresses:

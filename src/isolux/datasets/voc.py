@@ -8,9 +8,14 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
-from isolux.datasets._box_annotations import build_box_dataset, find_text, parse_number, parse_xml
+from isolux.datasets._box_annotations import (
+    build_box_dataset,
+    find_child_text_or_none,
+    parse_finite_number,
+    parse_xml_with_root,
+)
 from isolux.datasets._files import Inputs, find_single_file
-from isolux.datasets._relative_paths import note_unannotated_images
+from isolux.datasets._relative_paths import note_images_without_annotation
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
@@ -30,7 +35,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     noun="objects",
     terms=(("difficult", "marked as difficult"), ("truncated", "marked as cut off")),
     assumptions=(
@@ -76,17 +81,17 @@ def load(path: str | Path) -> Dataset:
     ('7', ['dog'], 20.0, 30.0)
     """
     root = Path(path).expanduser()
-    files = _list_files(root)
+    files = _list_voc_files(root)
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, str | None]] = []
     images: list[dict[str, Any]] = []
     inputs = Inputs()
     for file in files:
-        tree = parse_xml(inputs.read(file), str(file), "annotation")
-        images.append(_read_image(tree, file))
+        tree = parse_xml_with_root(inputs.read(file), str(file), "annotation")
+        images.append(_read_voc_image(tree, file))
         for k, element in enumerate(tree.iterfind("object"), start=1):
-            rows.append(_read_object(element, file.stem, f"{file}, object {k}"))
-            marks.append(_read_marks(element))
+            rows.append(_read_voc_object(element, file.stem, f"{file}, object {k}"))
+            marks.append(_read_voc_attributes(element))
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     input_hashes = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
     return build_box_dataset(
@@ -97,11 +102,11 @@ def load(path: str | Path) -> Dataset:
         marks,
         input_hashes,
         str(root),
-        _note_unannotated(files, root),
+        _note_images_without_voc_file(files, root),
     )
 
 
-def _list_files(root: Path) -> list[Path]:
+def _list_voc_files(root: Path) -> list[Path]:
     if not root.is_dir():
         return [find_single_file(root, ("*.xml",), "annotations (XML)")]
     for folder in (root / "Annotations", root / "annotations", root):
@@ -113,13 +118,13 @@ def _list_files(root: Path) -> list[Path]:
     )
 
 
-def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
+def _note_images_without_voc_file(files: list[Path], root: Path) -> tuple[str, ...]:
     """Count pictures without an XML file, beside the files or in the folders that VOC keeps."""
     if not root.is_dir():
         return ()
     folder = files[0].parent
     image_parent = root if folder != root else root.parent
-    return note_unannotated_images(
+    return note_images_without_annotation(
         [folder, *(image_parent / name for name in ("JPEGImages", "images"))],
         {file.stem for file in files},
         annotation_word="XML file",
@@ -127,39 +132,41 @@ def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
     )
 
 
-def _read_image(tree: Element, file: Path) -> dict[str, Any]:
-    size_texts = [find_text(tree, f"size/{dimension}") for dimension in ("width", "height")]
+def _read_voc_image(tree: Element, file: Path) -> dict[str, Any]:
+    size_texts = [
+        find_child_text_or_none(tree, f"size/{dimension}") for dimension in ("width", "height")
+    ]
     numbers = [
-        int(parse_number(dimension, str(file), "size")) if dimension else None
+        int(parse_finite_number(dimension, str(file), "size")) if dimension else None
         for dimension in size_texts
     ]
     width, height = (n if n is not None and n > 0 else None for n in numbers)
-    uri = find_text(tree, "filename")
+    uri = find_child_text_or_none(tree, "filename")
     return {"image_id": file.stem, "uri": uri, "width": width, "height": height}
 
 
-def _read_object(element: Element, image: str, source: str) -> dict[str, Any]:
+def _read_voc_object(element: Element, image: str, source: str) -> dict[str, Any]:
     x_min, y_min, x_max, y_max = (
-        parse_number(find_text(element, f"bndbox/{corner}"), source, corner)
+        parse_finite_number(find_child_text_or_none(element, f"bndbox/{corner}"), source, corner)
         for corner in ("xmin", "ymin", "xmax", "ymax")
     )
     return {
         "image_id": image,
-        "category": find_text(element, "name"),
+        "category": find_child_text_or_none(element, "name"),
         "box_x": x_min,
         "box_y": y_min,
         "box_w": x_max - x_min,
         "box_h": y_max - y_min,
         "is_crowd": False,
-        "ignore": find_text(element, "difficult") in ("1", "true"),
+        "ignore": find_child_text_or_none(element, "difficult") in ("1", "true"),
     }
 
 
-def _read_marks(element: Element) -> dict[str, str | None]:
-    values_by_name = {name: find_text(element, name) for name in _MARK_FIELDS}
+def _read_voc_attributes(element: Element) -> dict[str, str | None]:
+    values_by_name = {name: find_child_text_or_none(element, name) for name in _MARK_FIELDS}
     values_by_name |= {
-        name: find_text(attribute_element, "value")
+        name: find_child_text_or_none(attribute_element, "value")
         for attribute_element in element.iterfind("attributes/attribute")
-        if (name := find_text(attribute_element, "name"))
+        if (name := find_child_text_or_none(attribute_element, "name"))
     }
     return {name: mark for name, mark in values_by_name.items() if mark is not None}

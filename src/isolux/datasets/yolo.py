@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets._box_annotations import build_box_dataset, parse_ascii_number
-from isolux.datasets._files import Inputs, find_optional_file
-from isolux.datasets._image_sizes import read_image_size, read_image_sizes
-from isolux.datasets._relative_paths import note_unannotated_images
-from isolux.datasets._tables import left_join
+from isolux.datasets._files import Inputs, find_first_file_or_none
+from isolux.datasets._image_sizes import read_oriented_image_size, read_sizes_from_table_or_folder
+from isolux.datasets._relative_paths import note_images_without_annotation
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
@@ -37,7 +37,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your annotations",
-    judgement="declared by the user",
+    label_source="declared by the user",
     noun="objects",
     assumptions=(
         "images are independent of one another, those in one image are not",
@@ -96,25 +96,27 @@ def load(
     (['0'], 10.0, 15.0, 20.0, 10.0)
     """
     root = Path(path).expanduser()
-    files = _list_files(root)
+    files = _list_yolo_label_files(root)
     inputs = Inputs()
     box_tables = []
     for file in files:
         is_empty = file.is_file() and not file.stat().st_size
-        box_tables.append(_read_boxes(b"" if is_empty else inputs.read(file), file))
+        box_tables.append(_parse_yolo_boxes(b"" if is_empty else inputs.read(file), file))
         inputs.setdefault(str(file), _EMPTY_SHA256)
     if len(inputs) > 1 and root.is_dir():
         inputs = Inputs({str(root): sha256_listing(root)})
     ids = pl.Series([file.stem for file in files], dtype=pl.String)
     size_table = (
-        _read_sizes_of_images(files) if sizes is None else read_image_sizes(sizes, ids, inputs)
+        _read_sizes_of_labelled_images(files)
+        if sizes is None
+        else read_sizes_from_table_or_folder(sizes, ids, inputs)
     )
-    class_names = _read_class_names(root if root.is_dir() else root.parent, names, inputs)
-    boxes = left_join(pl.concat(box_tables), size_table.drop("uri"), "image_id")
-    _refuse_unsized(ids, size_table, str(root))
+    class_names = _read_class_names_by_number(root if root.is_dir() else root.parent, names, inputs)
+    boxes = left_join_in_order(pl.concat(box_tables), size_table.drop("uri"), "image_id")
+    _check_all_images_have_sizes(ids, size_table, str(root))
     rows = boxes.select(
         "image_id",
-        category=_name_classes(boxes["category"], class_names, str(root)),
+        category=_convert_yolo_classes_to_names(boxes["category"], class_names, str(root)),
         box_x=pl.col("left") * pl.col("width"),
         box_y=pl.col("top") * pl.col("height"),
         box_w=(pl.col("right") - pl.col("left")) * pl.col("width"),
@@ -122,7 +124,7 @@ def load(
         ignore=pl.lit(value=False),
         is_crowd=pl.lit(value=False),
     )
-    images = left_join(pl.DataFrame({"image_id": ids}), size_table, "image_id")
+    images = left_join_in_order(pl.DataFrame({"image_id": ids}), size_table, "image_id")
     dataset = build_box_dataset(
         "yolo",
         INFO,
@@ -131,12 +133,12 @@ def load(
         [{}] * rows.height,
         inputs,
         str(root),
-        _note_unannotated(files, root),
+        _note_images_without_label_file(files, root),
     )
     return replace(dataset, categories=class_names)
 
 
-def _list_files(root: Path) -> list[Path]:
+def _list_yolo_label_files(root: Path) -> list[Path]:
     if not root.is_dir():
         refuse_unless_file(root)
         return [root]
@@ -150,14 +152,14 @@ def _list_files(root: Path) -> list[Path]:
     )
 
 
-def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
+def _note_images_without_label_file(files: list[Path], root: Path) -> tuple[str, ...]:
     """Count pictures without a label file; of one label file nothing is said of other pictures."""
     folders = (
-        {folder for file in files for folder in _list_image_folders(file)}
+        {folder for file in files for folder in _list_image_folders_of_label_file(file)}
         if root.is_dir()
         else set()
     )
-    return note_unannotated_images(
+    return note_images_without_annotation(
         sorted(folders),
         {file.stem for file in files},
         annotation_word="label file",
@@ -165,7 +167,7 @@ def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
     )
 
 
-def _list_image_folders(file: Path) -> list[Path]:
+def _list_image_folders_of_label_file(file: Path) -> list[Path]:
     """Say where the picture of a label file may be: ``images/val`` of ``labels/val``, beside it."""
     folder_names = list(file.parent.parts)
     if "labels" not in folder_names:
@@ -177,24 +179,24 @@ def _list_image_folders(file: Path) -> list[Path]:
     ]
 
 
-def _read_sizes_of_images(files: list[Path]) -> pl.DataFrame:
+def _read_sizes_of_labelled_images(files: list[Path]) -> pl.DataFrame:
     """Read the sizes of pictures: ``images/val/7.jpg`` of ``labels/val/7.txt``, or beside it."""
     rows = []
     for file in files:
         candidates = (
             folder / f"{file.stem}{suffix}"
-            for folder in _list_image_folders(file)
+            for folder in _list_image_folders_of_label_file(file)
             for suffix in IMAGE_SUFFIXES
         )
         picture = next((candidate for candidate in candidates if candidate.is_file()), None)
         if picture is not None:
-            size = read_image_size(picture)
+            size = read_oriented_image_size(picture)
             rows.append((file.stem, size.width, size.height, picture.name))
     schema = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
+def _parse_yolo_boxes(content: bytes, file: Path) -> pl.DataFrame:
     """Read the lines of one file: class and the sides of the box, in shares of the picture."""
     source = str(file)
     rows: list[dict[str, Any]] = []
@@ -215,7 +217,7 @@ def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
                 found=repr(line[:60]),
                 where=format_location(source, k),
             )
-        x, y, w, h = _bound_polygon(numbers) if is_polygon else numbers
+        x, y, w, h = _compute_bounding_box_of_polygon(numbers) if is_polygon else numbers
         if not all(-0.5 <= number <= 1.5 for number in (x, y, w, h)):
             raise TableError(
                 "a box is not in shares of its picture",
@@ -238,20 +240,20 @@ def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"image_id": pl.String, "category": pl.String, **side_schema})
 
 
-def _bound_polygon(points: list[float]) -> tuple[float, float, float, float]:
+def _compute_bounding_box_of_polygon(points: list[float]) -> tuple[float, float, float, float]:
     xs, ys = points[::2], points[1::2]
     x_min, x_max, y_min, y_max = min(xs), max(xs), min(ys), max(ys)
     return (x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min
 
 
-def _read_class_names(
+def _read_class_names_by_number(
     folder: Path, requested_path: str | Path | None, inputs: Inputs
 ) -> dict[str, str]:
     """Give number to name, and the file that says so with its hash."""
     parents = (folder, folder.parent) if folder.name in ("labels", "train", "val") else (folder,)
     file = Path(requested_path).expanduser() if requested_path is not None else None
     for parent in parents if file is None else ():
-        file = file or find_optional_file(parent, _NAME_FILES)
+        file = file or find_first_file_or_none(parent, _NAME_FILES)
     if file is None:
         return {}
     content = inputs.read(file)
@@ -274,7 +276,9 @@ def _read_class_names(
     return {str(k): str(v) for k, v in names.items()}
 
 
-def _name_classes(numbers: pl.Series, names: dict[str, str], source: str) -> pl.Series:
+def _convert_yolo_classes_to_names(
+    numbers: pl.Series, names: dict[str, str], source: str
+) -> pl.Series:
     if not names:
         return numbers
     unknown = numbers.filter(~numbers.is_in(list(names)))
@@ -288,7 +292,7 @@ def _name_classes(numbers: pl.Series, names: dict[str, str], source: str) -> pl.
     return numbers.replace_strict(names, return_dtype=pl.String)
 
 
-def _refuse_unsized(ids: pl.Series, sized: pl.DataFrame, source: str) -> None:
+def _check_all_images_have_sizes(ids: pl.Series, sized: pl.DataFrame, source: str) -> None:
     absent = ids.filter(~ids.is_in(sized["image_id"].implode()))
     if len(absent):
         raise FileError(

@@ -14,30 +14,35 @@ from typing import cast
 
 import polars as pl
 
-from isolux.derive._captions import add_captions
+from isolux.derive._captions import add_captions_from_file
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["add_captions", "add_derived_attributes", "expand_families", "list_derived_attributes"]
+__all__ = [
+    "add_captions_from_file",
+    "add_missing_derived_attributes",
+    "expand_family_names",
+    "map_derived_attributes_to_plugins",
+]
 
 _MAX_REASONS = 6  # of one attribute that a note lists
 
 
-def list_derived_attributes() -> dict[str, str]:
+def map_derived_attributes_to_plugins() -> dict[str, str]:
     """List the attributes that can be computed, and the file that computes each."""
     return {
         attribute: plugin
         for plugin in registry.names("derive")
-        for attribute, _ in _derived_info(plugin).attributes
+        for attribute, _ in _load_derived_info(plugin).attributes
     }
 
 
-def expand_families(requested: Sequence[str]) -> list[str]:
+def expand_family_names(requested: Sequence[str]) -> list[str]:
     """Replace names of families by the attributes that they compute."""
-    plugin_of = list_derived_attributes()
+    plugin_of = map_derived_attributes_to_plugins()
     families = set(registry.names("derive")) - set(plugin_of)
     expanded = [
         attribute
@@ -51,37 +56,44 @@ def expand_families(requested: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(expanded))
 
 
-def add_derived_attributes(dataset: Dataset, requested: Sequence[str]) -> Dataset:
+def add_missing_derived_attributes(dataset: Dataset, requested: Sequence[str]) -> Dataset:
     """Compute the requested attributes that the dataset lacks and that a family computes."""
     existing = set(dataset.attributes["attribute"].unique())
     if existing.issuperset(requested):
         return dataset  # and no family of attributes is loaded
-    plugin_of = list_derived_attributes()
+    plugin_by_attribute = map_derived_attributes_to_plugins()
     missing = [
-        name for name in dict.fromkeys(requested) if name in plugin_of and name not in existing
+        name
+        for name in dict.fromkeys(requested)
+        if name in plugin_by_attribute and name not in existing
     ]
     attributes, notes = [ATTRIBUTES.conform(dataset.attributes)], list(dataset.notes)
-    for plugin in dict.fromkeys(plugin_of[name] for name in missing):
+    for plugin in dict.fromkeys(plugin_by_attribute[name] for name in missing):
         computed = registry.load("derive", plugin).derive(dataset)
-        plugin_attributes = [name for name in missing if plugin_of[name] == plugin]
+        plugin_attributes = [name for name in missing if plugin_by_attribute[name] == plugin]
         computed = computed.filter(pl.col("attribute").is_in(plugin_attributes))
         attributes.append(check(computed, ATTRIBUTES, source=plugin))
-        meaning = dict(_derived_info(plugin).attributes)
+        meaning = dict(_load_derived_info(plugin).attributes)
         notes += [f"{name} was computed: {meaning[name]}" for name in plugin_attributes]
         if "reason" in computed.columns:
-            read = [f"Pictures were read from {dataset.root}."] if dataset.root else []
-            notes += [*read, *_count_unknown(computed, plugin_attributes, dataset.name)]
+            folder_notes = [f"Pictures were read from {dataset.root}."] if dataset.root else []
+            notes += [
+                *folder_notes,
+                *_build_missing_value_notes(computed, plugin_attributes, dataset.name),
+            ]
     if len(attributes) == 1:
         return dataset
     table = pl.concat(attributes, how="diagonal_relaxed")
     return replace(dataset, attributes=ATTRIBUTES.conform(table), notes=tuple(dict.fromkeys(notes)))
 
 
-def _count_unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list[str]:
+def _build_missing_value_notes(
+    attribute_rows: pl.DataFrame, attributes: Sequence[str], dataset_name: str
+) -> list[str]:
     """Count the reasons of missing values; attributes with equal counts share a note."""
     names_by_text: dict[str, list[str]] = {}
-    for attribute in names:
-        rows = found.filter(attribute=attribute)
+    for attribute in attributes:
+        rows = attribute_rows.filter(attribute=attribute)
         missing = rows.filter(pl.col("value").is_null())
         reasons = (
             missing["reason"]
@@ -97,7 +109,7 @@ def _count_unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list
                 f"{attribute} cannot be computed for anyone",
                 expected="at least one person for whom it is known",
                 found=reasons_text,
-                where=name,
+                where=dataset_name,
             )
         if missing.height:
             text = f"unknown of {missing.height:,} of {rows.height:,}: {reasons_text}."
@@ -105,5 +117,5 @@ def _count_unknown(found: pl.DataFrame, names: Sequence[str], name: str) -> list
     return [f"{', '.join(attributes)}: {text}" for text, attributes in names_by_text.items()]
 
 
-def _derived_info(plugin: str) -> DerivedInfo:
+def _load_derived_info(plugin: str) -> DerivedInfo:
     return cast("DerivedInfo", registry.load_info("derive", plugin))

@@ -16,7 +16,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 BOX = ("box_x", "box_y", "box_w", "box_h")
 
 
-def require_columns_of_people(
+def select_people_with_columns(
     dataset: Dataset, columns: Sequence[str], attribute: str
 ) -> pl.DataFrame:
     """Return the instances, or refuse a dataset that lacks what an attribute is computed from."""
@@ -32,7 +32,9 @@ def require_columns_of_people(
     return people.with_columns(pl.lit(None, dtype=pl.Float64).alias(c) for c in missing)
 
 
-def add_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> pl.DataFrame:
+def add_image_size_px_or_null(
+    people: pl.DataFrame, dataset: Dataset, attribute: str
+) -> pl.DataFrame:
     """Add ``width`` and ``height`` of each one's image, in pixels; null where not known."""
     images = dataset.images
     has_sizes = {"width", "height"} <= set(images.columns) and images["width"].is_not_null().any()
@@ -53,7 +55,7 @@ def add_image_size(people: pl.DataFrame, dataset: Dataset, attribute: str) -> pl
     )
 
 
-def make_rows(
+def build_attribute_rows(
     people: pl.DataFrame, attribute: str, *, text: pl.Expr | None = None, number: pl.Expr | None
 ) -> pl.DataFrame:
     """Give each person one row of the table ``attributes``."""
@@ -75,10 +77,10 @@ def make_rows(
     )
 
 
-def _rows_with_reason(
+def _build_attribute_rows_with_reason(
     people: pl.DataFrame,
     attribute: str,
-    values: npt.NDArray[np.float64],
+    numbers: npt.NDArray[np.float64],
     reason: npt.NDArray[np.object_],
     *,
     text: pl.Expr | None = None,
@@ -86,46 +88,48 @@ def _rows_with_reason(
 ) -> pl.DataFrame:
     """Give each person one row; ``reason`` says why there is no number, null where there is one.
 
-    Shapes: ``values`` [n], ``reason`` [n].
+    Shapes: ``numbers`` [n], ``reason`` [n].
     """
     with_numbers = people.select("instance_id").with_columns(
-        pl.Series("_number", values, dtype=pl.Float64).fill_nan(None)
+        pl.Series("_number", numbers, dtype=pl.Float64).fill_nan(None)
     )
     number = None if is_text_only else pl.col("_number")
-    rows = make_rows(with_numbers, attribute, text=text, number=number)
+    rows = build_attribute_rows(with_numbers, attribute, text=text, number=number)
     reasons = pl.Series("reason", reason.tolist(), dtype=pl.String)
     return rows.with_columns(reasons).with_columns(
         reason=pl.when(pl.col("value").is_null()).then("reason")
     )
 
 
-def make_rows_of_columns(
+def build_attribute_rows_of_columns(
     people: pl.DataFrame,
-    values: npt.NDArray[np.float64],
+    numbers: npt.NDArray[np.float64],
     columns: Iterable[tuple[str, int, pl.Expr | None, npt.NDArray[np.object_]]],
 ) -> pl.DataFrame:
     """Give each person one row of every attribute.
 
-    Shapes: ``values`` [n, k].
+    Shapes: ``numbers`` [n, k].
     """
     return pl.concat(
-        _rows_with_reason(
-            people, name, values[:, column], reason, text=word, is_text_only=word is not None
+        _build_attribute_rows_with_reason(
+            people, name, numbers[:, column], reason, text=word, is_text_only=word is not None
         )
         for name, column, word, reason in columns
     )
 
 
-def read_boxes(people: pl.DataFrame, columns: tuple[str, ...] = BOX) -> npt.NDArray[np.float64]:
+def read_person_boxes_xyxy(
+    people: pl.DataFrame, xywh_columns: tuple[str, ...] = BOX
+) -> npt.NDArray[np.float64]:
     """Give each one's box as left, upper, right, lower in annotated pixels: ``[n, 4]``; NaN: none.
 
     Boxes without width or height hold no pixel.
     """
-    if not set(columns) <= set(people.columns):
+    if not set(xywh_columns) <= set(people.columns):
         return np.full((people.height, 4), np.nan)
     x, y, w, h = (
         people[column].cast(pl.Float64).fill_null(np.nan).to_numpy().astype(float)
-        for column in columns
+        for column in xywh_columns
     )
     boxes = np.column_stack([x, y, x + w, y + h])
     boxes[~np.isfinite(boxes).all(axis=1)] = np.nan

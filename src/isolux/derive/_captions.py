@@ -33,11 +33,13 @@ class _CocoCaptions(msgspec.Struct):
     annotations: list[_Caption]
 
 
-def add_captions(dataset: Dataset, path: str | Path) -> Dataset:
+def add_captions_from_file(dataset: Dataset, path: str | Path) -> Dataset:
     """Add the captions of a file to a dataset."""
     path = Path(path).expanduser()
     captions = (
-        _read_coco_captions(path) if path.suffix.lower() == ".json" else _read_caption_table(path)
+        _read_coco_captions(path)
+        if path.suffix.lower() == ".json"
+        else _read_caption_csv_or_parquet(path)
     )
     instances = INSTANCES.conform(dataset.instances)
     for owner_type, column in (("image", "image_id"), ("instance", "instance_id")):
@@ -57,7 +59,7 @@ def add_captions(dataset: Dataset, path: str | Path) -> Dataset:
     )
 
 
-def _read_caption_table(path: Path) -> pl.DataFrame:
+def _read_caption_csv_or_parquet(path: Path) -> pl.DataFrame:
     table, source = read_table(path), str(path)
     require_columns(table, (CAPTION,), source)
     column = next((name for name in ("image_id", *ID_COLUMNS) if name in table.columns), None)

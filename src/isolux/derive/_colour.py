@@ -12,13 +12,13 @@ import numpy.typing as npt
 FloatArray = npt.NDArray[np.float64]
 
 
-def _linearise_srgb() -> FloatArray:
+def _build_srgb_linearisation_table() -> FloatArray:
     stored = np.arange(256) / 255.0
     # IEC 61966-2-1: straight near black, a power of 2.4 above.
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 
-LINEAR_LIGHT = _linearise_srgb()
+LINEAR_LIGHT = _build_srgb_linearisation_table()
 """Light of each of the 256 stored values, 0 to 1."""
 
 TO_XYZ = np.array(
@@ -37,15 +37,15 @@ WHITE_XYZ = TO_XYZ.sum(axis=1)
 _CIE_THRESHOLD, _CIE_SLOPE = (6.0 / 29.0) ** 3, (29.0 / 6.0) ** 2 / 3.0
 
 
-def lab_of_light(light: FloatArray) -> FloatArray:
+def linear_rgb_to_lab(linear_rgb: FloatArray) -> FloatArray:
     """Turn linear red, green and blue (0 to 1) into CIELAB: ``[..., 3]`` both."""
-    xyz = light @ TO_XYZ.T / WHITE_XYZ
+    xyz = linear_rgb @ TO_XYZ.T / WHITE_XYZ
     f = np.where(xyz > _CIE_THRESHOLD, np.cbrt(xyz), xyz * _CIE_SLOPE + 4.0 / 29.0)
     x, y, z = np.moveaxis(f, -1, 0)
     return np.stack([116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)], axis=-1)
 
 
-def lightness_of_luminance(luminance: FloatArray) -> FloatArray:
+def luminance_to_lightness(luminance: FloatArray) -> FloatArray:
     """Turn luminance (0 to 1, white is 1) into L*, 0 to 100: equal steps look equally large."""
     cube_root = np.where(
         luminance > _CIE_THRESHOLD, np.cbrt(luminance), luminance * _CIE_SLOPE + 4.0 / 29.0

@@ -78,21 +78,25 @@ class _ImageJob:
     height: int | None
 
 
-def measure_images(
-    dataset: Dataset, people: pl.DataFrame, measure: MeasureImage, k: int, attribute: str
+def measure_people_in_images(
+    dataset: Dataset,
+    people: pl.DataFrame,
+    measure_image: MeasureImage,
+    n_measures: int,
+    attribute: str,
 ) -> ImageMeasurements:
     """Open each picture that shows a person, once, and measure them."""
     measurements = ImageMeasurements(
-        np.full((people.height, k), np.nan), np.full(people.height, None, object)
+        np.full((people.height, n_measures), np.nan), np.full(people.height, None, object)
     )
     if not people.height:
         return measurements
-    jobs = _list_jobs(dataset, people, attribute)
-    folder = ImageFolder(_require_root(dataset, jobs, attribute))
+    jobs = _list_jobs_by_image(dataset, people, attribute)
+    folder = ImageFolder(_find_image_root_or_raise(dataset, jobs, attribute))
 
     def measure_job(job: _ImageJob) -> tuple[_ImageJob, FloatArray | str]:
         try:
-            return job, measure(_open_image(job, folder))
+            return job, measure_image(_read_image_in_annotated_orientation(job, folder))
         except IsoluxError as error:
             return job, str(error).splitlines()[0]
 
@@ -108,7 +112,7 @@ def measure_images(
     if not n_opened:
         raise SpecError(
             f"{attribute} cannot be computed: no picture could be read",
-            expected=f"{_first_path(jobs)!r} below {folder.base}",
+            expected=f"{_find_first_image_path(jobs)!r} below {folder.base}",
             found=f"{len(jobs):,} without a picture; "
             f"of the first: {measurements.reason[jobs[0].rows[0]]}",
             where=dataset.name,
@@ -117,7 +121,7 @@ def measure_images(
     return measurements
 
 
-def _list_jobs(dataset: Dataset, people: pl.DataFrame, attribute: str) -> list[_ImageJob]:
+def _list_jobs_by_image(dataset: Dataset, people: pl.DataFrame, attribute: str) -> list[_ImageJob]:
     """List the pictures in the order of their people."""
     images = IMAGES.conform(dataset.images).unique("image_id", keep="first", maintain_order=True)
     rows = (
@@ -145,37 +149,37 @@ def _list_jobs(dataset: Dataset, people: pl.DataFrame, attribute: str) -> list[_
     ]
 
 
-def _require_root(dataset: Dataset, jobs: list[_ImageJob], attribute: str) -> str:
+def _find_image_root_or_raise(dataset: Dataset, jobs: list[_ImageJob], attribute: str) -> str:
     if dataset.root is not None:
         return dataset.root
     raise SpecError(
         f"{attribute} cannot be computed: nothing says where the pictures are",
-        expected=f"{_first_path(jobs)!r} with the dataset's files",
+        expected=f"{_find_first_image_path(jobs)!r} with the dataset's files",
         found="no such file there nor in three folders above",
         where=dataset.name,
         hint=_FOLDER_HINT,
     )
 
 
-def _first_path(jobs: list[_ImageJob]) -> str | None:
+def _find_first_image_path(jobs: list[_ImageJob]) -> str | None:
     return next((job.path for job in jobs if job.path), None)
 
 
-def _open_image(job: _ImageJob, folder: ImageFolder) -> ImageWithPeople:
+def _read_image_in_annotated_orientation(job: _ImageJob, folder: ImageFolder) -> ImageWithPeople:
     """Open a picture, turned the way in which it has the annotated size."""
     if job.path is None:
         raise FileError("a web address, which is not opened")
     path = folder.find_file(job.path)
     image = read_downscaled(path, MAX_SIDE_PX)
-    has_annotated_size = _has_size(image, job)
+    has_annotated_size = _has_annotated_size(image, job)
     if not has_annotated_size:
         unrotated = read_downscaled(path, MAX_SIDE_PX, exif_orientation=False)
-        has_annotated_size = _has_size(unrotated, job)
+        has_annotated_size = _has_annotated_size(unrotated, job)
         image = unrotated if has_annotated_size else image
     return ImageWithPeople(image.pixels, job.rows, 1.0 / image.factor, has_annotated_size)
 
 
-def _has_size(image: DownscaledImage, job: _ImageJob) -> bool:
+def _has_annotated_size(image: DownscaledImage, job: _ImageJob) -> bool:
     """Tell whether a picture has the annotated size; one that is not annotated is believed."""
     side_pairs = zip(image.pixels.shape[:2], (job.height, job.width), strict=True)
     return all(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._attribute_columns import make_rows
+from isolux.derive._attribute_columns import build_attribute_rows
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -82,23 +82,31 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     tables = []
     if set(_PART_COLUMNS) & set(available):
         part_names = pl.coalesce(
-            *(_list_part_names(people, column) for column in _PART_COLUMNS if column in available)
+            *(
+                _select_body_part_names(people, column)
+                for column in _PART_COLUMNS
+                if column in available
+            )
         )
         people = people.with_columns(_parts=part_names)
         has_hair = pl.col("_parts").list.eval(pl.element().str.contains(_HAIR_PATTERN)).list.any()
         bald_text = pl.when(has_hair).then(pl.lit("no")).when(has_hair.not_()).then(pl.lit("yes"))
-        tables.append(make_rows(people, "bald", text=bald_text, number=None))
+        tables.append(build_attribute_rows(people, "bald", text=bald_text, number=None))
     if set(_FACE_COLUMNS) <= set(available):
         face_width, face_height = (pl.col(c).cast(pl.Float64) for c in _FACE_COLUMNS)
         has_face = (face_width > 0) & (face_height > 0)
-        tables.append(make_rows(people, "face_height", number=pl.when(has_face).then(face_height)))
         tables.append(
-            make_rows(people, "face_area", number=pl.when(has_face).then(face_width * face_height))
+            build_attribute_rows(people, "face_height", number=pl.when(has_face).then(face_height))
+        )
+        tables.append(
+            build_attribute_rows(
+                people, "face_area", number=pl.when(has_face).then(face_width * face_height)
+            )
         )
         if "box_h" in people.columns:
             has_face_and_box = has_face & (pl.col("box_h") > 0)
             share = pl.when(has_face_and_box).then((face_height / pl.col("box_h")).clip(0.0, 1.0))
-            tables.append(make_rows(people, "face_to_body", number=share))
+            tables.append(build_attribute_rows(people, "face_to_body", number=share))
     if not tables and people.height:
         raise SpecError(
             "hair and face cannot be looked at",
@@ -106,10 +114,10 @@ def derive(dataset: Dataset) -> pl.DataFrame:
             found="none of them",
             where=dataset.name,
         )
-    return pl.concat(tables) if tables else make_rows(people, "face_height", number=None)
+    return pl.concat(tables) if tables else build_attribute_rows(people, "face_height", number=None)
 
 
-def _list_part_names(people: pl.DataFrame, column: str) -> pl.Expr:
+def _select_body_part_names(people: pl.DataFrame, column: str) -> pl.Expr:
     """List the names of each one's parts; null where none is annotated."""
     if people.schema[column] == pl.String:
         names = pl.col(column).str.extract_all(_CLASS_NAME_PATTERN)

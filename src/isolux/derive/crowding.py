@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.derive._attribute_columns import BOX, make_rows
+from isolux.derive._attribute_columns import BOX, build_attribute_rows
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo
@@ -57,16 +57,20 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     crowd = pl.col("is_crowd").fill_null(value=False) if "is_crowd" in people.columns else None
     people = people.with_columns(_one=pl.lit(value=True) if crowd is None else ~crowd)
-    tables = [make_rows(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
+    tables = [
+        build_attribute_rows(
+            people, "people_in_image", number=pl.col("_one").sum().over("image_id")
+        )
+    ]
     if set(BOX) <= set(people.columns):
-        overlapped = people.with_columns(_overlap=pl.Series(_highest_overlap(people)))
+        overlapped = people.with_columns(_overlap=pl.Series(_compute_max_iou_in_image(people)))
         has_box = pl.all_horizontal(pl.col(c).is_not_null() for c in BOX) & pl.col("_one")
         overlap = pl.when(has_box).then("_overlap")
-        tables.append(make_rows(overlapped, "highest_overlap", number=overlap))
+        tables.append(build_attribute_rows(overlapped, "highest_overlap", number=overlap))
     return pl.concat(tables)
 
 
-def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _compute_max_iou_in_image(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Find each box's highest IoU with another of its image that is not a crowd."""
     from isolux.geometry.boxes import box_pairs_xywh
     from isolux.geometry.matching import Detections, Truths

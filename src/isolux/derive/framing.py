@@ -6,9 +6,9 @@ import polars as pl
 
 from isolux.derive._attribute_columns import (
     BOX,
-    add_image_size,
-    make_rows,
-    require_columns_of_people,
+    add_image_size_px_or_null,
+    build_attribute_rows,
+    select_people_with_columns,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -67,7 +67,9 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     >>> derive(one)["value"].to_list()
     ['yes', 'left', '0.5813']
     """
-    people = add_image_size(require_columns_of_people(dataset, BOX, "framing"), dataset, "framing")
+    people = add_image_size_px_or_null(
+        select_people_with_columns(dataset, BOX, "framing"), dataset, "framing"
+    )
     image_width, image_height = pl.col("width").cast(pl.Float64), pl.col("height").cast(pl.Float64)
     people = people.with_columns(
         _x=(pl.col("box_x") + pl.col("box_w") / 2) / image_width,
@@ -99,8 +101,8 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     truncated_text = truncated.when(touches_border.is_not_null()).then(pl.lit("no"))
     return pl.concat(
         [
-            make_rows(people, "truncated", text=truncated_text, number=None),
-            make_rows(people, "across", text=across, number=None),
-            make_rows(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
+            build_attribute_rows(people, "truncated", text=truncated_text, number=None),
+            build_attribute_rows(people, "across", text=across, number=None),
+            build_attribute_rows(people, "off_centre", number=from_centre.sqrt() / half_diagonal),
         ]
     )

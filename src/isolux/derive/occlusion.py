@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.derive._attribute_columns import make_rows, require_columns_of_people
+from isolux.derive._attribute_columns import build_attribute_rows, select_people_with_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -72,21 +72,27 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         count = pl.col("keypoints_v").list.len()
         has_keypoints = pl.col("keypoints_v").is_not_null() & (count > 0)
         tables.append(
-            make_rows(people, "visible_keypoints", number=pl.when(has_keypoints).then(n_visible))
+            build_attribute_rows(
+                people, "visible_keypoints", number=pl.when(has_keypoints).then(n_visible)
+            )
         )
         hidden_share = 1.0 - n_visible.cast(pl.Float64) / count.cast(pl.Float64)
         tables.append(
-            make_rows(people, "hidden_share", number=pl.when(has_keypoints).then(hidden_share))
+            build_attribute_rows(
+                people, "hidden_share", number=pl.when(has_keypoints).then(hidden_share)
+            )
         )
     masks = [c for c in ("mask_counts", "mask_polygons") if c in people.columns]
     if masks and "area" in people.columns:
-        people = require_columns_of_people(dataset, ("area", "box_w", "box_h"), "mask_to_box")
+        people = select_people_with_columns(dataset, ("area", "box_w", "box_h"), "mask_to_box")
         share = pl.col("area") / (pl.col("box_w") * pl.col("box_h"))
         has_mask_and_box = (
             pl.any_horizontal(pl.col(c).is_not_null() for c in masks) & share.is_finite()
         )
         tables.append(
-            make_rows(people, "mask_to_box", number=pl.when(has_mask_and_box).then(share))
+            build_attribute_rows(
+                people, "mask_to_box", number=pl.when(has_mask_and_box).then(share)
+            )
         )
     if not tables and people.height:
         raise SpecError(
@@ -96,4 +102,8 @@ def derive(dataset: Dataset) -> pl.DataFrame:
             where=dataset.name,
             hint="many datasets annotate occlusion themselves: look at their own attributes",
         )
-    return pl.concat(tables) if tables else make_rows(people, "visible_keypoints", number=None)
+    return (
+        pl.concat(tables)
+        if tables
+        else build_attribute_rows(people, "visible_keypoints", number=None)
+    )

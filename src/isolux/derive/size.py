@@ -10,9 +10,9 @@ import polars as pl
 
 from isolux.derive._attribute_columns import (
     BOX,
-    add_image_size,
-    make_rows,
-    require_columns_of_people,
+    add_image_size_px_or_null,
+    build_attribute_rows,
+    select_people_with_columns,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -77,7 +77,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('size', 'small'), ('box_size', 'small'),
      ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
     """
-    people = require_columns_of_people(dataset, BOX, "size")
+    people = select_people_with_columns(dataset, BOX, "size")
     box_area = pl.col("box_w") * pl.col("box_h")
     area = pl.coalesce("area", box_area) if "area" in people.columns else box_area
     people = people.with_columns(_area=area)
@@ -90,22 +90,28 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         .then(pl.lit("large"))
     )
     tables = [
-        make_rows(people, "size", text=size, number=None),
-        make_rows(people, "box_size", text=size, number=None),
-        make_rows(people, "box_area", number=pl.col("_area")),
-        make_rows(people, "box_height", number=pl.col("box_h")),
+        build_attribute_rows(people, "size", text=size, number=None),
+        build_attribute_rows(people, "box_size", text=size, number=None),
+        build_attribute_rows(people, "box_area", number=pl.col("_area")),
+        build_attribute_rows(people, "box_height", number=pl.col("box_h")),
     ]
     if {"width", "height"} <= set(dataset.images.columns) and dataset.images[
         "width"
     ].is_not_null().any():
-        sized = add_image_size(people, dataset, "box_share")
+        sized = add_image_size_px_or_null(people, dataset, "box_share")
         share = box_area / (pl.col("width") * pl.col("height")).cast(pl.Float64)
-        tables.append(make_rows(sized, "box_share", number=_finite_or_null(share)))
+        tables.append(
+            build_attribute_rows(sized, "box_share", number=_replace_non_finite_by_null(share))
+        )
     tables.append(
-        make_rows(people, "aspect_ratio", number=_finite_or_null(pl.col("box_w") / pl.col("box_h")))
+        build_attribute_rows(
+            people,
+            "aspect_ratio",
+            number=_replace_non_finite_by_null(pl.col("box_w") / pl.col("box_h")),
+        )
     )
     return pl.concat(tables)
 
 
-def _finite_or_null(expression: pl.Expr) -> pl.Expr:
+def _replace_non_finite_by_null(expression: pl.Expr) -> pl.Expr:
     return pl.when(expression.is_finite()).then(expression)

@@ -103,6 +103,7 @@ class _AttributeMeasures:
 
     def build_rows(self, plugin_measures: Sequence[PluginMeasure]) -> list[DisparityRows]:
         metric = self.estimates.measures[self.j]
+        # A distance from overall needs an overall value among the groups' values (decision 31).
         centred = self.tested.has_reference or is_overall_among_groups(
             self.estimates, self.attribute, self.j
         )
@@ -158,11 +159,13 @@ class _AttributeMeasures:
         t = np.where(is_pair, np.abs(self.tested.null.t), np.nan)
         if np.isnan(t).all():
             members = self.members[self.tested.contrasts[is_pair]]
+            # Values that differ although nothing varies have no null distribution: no p.
             if find_untested(self.estimates, self.j, *members.T).any():
                 return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
             return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
         largest = self.tested.null.max_pair_z
+        # The observed data count as one more replicate (Phipson and Smyth 2010).
         p = (1.0 + exceeds_observed(largest, t[strongest]).sum()) / (len(largest) + 1.0)
         p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
         adjusted = float(self.tested.adjusted[strongest])
@@ -180,6 +183,7 @@ class _AttributeMeasures:
         )
 
     def _build_noise_corrected_row(self) -> DisparityRows:
+        # Noise bias differs between groups of different size, and would count as dispersion.
         if self.has_noise_bias or len(self.members) < MIN_GROUPS_FOR_DISPERSION:
             reason = NOISE_BIAS_REASON if self.has_noise_bias else _TOO_FEW_GROUPS
             return self._build_row(
@@ -198,13 +202,16 @@ class _AttributeMeasures:
         dispersion = noise_corrected_sd(
             self.values, covariance, self.spec.level, degrees_of_freedom=n_clusters - 1.0
         )
-        # Of few groups the interval has no upper end to speak of; values between two ends have one.
+        # With few groups the interval has almost no upper bound; a bounded metric has one.
         metric_info = self.estimates.measures[self.j].info
         max_sd = math.inf
         if metric_info.low is not None and metric_info.high is not None:
+            # tau is the SD of true values (denominator n): at most half of the range.
             half_range = (metric_info.high - metric_info.low) / 2.0
             n = len(self.members)
+            # The SD (denominator n - 1) is largest with half of the values at either end.
             extreme_factor = math.sqrt((n * n // 4) / (n * max(n - 1, 1)))  # over n - 1, of 0 to 1
+            # The estimate itself may exceed half of the range, so it has this limit instead.
             extreme_sd = (metric_info.high - metric_info.low) * extreme_factor
             max_sd = half_range if dispersion.tau < half_range else max(extreme_sd, dispersion.tau)
         is_constant = self._has_no_variation()
@@ -224,6 +231,8 @@ class _AttributeMeasures:
         """Tell whether groups share no cluster, so that their variances may be pooled."""
         # With each group's own variance, values near 0 or 1 get weights that are far too large
         # and tau counts noise as dispersion.
+        # Of 20 equal groups at 0.95, the interval contained 0 in 71 of 100 data sets, and in 98
+        # with a pooled variance (docs/methods/other_statistics.md).
         estimates = self.estimates
         domain = estimates.domain_rows[self.attribute]
         design = drop_weights(estimates.cluster_sums)
@@ -235,9 +244,11 @@ class _AttributeMeasures:
         A group whose replicates do not vary (a value of 0 or 1) gets the variance that the width
         of its Wilson interval implies.
         """
+        # A replicate without a value counts as the estimate, which adds no deviation.
         replicates = np.where(np.isfinite(self.replicates), self.replicates, self.values[:, None])
         covariance = np.cov(replicates)
         n_clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
+        # Resampling C clusters has the variance with denominator C, not C - 1.
         small_sample_factor = np.sqrt(n_clusters / np.maximum(n_clusters - 1.0, 1.0))
         covariance = covariance * small_sample_factor[:, None] * small_sample_factor[None, :]
         interval = self.estimates.interval
@@ -287,6 +298,7 @@ class _AttributeMeasures:
         is_finite = np.isfinite(self.replicates)
         low = np.min(self.replicates, axis=1, where=is_finite, initial=np.inf)
         high = np.max(self.replicates, axis=1, where=is_finite, initial=-np.inf)
+        # A relative tolerance: replicates that differ by rounding do not vary.
         return bool((high - low <= 1e-12 * np.abs(high)).all())
 
     def _compute_range_bounds(self, *, log: bool) -> tuple[float, float]:
@@ -314,6 +326,7 @@ def drop_unknown_groups(estimates: Estimates, tested: AttributeTests) -> Attribu
     if len(known_groups) < 2 or len(known_groups) == len(tested.members):
         return tested
     selected = select_groups(tested, np.array(known_groups, dtype=np.int64))
+    # Without a tested pair among the known groups, the unknown one has to stay.
     return selected if (selected.contrasts[:, 1] != COMPLEMENT).any() else tested
 
 
@@ -322,6 +335,7 @@ def range_interval(
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once."""
     members = tested.members
+    # The widest gap may be that of the group without an interval.
     if np.isnan(estimates.interval.low[members, j]).any():
         return math.nan, math.nan
     if log and (estimates.value[members, j] <= 0.0).any():
@@ -337,6 +351,7 @@ def range_interval(
     if tested.has_reference or has_no_variation:  # the null has not all pairs, the range has
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
+    # The maximum of few simulated pairs may be smaller than the quantile of a single pair.
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
     first, second = np.triu_indices(len(members), 1)
     differences = tested.comparisons.compare_pairs(members[first], members[second])
@@ -345,6 +360,8 @@ def range_interval(
     if not np.isfinite(outer_bounds).any():
         return math.nan, math.nan
     high = float(np.nanmax(outer_bounds))
+    # Lower bound 0 where the test finds no difference: a percentile interval of a range never
+    # contains 0 (docs/methods/other_statistics.md).
     return (max(largest_lower_bound(differences, z, log=log), 0.0) if is_significant else 0.0), high
 
 
@@ -410,6 +427,7 @@ def build_equalized_odds_rows(table: pl.DataFrame) -> pl.DataFrame:
     worst = ranges.sort("value", descending=True, nulls_last=True).group_by(
         keys, maintain_order=True
     )
+    # The larger of two ranges is at least the larger lower bound, and at most the larger upper one.
     odds = worst.agg(
         pl.all().exclude(*keys, "low", "high").first(),
         pl.col("low").max(),

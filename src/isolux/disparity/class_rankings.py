@@ -10,6 +10,7 @@ from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 def rank_classes(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
     """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12)."""
+    # Decision 10: a group of too few clusters has a value, but is compared with nothing.
     labelled = GROUP_METRICS.conform(group_metrics).filter(
         pl.col("label").is_not_null()
         & pl.col("attribute").is_not_null()
@@ -35,6 +36,7 @@ def rank_classes(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.Dat
                 worst=pl.col("group").sort_by("_good").first(),
                 best=pl.col("group").sort_by("_good").last(),
             )
+            # One group has no gap.
             .filter(pl.col("n") > 1)
             .with_columns(
                 rank=pl.col("gap")

@@ -73,6 +73,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
         return RmsComparisons(estimates, j, mean_squares)
     if measure.mean is None:
         return ReplicateComparisons(estimates, j)
+    # The complement of a group is everyone else of known value, so the total is theirs.
     rows[0] = estimates.domain_rows[attribute]
     return MeanComparisons.from_design(estimates.cluster_sums, measure, rows)
 
@@ -86,6 +87,7 @@ def compare_attributes(
     members = [estimates.attribute_rows(attribute) for attribute in attributes]
     rows = np.concatenate([domain[:1], *members])
     joint = MeanComparisons.from_design(design, measure, rows)
+    # Whether people are in several groups decides the covariance, and differs between attributes.
     by_overlap = {
         joint.has_overlap: joint,
         not joint.has_overlap: replace(joint, has_overlap=not joint.has_overlap),
@@ -120,6 +122,7 @@ class MeanComparisons:
         means = group_means_of(design, measure, rows)
         if isinstance(design, SurveyClusterSums):
             cluster_products = design.cross_products(rows, (sums, counts))
+            # Products of weighted sums are divided by sums of weights, not by Kish's number.
             weight = np.asarray(design.group_rows(rows, counts).sum(axis=1)).ravel()
             shared = _sum_shared_weights(design, measure, rows)
         else:
@@ -254,6 +257,7 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
 
 def find_positions(rows: IntArray, targets: IntArray) -> IntArray:
     """Return the position of each target among the rows."""
+    # The first row is the domain's, so the rows are not in ascending order.
     order = np.argsort(rows, kind="stable")
     return np.asarray(order[np.searchsorted(rows, targets, sorter=order)])
 
@@ -272,6 +276,8 @@ class RmsComparisons:
 
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with overall: with the complement, times the complement's share."""
+        # A root is not linear in mean squares: the identity with the complement is of first order
+        # only, so the values that are printed are those of the group and of overall.
         differences = _take_roots(self.mean_squares.compare_with_complement(first))
         overall = np.full(len(first), self.estimates.value[0, self.j])
         share = self.mean_squares.complement_share(first)
@@ -291,7 +297,8 @@ def _take_roots(mean_squares: Difference) -> Difference:
         return root_of_interval(bounds_a), root_of_interval(bounds_b)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Delta method: se(√m) = se(m) / (2 √m). If both values are 0 there is no sampling error.
+        # √m - √n = (m - n) / (√m + √n), so the standard error is divided by the sum of the roots.
+        # If both values are 0 there is no sampling error.
         standard_error = np.where(a + b > 0.0, mean_squares.standard_error / (a + b), 0.0)
     return replace(
         mean_squares,

@@ -34,9 +34,10 @@ def compute_contrast_z(
     comparisons: Comparisons, plans: Sequence[Plan], spec: ComparisonSettings, *extra_z: float
 ) -> list[FloatArray]:
     """Return each plan's z statistics ``[h]``, with the sign of a − b."""
+    # At these z the interval is computed, not interpolated, so that p agrees with the printed one.
     exact = (normal_quantile(spec.level), *extra_z)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
-    # REST (the complement) indexes an arbitrary row here, which the mask below leaves out.
+    # COMPLEMENT (-1) indexes an arbitrary row here, which the mask below excludes.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
     is_complement = np.concatenate([contrasts[:, 1] == COMPLEMENT for _, contrasts in plans])
     z = np.full(len(first), np.nan)
@@ -61,6 +62,7 @@ def batch_keys(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
             (key[1], estimates.domain_rows[key[0]]),
             len(estimates.attribute_rows(key[0])),
         )
+        # Without a batch so far the number is at its limit, so that any attribute begins one.
         batch, n_groups = open_.get(batch_key, ([], max_groups))
         if n_groups + n_new_groups > max_groups:
             batch, n_groups = [], 0
@@ -101,8 +103,13 @@ def is_overall_among_groups(estimates: Estimates, attribute: str, j: int) -> boo
 
     For a mean as the metric's info says; for other statistics by the values themselves.
     """
-    if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
-        return estimates.measures[j].info.pooled
+    # An overall mean is a mixture of the groups' means; other overall values may be outside theirs,
+    # as of an AUC (decision 31).
+    if (
+        estimates.measures[j].mean is not None
+        or not estimates.measures[j].info.has_overall_among_groups
+    ):
+        return estimates.measures[j].info.has_overall_among_groups
     group_values = estimates.value[estimates.attribute_rows(attribute), j]
     differences = group_values[np.isfinite(group_values)] - estimates.value[0, j]
     return bool(

@@ -1,6 +1,6 @@
 """Minimum detectable difference of a comparison: the smallest that is significant with power 0.8.
 
-A difference d is assumed between the pair's pooled value and that value less d (plus d, where lower
+A difference d is assumed between the pair's pooled value and that value minus d (plus d where lower
 is better). It is significant where it exceeds the half-width of its interval at the family's
 critical value. The minimum detectable d equals that half-width, at the assumed values, plus 0.84
 (the normal quantile of the power) standard errors at those values (Bloom 1995). Near 0 and 1 this

@@ -3,8 +3,8 @@
 The family is every comparison of the audit: all pairs (or all comparisons with the reference), all
 groups against their complement, all metrics, all attributes and intersections.
 
-Each test inverts the interval of its difference (``stats/deviates``): z is the critical value at
-which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
+Each test inverts the interval of its difference (``stats/test_inversion``): z is the critical value
+at which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
 distribution of a family's tests is simulated: clusters' contributions to every difference get one
 random normal weight each, which gives normal deviates with the right correlations over groups,
 attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
@@ -78,9 +78,9 @@ class AttributeTests:
     members : [g] int
         The comparable groups, as rows of the estimates.
     contrasts : [h, 2] int
-        Positions in ``members``; the second is ``REST`` for "everyone else".
+        Positions in ``members``; the second is ``COMPLEMENT`` for the group's complement.
     null : NullTest
-        Observed deviate, raw p, and the largest deviate of each replicate.
+        Observed z statistics, raw p, and the largest of each replicate.
     adjusted : [h] float
         Family-adjusted p.
     test : str
@@ -105,7 +105,7 @@ class ComparisonFamily:
     """All tests of an audit and what they have in common.
 
     ``tested`` is keyed by attribute and measure; ``null_max [r]`` is the largest |t| over the
-    family; ``critical`` is the |t| that an adjusted p of 1 − level asks for.
+    family; ``critical`` is the |t| at which the adjusted p is 1 − level.
     """
 
     tested: dict[tuple[str, int], AttributeTests]
@@ -180,6 +180,8 @@ def _plan_contrasts(estimates: Estimates, references: dict[str, str], min_units:
                 )
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
+            # A test against a complement of three people says nothing
+            # (docs/methods/uncertainty.md).
             with_complement = np.flatnonzero(
                 count_complement_units(estimates, members, j) >= max(min_units, 1)
             )
@@ -299,6 +301,7 @@ def _correlate_attributes(
         deviations[attribute_index[attribute]].append(
             deviations_from_overall(*varying_rows, totals)
         )
+        # Sums and counts of a group are two rows of one block.
         block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
     return CorrelationBlocks(
         np.array(block_index), shrinkage_factors(deviations, varying_multiplicity)
@@ -316,12 +319,15 @@ def _test_replicates(
         rows = np.append(members, 0)
         rho = correlation_matrix(estimates.replicates[rows, j])
         se = estimates.standard_error[rows, j]
+        # Another seed for each: independent simulations make the joint maximum larger, if anything
+        # (see the module's docstring).
         null_replicates = (
             correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
         )
         second = np.where(contrasts[:, 1] == COMPLEMENT, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
         scale = standard_error_of_difference(estimates, j, first_row, second_row)
+        # A pair that does not vary has no null distribution.
         usable = np.where(scale > _zero_error_tolerance(estimates, j), scale, np.nan)
         null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
@@ -347,6 +353,7 @@ def standard_error_of_difference(
     """Return standard errors of the groups' differences, with the covariance of shared people."""
     rho = correlate_replicates(estimates, j, first, second)
     a, b = estimates.standard_error[first, j], estimates.standard_error[second, j]
+    # With a correlation of 1, rounding may make the difference of variances negative.
     return np.asarray(np.sqrt(np.maximum(a * a + b * b - 2.0 * rho * a * b, 0.0)))
 
 
@@ -417,6 +424,7 @@ def adjust_p_values(
 ) -> FloatArray:
     """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
     if correction == "max-t":
+        # Simulation error must not make an adjusted p smaller than the raw one.
         return np.asarray(np.maximum(max_t(t, null_max), p))
     by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
     return by_name[correction](p) if correction in by_name else p
@@ -429,6 +437,7 @@ def _find_critical_value(
 
     alpha = (1.0 - spec.level) * share
     if spec.correction == "max-t" and size:  # never less than for one test: see `adjust_p_values`
+        # Benjamini and Hochberg's method has no fixed critical value: that of one test is used.
         return max(float(critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
     n_tests = size if spec.correction in ("holm", "bonferroni") else 1
     return float(ndtri(1.0 - alpha / (2.0 * max(n_tests, 1))))

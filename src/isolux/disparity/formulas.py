@@ -64,6 +64,7 @@ def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
     Shapes: ``values`` [..., g]; returns [...].
     """
     array = _as_floats(values)
+    # With a negative value, the smallest over the largest is no measure of similarity.
     bottom = _min_value(array)
     return _require_two_groups(
         array, np.where(bottom < 0.0, np.nan, ratio(bottom, _max_value(array)))
@@ -117,6 +118,7 @@ def _as_floats(values: npt.ArrayLike) -> FloatArray:
 
 def _min_value(array: FloatArray) -> FloatArray:
     """Return the smallest value that is not NaN; NaN where there is none."""
+    # fmin ignores NaN, and so does fmax below; min and max would return it.
     return np.asarray(np.fmin.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 

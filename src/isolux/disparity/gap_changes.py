@@ -88,6 +88,7 @@ def find_extreme_pair(
             return None
         reference_index = names.index(reference)
         distance = np.abs(mean - mean[reference_index])
+        # The reference is at distance 0 from itself, and must not be its own partner.
         distance[reference_index] = -1.0
         worse, better = sorted(
             (int(np.argmax(distance)), reference_index), key=lambda k: float(mean[k])
@@ -105,14 +106,17 @@ def _mean_of_models(
     """
     mean_a, mean_b = (estimates.value[rows][:, columns].mean(axis=1) for columns in measures)
     replicates = [estimates.replicates[rows][:, columns].mean(axis=1) for columns in measures]
+    # A replicate without a value counts as the mean, which carries no information.
     a, b = (np.nan_to_num(x - np.nanmean(x, axis=1, keepdims=True)) for x in replicates)
     covariance = float((a * b).sum())
     variance_a, variance_b = float((a * a).sum()) - covariance, float((b * b).sum()) - covariance
+    # Two models without variation count equally.
     weight = (
         variance_b / (variance_a + variance_b)
         if variance_a + variance_b > _ZERO_SD_TOLERANCE
         else 0.5
     )
+    # Outside 0 to 1 the mean would lie beyond both models' values.
     weight = min(max(weight, 0.0), 1.0)
     return np.asarray(weight * mean_a + (1.0 - weight) * mean_b)
 
@@ -131,6 +135,7 @@ def compare_gap_changes(
     adjusted = adjust_p_values(t, two_sided_p(t), null_max, spec.correction)
     cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
     simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else z
+    # The critical value is at least that of a single test, as for p-values (adjust_p_values).
     rows = [
         row
         for gap, p in zip(gaps, np.split(adjusted, cuts), strict=False)
@@ -170,6 +175,7 @@ def _compare_gaps(
         replicate_changes[np.concatenate([first, second])], rng
     )
     correlation = _correlate_changes(normal_scores, standard_deviations, null_max)
+    # Groups are in ascending order, as a search for positions needs.
     positions = np.searchsorted(change.groups, np.stack([first, second]))
     differences = _subtract_changes(change.differences, positions[0], positions[1], correlation)
     # Without variance and without a difference there is nothing to test.
@@ -215,6 +221,7 @@ def _to_normal_scores(
         replicate_changes - np.nanmean(replicate_changes, axis=1, keepdims=True)
     )
     standard_deviations = centred.std(axis=1)
+    # Ties in random order: in row order, equal replicates of two groups would look correlated.
     order = np.argsort(
         centred + _TIE_BREAK_SHARE * standard_deviations[:, None] * rng.random(centred.shape),
         axis=1,
@@ -283,7 +290,7 @@ def _build_gap_rows(
             low=interval.low[k],
             high=interval.high[k],
             simultaneous=simultaneous.take(k),
-            method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
+            method="percentile" if spec.interval == "percentile" else "MOVER of paired differences",
             p_value=p[k],
             p_adjusted=adjusted[k],
             test=SCORE,

@@ -142,6 +142,7 @@ class PluginMeasure:
         results = np.asarray(
             _call_with_settings(self.plugin.measure, (values,), settings), dtype=np.float64
         )
+        # A plugin that measures along the wrong axis would mix groups with replicates.
         if results.shape != values.shape[:-1]:
             raise IsoluxError(
                 f"the measure {self.name!r} does not give one number for each row of groups",
@@ -156,7 +157,8 @@ class PluginMeasure:
         self, bounds: tuple[float, float], settings: dict[str, Any]
     ) -> tuple[float, float]:
         """Convert bounds of the largest difference or log ratio to bounds of this measure."""
-        convert = getattr(self.plugin, "ends", None)
+        # Without ``bounds`` the measure is the largest difference or log ratio itself.
+        convert = getattr(self.plugin, "bounds", None)
         if convert is None:
             return bounds
         low, high = _call_with_settings(convert, bounds, settings)
@@ -169,12 +171,14 @@ class PluginMeasure:
 
     def is_applicable(self, metric: str, low: float | None) -> bool:
         """Tell whether it applies to this metric, whose lowest possible value is ``low``."""
+        # A ratio needs a metric whose values cannot be negative.
         is_measure_of_metric = not self.info.metrics or metric in self.info.metrics
         return is_measure_of_metric and not (self.info.nonnegative and low is None)
 
 
 def _call_with_settings(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Call a plugin's function with those of the settings that are among its parameters."""
+    # A measure's signature lists the settings that it needs.
     parameters = inspect.signature(function).parameters
     return function(*arguments, **{k: v for k, v in settings.items() if k in parameters})
 

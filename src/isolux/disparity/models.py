@@ -143,6 +143,7 @@ def _test_changes(
     planned, unplanned = [], []
     for a, b in pairs:
         groups = _find_comparable_in_both(estimates, a, b)
+        # The first pair is that of the metric requested first: the planned test.
         is_planned = (groups == 0) & ((a, b) == pairs[0])
         if is_planned.any():
             planned.append(_test_change(estimates, spec, a, b, groups[is_planned]))
@@ -215,6 +216,7 @@ def _test_change(
     """Test the changes of groups on one metric."""
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
     differences = compare_paired(estimates, groups, a, b)
+    # Sign flips need sums over clusters, which other statistics do not have.
     if mean_a is None or mean_b is None or not len(groups):
         null = _test_replicate_changes(estimates, spec, groups, (a, b), differences)
         return _Change(a, b, groups, null, BOOTSTRAP, differences)
@@ -248,6 +250,7 @@ def _test_sign_flips(
                 [
                     design.group_rows(groups, mean_b[k]),
                     design.group_rows(groups, mean_a[k]),
+                    # The null test reads its last row as overall, which no contrast uses here.
                     design.group_rows(0, mean_a[k]),
                 ]
             )
@@ -278,6 +281,7 @@ def _test_replicate_changes(
     """Test changes of statistics that are not means; the null has the replicates' correlations."""
     is_pair, (a, b) = np.ones(len(groups), dtype=bool), pair
     replicate_changes = estimates.replicates[groups, b] - estimates.replicates[groups, a]
+    # Normal draws with the correlations of the replicates, as for groups (family.py).
     null_draws = correlated_normals(
         correlation_matrix(replicate_changes), spec.replicates, spec.seed
     )
@@ -323,6 +327,7 @@ def _build_change_rows(
     }
     test_and_family = change.test, family
     simultaneous = None
+    # Only max-T has one critical value for all changes together.
     if spec.correction == "max-t" and spec.interval != "percentile":
         simultaneous = include_zero(
             change.differences.interval(critical), p_adjusted, 1.0 - spec.level
@@ -364,6 +369,7 @@ def _build_attribute_rows(
         is_untested = np.isnan(p) & (np.abs(value_changes) > _ROUNDING)
         boundary_reasons[is_untested] = UNTESTED
         interval = interval.apply_mask(~is_untested)
+    # The planned test has the whole error rate, so its own interval needs no widening.
     simultaneous = interval if test_and_family[1] == PLANNED_FAMILY else simultaneous
     has_no_interval = np.isnan(interval.low)
     for attribute, k in split_by_attribute(estimates, groups):
@@ -401,6 +407,7 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
         excluded = np.setdiff1d(estimates.attribute_rows(attribute), groups)
         if not len(excluded):
             continue
+        # The reason is that of the model in which the group cannot be compared.
         failing_measure = np.where(estimates.is_comparable()[excluded, a], b, a)
         frames.append(
             build_rows(
@@ -419,6 +426,8 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
 
 def _limit_detectable(estimates: Estimates, j: int, detectable: FloatArray) -> FloatArray:
     """Set detectable differences to NaN above the metric's span, in a census, with noise bias."""
+    # A census has no sampling error; noise bias depends on the differences themselves, so observed
+    # values do not give a smallest detectable one.
     if is_census(estimates.cluster_sums) or has_noise_bias(estimates.measures[j]):
         return np.full_like(detectable, np.nan)
     return np.where(detectable <= estimates.measures[j].value_range, detectable, np.nan)
@@ -436,6 +445,7 @@ def _compute_interval(
         return percentile(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
+    # This interval also has to cover the comparison with equal noise in both values.
     if has_noise_bias(estimates.measures[a]):
         return differences.interval(normal_quantile(spec.level))
     interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))

@@ -3,7 +3,7 @@
 Also each group's relative change from one model to another.
 
 Fairness Indicators (Goyal et al. 2022, Figure 5) draws the relative improvement of each group over
-a baseline model. It is value of b over value of a, less 1; its interval is that of the logarithm of
+a baseline model. It is the value of b over that of a, minus 1; its interval is that of the log of
 the ratio (MOVER), with the correlation of both models on the same clusters.
 """
 
@@ -34,7 +34,7 @@ from isolux.vocabulary.tables import COMPARISONS, Status
 
 
 def compare_paired(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
+    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b minus a."""
     measure_b, measure_a = estimates.measures[b], estimates.measures[a]
     if measure_b.mean is None or measure_a.mean is None:
         return _compare_replicates(estimates, groups, a, b)
@@ -55,11 +55,12 @@ def compare_measures(
         _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
     )
     weight = first.n_units * second.n_units
+    # Products of cluster sums are divided by the summed weights; n_units is Kish's number here.
     if is_survey_sample:
         weight = np.ones(len(groups))
         for column in (n, m):
             weight = weight * np.asarray(design.group_rows(groups, column).sum(axis=1)).ravel()
-    # As they were summed.
+    # Sums are of differences from the centre, so the means must be, too.
     values = (
         first.value - first_measure.centre,
         second.value - (first_measure if is_survey_sample else second_measure).centre,
@@ -124,6 +125,7 @@ def compute_relative_changes(
     frames: list[DisparityRows] = []
     for (model, *identity), a in measure_index.items():
         b = measure_index.get((models[1], *identity))  # type: ignore[arg-type]
+        # Relative to a negative value, a change has no meaning.
         low = estimates.measures[a].info.low
         if model != models[0] or b is None or low is None or low < 0:
             continue

@@ -77,6 +77,7 @@ class _AttributeComparison:
 
     @property
     def interval_name(self) -> str:
+        # Percentile intervals of such differences do not allow for the bias of either value.
         return "score" if has_noise_bias(self.measure) else self.spec.interval
 
     @property
@@ -120,6 +121,7 @@ class _AttributeComparison:
     ) -> npt.NDArray[np.object_]:
         """Return the complement's reasons for ``boundary``, where it is the other of two groups."""
         reasons = np.full(len(first), None, dtype=object)
+        # Of two groups, everyone else is the other one, so its reasons apply.
         if len(self.tested.members) == 2:
             first_member, second_member = self.tested.members
             other_group = np.where(first == first_member, second_member, first_member)
@@ -188,6 +190,7 @@ class _AttributeComparison:
             detectable_ratio = np.where(
                 worse_is_lower, 1.0 - detectable / pooled, 1.0 + detectable / pooled
             )
+            # No ratio is detectable where the worse group would need a negative value.
             detectable_ratio = np.where(detectable_ratio > 0, detectable_ratio, np.nan)
             detectable_log_ratio = np.abs(np.log(detectable_ratio)) / base
         simultaneous = self._compute_simultaneous(differences, log_interval, log=True)
@@ -219,6 +222,7 @@ class _AttributeComparison:
             replicates = self.estimates.replicates[:, self.j]
             interval = percentile(replicates[first] - replicates[0], self.spec.level)
         else:
+            # Decision 8: with too few clusters a group has no interval, and no difference to it.
             has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
             interval = differences.interval(self.z).apply_mask(has_interval).scale(complement_share)
         return _PairEstimates(
@@ -248,6 +252,7 @@ class _AttributeComparison:
         self, differences: Difference, interval: Interval, *, log: bool = False
     ) -> Interval:
         """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
+        # Only then do p-value and interval have one critical value (docs/methods/uncertainty.md).
         inverted = self.spec.correction == "max-t" and self.interval_name == "score"
         if not (inverted and np.isfinite(self.family.critical)):
             return interval.scale(np.nan)
@@ -266,6 +271,7 @@ class _AttributeComparison:
         first_interval, second_interval = (
             self.estimates.group_interval(groups, self.j) for groups in (first, second)
         )
+        # Only the score interval has a variance of the pair: others are combined by MOVER.
         if self.interval_name != "score":
             return differences.mover_interval(first_interval, second_interval, self.z, log=log)
         has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
@@ -332,7 +338,7 @@ def _explain_missing_overall(
     estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, comparable: IntArray
 ) -> list[DisparityRows]:
     """Explain why comparable groups have no comparison with overall or with their complement."""
-    if not estimates.measures[j].info.pooled or len(comparable) < 2:
+    if not estimates.measures[j].info.has_overall_among_groups or len(comparable) < 2:
         return []
     status, reason = Status.UNDEFINED, OVERALL_OUTSIDE
     if not estimates.is_comparable()[0, j]:

@@ -5,9 +5,9 @@ skewed near 0 and 1, and the difference of the two intervals would mostly show h
 differs, not how much the two values may differ. So a group is compared with overall as a mean is:
 with its complement, which shares nobody with it, times the complement's share. To first order the
 overall value is a mixture of both by the group's share w of the people, so the replicates of the
-complement are (overall - w group) / (1 - w) (``groups/measure/others``). The difference to overall
-is then exactly 1 - w times that to the complement, for any w; the skewness of the interval depends
-on w a little.
+complement are (overall - w group) / (1 - w) (``groups/measure/complement``). The difference to
+overall is then exactly 1 - w times that to the complement, for any w; the skewness of the interval
+depends on w a little.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def compare_noise_biased(
 ) -> Difference:
     """Compare values with noise bias: as they are, and with equal noise bias in both."""
     # Noise bias can only have raised a value: the lower one's interval extends down by it, so
-    # that the gap is not understated; ``also`` adds the comparison with equal bias.
+    # that the gap is not understated; ``alternative_values`` adds the comparison with equal bias.
     a = np.where(differences.a <= differences.b, bias_a.bias, 0.0)
     b = np.where(differences.b <= differences.a, bias_b.bias, 0.0)
 
@@ -73,6 +73,7 @@ class ReplicateComparisons:
         unique_groups, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
         table = correlation_matrix(e.replicates[unique_groups, j])
         rho = table[positions[: len(first)], positions[len(first) :]]
+        # Degrees of freedom are those of the effective clusters (docs/methods/uncertainty.md).
         dof = np.maximum(count_effective_clusters(e) - 1.0, 1.0)
         first_estimate, second_estimate = (
             (e.value[g, j], e.standard_error[g, j], dof[g]) for g in (first, second)
@@ -87,6 +88,7 @@ class ReplicateComparisons:
                 differences,
                 *(estimate_noise_bias(e.cluster_sums, e.measures[j], g) for g in (first, second)),
             )
+        # Replicates of a class without an error do not vary, but its Wilson interval has a width.
         if not is_macro_average(e.measures[j]):
             return differences
         class_intervals = (
@@ -125,6 +127,7 @@ class ReplicateComparisons:
             complement_replicates = (
                 complements.overall_replicates - complements.share[:, None] * group_replicates
             ) / share[:, None]
+        # Decision 31: a complement's own clusters count, not the many of overall.
         n_clusters, n_effective = _count_complement_clusters(e.cluster_sums, first)
         dof = np.maximum(count_effective_clusters(e)[first] - 1.0, 1.0)
         group_estimate = e.value[first, j], e.standard_error[first, j], dof
@@ -132,6 +135,7 @@ class ReplicateComparisons:
         correlation = paired_correlation(group_replicates, complement_replicates)
         complement_value = self._replace_invalid(complements.value)
         if e.measures[j].is_fraction:
+            # At exactly 0 or 1 the logit interval is that of Wilson, by clusters.
             at_end = _is_at_limit(complements.value, complement_se, n_effective)
             complement_value = np.where(
                 at_end, np.round(np.clip(complements.value, 0.0, 1.0)), complement_value
@@ -211,7 +215,7 @@ class ReplicateComparisons:
     def _find_complements(self, first: IntArray) -> ComplementEstimates:
         """Return the complements of these groups; of pairs and detections, by the mixture.
 
-        Those have no replicates with the group's share held fixed: their intervals are a little
+        Those have no replicates with a fixed share of the group: their intervals are a little
         wider.
         """
         e, j = self.estimates, self.j
@@ -242,6 +246,7 @@ class ReplicateComparisons:
         e, j = self.estimates, self.j
         is_invalid = np.isnan(complement_value)
         if e.measures[j].is_fraction:
+            # The mixture (overall - w group) / (1 - w) may leave 0 to 1: no logit there.
             is_invalid |= (complement_value < 0.0) | (complement_value > 1.0)
         return np.where(is_invalid, e.value[0, j], complement_value)
 
@@ -275,12 +280,15 @@ def scale_to_overall(
             differences.a - differences.b,
         )
         low, high = a - share * (gap - interval.low), a + share * (interval.high - gap)
+        # Decision 31: the interval covers both, because the mixture says too little about few
+        # others who hardly err.
         if measured_differences is not None:
             measured_interval = measured_differences.mover_interval(
                 *measured_differences.group_intervals(z), z
             )
             low = np.fmin(low, overall + share * measured_interval.low)
             high = np.fmax(high, overall + share * measured_interval.high)
+        # The first interval is that of the difference, so overall adds no width.
         return Interval(low, high), Interval(overall, overall)
 
     error = share * differences.standard_error
@@ -310,12 +318,14 @@ def count_effective_clusters(estimates: Estimates) -> FloatArray:
 
 
 def _count_effective(design: ClusterSums, rows: IntArray) -> FloatArray:
+    # Of two kinds of clusters, the one with fewer decides (docs/methods/samples.md).
     if isinstance(design, SurveyClusterSums) and design.other_clusterings is not None:
         first_design = replace(design, other_clusterings=None)
         return np.minimum(
             _count_effective(first_design, rows),
             _count_effective(design.other_clusterings[0], rows),
         )
+    # Column 0 counts units.
     cluster_counts = design.group_rows(rows, 0)
     multiplicity = design.multiplicity.astype(np.float64)
     stratum_counts = None
@@ -350,6 +360,7 @@ def _count_complement_clusters(design: ClusterSums, first: IntArray) -> tuple[In
     overall_counts = np.asarray(overall_row.todense()).ravel()
     unweighted_design = drop_weights(design)
     total = overall_counts @ multiplicity - group_rows @ multiplicity
+    # (overall - group)², expanded: the complement's own cluster sums are not stored.
     square = (
         overall_counts**2 @ multiplicity
         - 2.0 * (group_rows @ (overall_counts * multiplicity))
@@ -365,6 +376,7 @@ def _count_complement_clusters(design: ClusterSums, first: IntArray) -> tuple[In
             complement_stratum_counts,
             0.0,
         )
+    # The square is a difference of large sums: rounding may make it negative.
     return _count_clusters_with_complement(unweighted_design, first), _kish_clusters(
         total, np.maximum(square, 0.0), complement_stratum_counts
     )

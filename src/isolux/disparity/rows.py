@@ -135,6 +135,7 @@ def stack_rows(blocks: Sequence[DisparityRows]) -> pl.DataFrame:
     columns: dict[str, pl.Series] = {}
     for name in _COMMON_COLUMNS:
         dtype = DISPARITIES.schema[name]
+        # One text for each block, repeated by index: building it for every row takes longer.
         constants = pl.Series([block.common[name] for block in blocks], dtype=dtype)
         columns[name] = constants.gather(np.repeat(np.arange(len(blocks)), sizes))
     for name in _NUMBER_COLUMNS:
@@ -155,6 +156,7 @@ def list_boundary_reasons(estimates: Estimates, j: int) -> npt.NDArray[np.object
     is_boundary = estimates.status[:, j] == Status.BOUNDARY.value
     reasons = np.full(len(is_boundary), None, dtype=object)
     for g in np.flatnonzero(is_boundary):
+        # The numbers in a reason differ between groups, and a row about several has one reason.
         reasons[g] = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
     return reasons
 

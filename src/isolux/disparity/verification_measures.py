@@ -5,7 +5,7 @@ non-matches per genuine pair. A group counts where both can be compared; exclude
 in the reason. All four are at their parity value only if no two estimates differ, so sampling
 error alone moves them. Intervals of the first two therefore
 come from both rates' simultaneous intervals of all pairs, each at half the error; those of GARBE
-and the skewed error ratio are the replicates' percentiles, which cannot hold 0 and 1.
+and the skewed error ratio are the replicates' percentiles, which cannot contain 0 and 1.
 
 References
 ----------
@@ -88,6 +88,7 @@ def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
                 m.metric
             ] = j
     for index_by_rate in index_by_operating_point.values():
+        # All four measures combine both rates at one threshold.
         if len(index_by_rate) == len(_RATES):
             yield index_by_rate[_RATES[0]], index_by_rate[_RATES[1]]
 
@@ -112,6 +113,7 @@ def _weight_range_bounds(
             return math.nan, math.nan
         selected = select_groups(tested, members)
         pairs = selected.contrasts[:, 1] != COMPLEMENT
+        # Without a tested pair there is no null distribution, and no bound of the range.
         if not pairs.any() or np.isnan(selected.null.t[pairs]).all():
             return math.nan, math.nan
         return range_interval(estimates, selected, j, half_error_spec, log=log)
@@ -141,9 +143,11 @@ def _build_attribute_rows(
         for log in (False, True)
     )
     replicates = [estimates.replicates[members, j].T for j in rates]
+    # Neither is a function of the two ranges, so their intervals come from replicates.
     gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
     skew = percentile(skewed_error_ratio(*replicates), spec.level)
     # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
+    # A rate near 0 makes an upper bound of the ratio infinite, which is meant.
     with np.errstate(over="ignore"):
         ratio_bounds = float(np.exp(log_ratio_bounds[0])), float(np.exp(log_ratio_bounds[1]))
     has_several = len(members) > 1
@@ -151,6 +155,7 @@ def _build_attribute_rows(
         (
             "fairness_discrepancy_rate",
             fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
+            # 1 minus the ranges, so the bounds change places.
             (1.0 - range_bounds[1], 1.0 - range_bounds[0]),
             _SIMULTANEOUS,
         ),
@@ -168,6 +173,7 @@ def _build_attribute_rows(
             _RATIO_PERCENTILE,
         ),
     )
+    # A measure of all groups is as reliable as the least reliable of them.
     is_boundary = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
     status = Status.BOUNDARY if is_boundary.any() else Status.OK
     return [

@@ -1,14 +1,15 @@
 """Running a model over a dataset's pictures: shards that are committed one by one, and resumed.
 
 ``list_source_images`` says which pictures are looked at and whom each shows; ``split_into_shards``
-cuts them into shards, always the same; ``run_in_process`` predicts the shards that a ``ShardStore``
-lacks, on this machine: threads read and prepare pictures ahead of the model. A shard is one Parquet
-file, written under a temporary name and renamed: the rename is the commit. Its key is content (the
-pictures' bytes, everything that moves the model's answers, settings, code), so nothing that changed
-meets an earlier answer, and what did not change is not done again.
+cuts them into shards, always the same; ``predict_missing_shards_in_process`` predicts the shards
+that a ``ShardStore`` lacks, on this machine: threads read and prepare pictures ahead of the model.
+A shard is one Parquet file, written under a temporary name and renamed: the rename is the commit.
+Its key is content (the pictures' bytes, everything that moves the model's answers, settings, code),
+so nothing that changed meets an earlier answer, and what did not change is not done again.
 
-An executor decides where shards are computed and nothing else: ``run_in_process`` in this process,
-``run_remotely`` in others, of this machine or on Ray. Whatever it is, the files are the same.
+An executor decides where shards are computed and nothing else:
+``predict_missing_shards_in_process`` in this process, ``predict_missing_shards_remotely`` in
+others, of this machine or on Ray. Whatever it is, the files are the same.
 """
 
 from __future__ import annotations
@@ -16,12 +17,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from isolux.engine.remote_prediction import run_remotely
+from isolux.engine.remote_prediction import predict_missing_shards_remotely
 from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
 from isolux.engine.shard_predictor import ShardPredictions, ShardPredictor
 from isolux.engine.shards import Shard, split_into_shards
 from isolux.engine.source_images import InputUnit, list_source_images
-from isolux.engine.store import RUN_FILE, CollectedPredictions, ShardStore, shorten_key
+from isolux.engine.store import (
+    RUN_FILE,
+    CollectedPredictions,
+    ShardStore,
+    shorten_key_for_file_name,
+)
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model
 
@@ -35,8 +41,8 @@ __all__ = [
     "Shard",
     "ShardStore",
     "list_source_images",
-    "run_in_process",
-    "run_remotely",
+    "predict_missing_shards_in_process",
+    "predict_missing_shards_remotely",
     "split_into_shards",
 ]
 
@@ -44,7 +50,7 @@ __all__ = [
 # The executor of one process: it predicts the shards that a store lacks, and commits each.
 
 
-def run_in_process(
+def predict_missing_shards_in_process(
     model: Model,
     shards: Sequence[Shard],
     folder: ImageFolder,
@@ -56,7 +62,7 @@ def run_in_process(
     stop: Callable[[], bool] | None = None,
 ) -> RunOutcome:
     """Predict the shards that the store lacks, and commit each of them."""
-    committed = store.list_committed()
+    committed = store.list_committed_keys()
     expected = sum(len(shard.images) for shard in shards if shard.index not in committed)
     predictor = ShardPredictor(model, folder, run_key, settings, expected=expected)
     try:
@@ -80,14 +86,18 @@ class _LocalRun:
 
     def __post_init__(self) -> None:
         self.total = sum(len(shard.images) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
-        self.failures = Failures(looks, self.predictor.settings.max_failures, self.store.folder)
-        self.there = self.store.list_committed()
+        inferences = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(
+            inferences, self.predictor.settings.max_failures, self.store.folder
+        )
+        self.there = self.store.list_committed_keys()
 
     def execute(self, stop: Callable[[], bool]) -> RunOutcome:
-        results = self.predictor.predict_shards(self._missing(), self._report_progress)
+        results = self.predictor.predict_shards(
+            self._iterate_missing_shards(), self._report_progress
+        )
         while not stop() and (shard_predictions := next(results, None)) is not None:
-            self._commit(shard_predictions)
+            self._commit_predictions(shard_predictions)
         keys = [
             (s, self.key_by_index[s.index]) for s in self.shards if s.index in self.key_by_index
         ]
@@ -96,7 +106,7 @@ class _LocalRun:
             keys, self.n_computed, self.n_computed_images, is_complete, self.predictor.caller.batch
         )
 
-    def _missing(self) -> Iterator[Shard]:
+    def _iterate_missing_shards(self) -> Iterator[Shard]:
         """Yield the shards that must be computed; count the others as finished."""
         for shard in self.shards:
             if self._is_committed(shard):
@@ -106,26 +116,28 @@ class _LocalRun:
 
     def _is_committed(self, shard: Shard) -> bool:
         """Return whether a shard was committed with the same content key."""
-        settled_shards = self.store.select_settled(shard, self.there.get(shard.index, ()))
+        settled_shards = self.store.select_keys_without_retry(
+            shard, self.there.get(shard.index, ())
+        )
         if not settled_shards:
             return False
         key = self.predictor.compute_key(shard)
-        n_failed = settled_shards.get(shorten_key(key))
+        n_failed = settled_shards.get(shorten_key_for_file_name(key))
         if n_failed is None:
             return False
-        self._record_key(shard, key)
-        self.failures.add_earlier(n_failed)
+        self._record_content_key(shard, key)
+        self.failures.add_earlier_failures(n_failed)
         return True
 
-    def _commit(self, shard_predictions: ShardPredictions) -> None:
+    def _commit_predictions(self, shard_predictions: ShardPredictions) -> None:
         self.store.commit(shard_predictions.shard, shard_predictions.key, shard_predictions.table)
-        self._record_key(shard_predictions.shard, shard_predictions.key)
+        self._record_content_key(shard_predictions.shard, shard_predictions.key)
         self.n_computed += 1
         self.n_computed_images += len(shard_predictions.shard.images)
         self._report_progress()
-        self.failures.add_shard(shard_predictions.table)
+        self.failures.add_shard_failures(shard_predictions.table)
 
-    def _record_key(self, shard: Shard, key: str) -> None:
+    def _record_content_key(self, shard: Shard, key: str) -> None:
         self.key_by_index[shard.index] = key
         self.n_finished_images += len(shard.images)
 

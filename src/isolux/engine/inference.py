@@ -13,8 +13,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import QUESTION_COLUMNS, prediction_columns
-from isolux.models import Model, out_of_memory, predict_table
+from isolux.engine.shards import QUESTION_COLUMNS, build_prediction_schema
+from isolux.models import Model, is_out_of_memory_error, predict_and_check_table
 from isolux.vocabulary.errors import IsoluxError
 
 LATE_REASON = "not answered within the time limit of its shard"
@@ -78,19 +78,21 @@ class ModelCaller:
         self._calls, self._checks = ThreadPool(1), ThreadPool(1)
         self.n_hung = 0  # calls that never returned
 
-    def predict_batch(self, model_inputs: Sequence[Any], deadline: float) -> list[ModelResponse]:
+    def predict_batch_or_explain(
+        self, model_inputs: Sequence[Any], deadline: float
+    ) -> list[ModelResponse]:
         """Predict one batch."""
-        return self.finish_batch(self.begin_batch(model_inputs, deadline), deadline)()
+        return self.await_batch(self.submit_batch(model_inputs, deadline), deadline)()
 
-    def begin_batch(self, model_inputs: Sequence[Any], deadline: float) -> PendingBatch:
+    def submit_batch(self, model_inputs: Sequence[Any], deadline: float) -> PendingBatch:
         """Submit one batch after those submitted before; see ``ask``."""
         first_part = model_inputs[: self.batch]
         has_time = first_part and time.monotonic() < deadline
         return PendingBatch(
-            model_inputs, len(first_part), self._begin_call(first_part) if has_time else None
+            model_inputs, len(first_part), self._submit_call(first_part) if has_time else None
         )
 
-    def finish_batch(
+    def await_batch(
         self, pending_batch: PendingBatch, deadline: float
     ) -> Callable[[], list[ModelResponse]]:
         """Wait for the first submitted batch. If it hung, later ones must be submitted again.
@@ -111,38 +113,38 @@ class ModelCaller:
         while position < len(model_inputs):
             n = pending_batch.n_first if position == 0 else self.batch
             batch_part = model_inputs[position : position + n]
-            sources += self._run_part(
+            sources += self._predict_part(
                 batch_part, deadline, pending_batch.pending_call if position == 0 else None
             )
             position += len(batch_part)
         return lambda: [response for source in sources for response in source()]
 
-    def _run_part(
+    def _predict_part(
         self, batch_part: Sequence[Any], deadline: float, pending_call: _PendingCall | None = None
     ) -> list[_ResponseSource]:
         """Predict a part of a batch, or wait for its pending call."""
         n = len(batch_part)
         if pending_call is None and time.monotonic() >= deadline:
-            return [lambda: [_late_response()] * n]
+            return [lambda: [_build_late_response()] * n]
         try:
             frame = self._await_call(
-                self._begin_call(batch_part) if pending_call is None else pending_call, deadline
+                self._submit_call(batch_part) if pending_call is None else pending_call, deadline
             )
         except _LateError:
-            self._restart_model()
-            return [lambda: [_late_response()] * n]
+            self._reload_model_in_new_thread()
+            return [lambda: [_build_late_response()] * n]
         except IsoluxError:
             raise  # the output has a wrong form: every batch would be so
         # Any exception counts as the model's; sys.exit in a model would end the command silently.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            return self._run_halves(batch_part, deadline, error)
-        return [partial(_split_by_unit, frame, self._model.predicts, n)]
+            return self._predict_in_halves(batch_part, deadline, error)
+        return [partial(_split_predictions_by_input, frame, self._model.predicts, n)]
 
-    def _run_halves(
+    def _predict_in_halves(
         self, batch_part: Sequence[Any], deadline: float, error: BaseException
     ) -> list[_ResponseSource]:
         """Halve a batch that raised, down to the image that causes it."""
-        is_out_of_memory = out_of_memory(error)
+        is_out_of_memory = is_out_of_memory_error(error)
         if len(batch_part) == 1:
             if is_out_of_memory:
                 raise IsoluxError(
@@ -157,10 +159,10 @@ class ModelCaller:
             self.batch = min(self.batch, half_size)
             # Frames of the traceback keep the tensors alive that filled the memory.
             traceback.clear_frames(error.__traceback__)
-        first = self._run_part(batch_part[:half_size], deadline)
-        return first + self._run_part(batch_part[half_size:], deadline)
+        first = self._predict_part(batch_part[:half_size], deadline)
+        return first + self._predict_part(batch_part[half_size:], deadline)
 
-    def _begin_call(self, batch_part: Sequence[Any]) -> _PendingCall:
+    def _submit_call(self, batch_part: Sequence[Any]) -> _PendingCall:
         """Submit a call of the model; its output is checked in another thread meanwhile."""
         predictor, model_info, name = self._predictor, self._model.info, self._model.name
         prediction_type, n, n_hung_before, checks = (
@@ -174,15 +176,15 @@ class ModelCaller:
             ids = [str(k) for k in range(n)]
             source: Any = _FixedPredictor(output, prediction_type)
             units: Any = range(n)
-            return predict_table(source, model_info, units, ids, model=name)
+            return predict_and_check_table(source, model_info, units, ids, model=name)
 
         def call() -> AsyncResult[Any] | None:
             if n_hung_before != self.n_hung:  # the call was abandoned
                 return None
             output = predictor(batch_part)
-            return checks.apply_async(_return_exception, (partial(check, output),))
+            return checks.apply_async(_call_and_return_exception, (partial(check, output),))
 
-        return self._calls.apply_async(_return_exception, (call,))
+        return self._calls.apply_async(_call_and_return_exception, (call,))
 
     def _await_call(self, pending_call: _PendingCall, deadline: float) -> pl.DataFrame:
         """Wait for a pending call until the deadline."""
@@ -196,7 +198,7 @@ class ModelCaller:
             raise outcome
         return outcome  # type: ignore[no-any-return]
 
-    def _restart_model(self) -> None:
+    def _reload_model_in_new_thread(self) -> None:
         self.n_hung += 1
         self._calls.close()
         self._calls = ThreadPool(1)
@@ -210,7 +212,7 @@ class ModelCaller:
         self._checks.close()
 
 
-def _return_exception(call: Callable[[], Any]) -> Any:
+def _call_and_return_exception(call: Callable[[], Any]) -> Any:
     """Return an exception instead of raising it: a thread pool would lose a SystemExit."""
     try:
         return call()
@@ -218,11 +220,13 @@ def _return_exception(call: Callable[[], Any]) -> Any:
         return error
 
 
-def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[ModelResponse]:
+def _split_predictions_by_input(
+    frame: pl.DataFrame, prediction_type: str, n_inputs: int
+) -> list[ModelResponse]:
     """Split a table of predictions by input."""
     id_column = "instance_id" if "instance_id" in frame.columns else "image_id"
-    columns = list(prediction_columns(prediction_type))
-    rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n)]
+    columns = list(build_prediction_schema(prediction_type))
+    rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n_inputs)]
     complete_rows = frame.with_columns(
         pl.lit(None, dtype=pl.String).alias(name)
         for name in QUESTION_COLUMNS
@@ -235,7 +239,7 @@ def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[Mo
     return [ModelResponse(rows) for rows in rows_by_unit]
 
 
-def _late_response() -> ModelResponse:
+def _build_late_response() -> ModelResponse:
     return ModelResponse(None, LATE_REASON, "time")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from isolux.engine.inference import ModelResponse
-from isolux.engine.source_images import DecodedImage, SourceImage, decode_source_image
+from isolux.engine.source_images import DecodedImage, SourceImage, decode_and_crop_units
 from isolux.io.image_folder import ImageFolder
 
 
@@ -36,11 +36,11 @@ class PrefetchedImage:
     n_bytes: int = 0
 
 
-def prefetch_image(
+def decode_and_prepare_image(
     image: SourceImage, folder: ImageFolder, prepare: Callable[..., Any] | None, box_factor: float
 ) -> PrefetchedImage:
     """Decode an image, crop its units, and prepare them as model inputs."""
-    opened = decode_source_image(image, folder, box_factor)
+    opened = decode_and_crop_units(image, folder, box_factor)
     # Without its crops: a shard of large images would fill the memory until it is committed.
     prefetched_image = PrefetchedImage(replace(opened, crops=()), [], [])
     for crop in opened.crops:

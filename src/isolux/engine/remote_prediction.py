@@ -20,17 +20,17 @@ from isolux.engine.inference import LATE_REASON
 from isolux.engine.jobs import Executor, Job, JobLimits, JobRequest, JobStore, Tables
 from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
 from isolux.engine.shard_predictor import ShardPredictor
-from isolux.engine.shards import Shard, compute_shard_key, inference_table
+from isolux.engine.shards import Shard, build_inference_table_schema, compute_shard_key
 from isolux.engine.source_images import SourceImage
-from isolux.engine.store import ShardStore, shorten_key
+from isolux.engine.store import ShardStore, shorten_key_for_file_name
 from isolux.io import images
 from isolux.io.image_folder import ImageFolder
 from isolux.io.staging import StagingPath
-from isolux.models import Model, open_model, source_hash
+from isolux.models import Model, hash_module_sources, open_model
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
-OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_shard_model"
-PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard"
+OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_model_in_worker"
+PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard_in_worker"
 
 _MAX_LISTED = 3
 _open_predictors: dict[str, ShardPredictor] = {}
@@ -76,36 +76,36 @@ def shard_to_json(shard: Shard) -> dict[str, Any]:
     return {"index": shard.index, "shard": msgspec.to_builtins(shard.images)}
 
 
-def code_hash() -> str:
+def hash_decoding_code() -> str:
     """Return one SHA-256 of the code that decodes images."""
-    return source_hash(of_pictures, images)
+    return hash_module_sources(of_pictures, images)
 
 
-def open_shard_model(request: Mapping[str, Any]) -> Tables:
+def open_model_in_worker(request: Mapping[str, Any]) -> Tables:
     """Open the model before the first shard, so that its time limit excludes loading."""
-    _open_predictor(request)
+    _open_cached_predictor(request)
     return {}
 
 
-def predict_shard(
+def predict_shard_in_worker(
     request: Mapping[str, Any],
     index: int,
     shard: Sequence[Mapping[str, Any]],
     settled_keys: Sequence[str] = (),
 ) -> Tables:
     """Predict one shard in a worker."""
-    predictor = _open_predictor(request)
+    predictor = _open_cached_predictor(request)
     rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[SourceImage, ...]))
     if settled_keys:
         key = predictor.compute_key(rebuilt_shard)
-        if shorten_key(key) in settled_keys:
+        if shorten_key_for_file_name(key) in settled_keys:
             return {"made": pl.DataFrame({"key": [key], "batch": [predictor.caller.batch]})}
     (shard_predictions,) = predictor.predict_shards([rebuilt_shard])
     job_result = pl.DataFrame({"key": [shard_predictions.key], "batch": [predictor.caller.batch]})
-    return {"made": job_result, "looks": shard_predictions.table}
+    return {"made": job_result, "inferences": shard_predictions.table}
 
 
-def _open_predictor(request: Mapping[str, Any]) -> ShardPredictor:
+def _open_cached_predictor(request: Mapping[str, Any]) -> ShardPredictor:
     """Open the requested model, once per process."""
     name = json.dumps(request, sort_keys=True)
     if name not in _open_predictors:
@@ -114,7 +114,7 @@ def _open_predictor(request: Mapping[str, Any]) -> ShardPredictor:
         model_request = ModelRequest(**request)
         _change_directory(model_request.working_dir)
         model = open_model(model_request.model, model_request.options, name=model_request.name)
-        _refuse_other_model(model, model_request)
+        _check_same_model(model, model_request)
         settings = PredictionSettings(**model_request.settings)
         _open_predictors[name] = ShardPredictor(
             model, ImageFolder(model_request.pictures), model_request.run_key, settings
@@ -136,9 +136,9 @@ def _change_directory(folder: str) -> None:
         ) from error
 
 
-def _refuse_other_model(model: Model, request: ModelRequest) -> None:
+def _check_same_model(model: Model, request: ModelRequest) -> None:
     """Refuse a worker whose model, packages or code differ from the command's."""
-    if model.key == request.key and code_hash() == request.code:
+    if model.key == request.key and hash_decoding_code() == request.code:
         return
     packages = sorted(set(request.versions) | set(model.versions))
     differences = [
@@ -159,7 +159,7 @@ _TIME_LIMIT_MARGIN = 1.1, 30.0
 holds Python's lock) is ended after so many times the limit, and so many seconds more."""
 
 
-def run_remotely(
+def predict_missing_shards_remotely(
     executor: Executor,
     model: Model,
     options: Sequence[str],
@@ -174,14 +174,14 @@ def run_remotely(
     stop: Callable[[], bool] | None = None,
 ) -> RunOutcome:
     """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
-    refuse_in_memory(model)
+    check_model_has_spec(model)
     request = ModelRequest(
         model.spec,
         tuple(options),
         model.name,
         model.key,
         dict(model.versions),
-        code_hash(),
+        hash_decoding_code(),
         run_key,
         str(folder.base.absolute()),
         os.getcwd(),  # noqa: PTH109 - a text
@@ -203,7 +203,7 @@ def run_remotely(
         stage.discard()
 
 
-def refuse_in_memory(model: Model) -> None:
+def check_model_has_spec(model: Model) -> None:
     """Refuse a model that other processes cannot open by its name."""
     if model.spec.startswith("("):
         raise SpecError(
@@ -230,9 +230,9 @@ class _RemoteRun:
     def __post_init__(self) -> None:
         self.batch = self.settings.batch
         self.total = sum(len(shard.images) for shard in self.shards)
-        looks = sum(len(p.units) for shard in self.shards for p in shard.images)
-        self.failures = Failures(looks, self.settings.max_failures, self.store.folder)
-        self.there = self.store.list_committed()
+        inferences = sum(len(p.units) for shard in self.shards for p in shard.images)
+        self.failures = Failures(inferences, self.settings.max_failures, self.store.folder)
+        self.there = self.store.list_committed_keys()
         self.run_key = str(self.request["run_key"])
 
     def execute(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> RunOutcome:
@@ -260,7 +260,9 @@ class _RemoteRun:
 
     def _build_jobs(self) -> Iterator[Job]:
         for position, shard in enumerate(self.shards):
-            settled_shards = self.store.select_settled(shard, self.there.get(shard.index, ()))
+            settled_shards = self.store.select_keys_without_retry(
+                shard, self.there.get(shard.index, ())
+            )
             yield Job(
                 str(position),
                 f"shard {shard.index}",
@@ -275,14 +277,16 @@ class _RemoteRun:
     def _commit_shard(self, job: Job) -> None:
         """Commit the result of a shard's job."""
         shard = self.shards[int(job.key)]
-        tables = self.job_store.take(job.key)
+        tables = self.job_store.pop(job.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
         self.n_finished_images += len(shard.images)
-        inferences = tables.get("looks")
+        inferences = tables.get("inferences")
         if inferences is None:
-            self.failures.add_earlier(
-                self.store.select_settled(shard, [shorten_key(key)]).get(shorten_key(key), 0)
+            self.failures.add_earlier_failures(
+                self.store.select_keys_without_retry(shard, [shorten_key_for_file_name(key)]).get(
+                    shorten_key_for_file_name(key), 0
+                )
             )
         else:
             self.store.commit(shard, key, inferences)
@@ -291,7 +295,7 @@ class _RemoteRun:
         self.key_by_index[shard.index] = key
         self.report(self.n_finished_images, self.total, self.n_computed_images)
         if inferences is not None:
-            self.failures.add_shard(inferences)
+            self.failures.add_shard_failures(inferences)
 
     def _build_failed_shard(self, job: Job, loss_reason: str, is_late: bool) -> Tables:
         """Build a failed shard, which the next command predicts again."""
@@ -304,7 +308,7 @@ class _RemoteRun:
             for picture in shard.images
             for unit in picture.units
         ]
-        schema = inference_table(self.model.predicts).schema
+        schema = build_inference_table_schema(self.model.predicts).schema
         key = compute_shard_key(self.run_key, shard, [None] * len(shard.images))
         job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
-        return {"made": job_result, "looks": pl.DataFrame(rows, schema=schema, orient="row")}
+        return {"made": job_result, "inferences": pl.DataFrame(rows, schema=schema, orient="row")}

@@ -31,7 +31,7 @@ class PredictionSettings:
     time_limit : float
         Seconds a shard.
     max_failures : float
-        The share of looks, 0 to 1, that may remain without an answer.
+        The share of inferences, 0 to 1, that may remain without an answer.
     box_factor : float
         See ``open_picture``.
     reader_processes : int or None
@@ -86,20 +86,20 @@ class Failures:
     counts: Counter[str] = field(default_factory=Counter)
     example: str = ""
 
-    def add_earlier(self, n: int) -> None:
+    def add_earlier_failures(self, n: int) -> None:
         """Count the failures of a shard that an earlier run committed."""
         self.counts["a picture that could not be used, as the run before found"] += n
-        self._refuse_too_many()
+        self._check_failure_limit()
 
-    def add_shard(self, table: pl.DataFrame) -> None:
+    def add_shard_failures(self, table: pl.DataFrame) -> None:
         """Count the failures of a shard."""
         missing = table.drop_nulls("reason")
         for unit, reason in missing.select("unit_id", "reason").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"
             self.counts[reason] += 1
-        self._refuse_too_many()
+        self._check_failure_limit()
 
-    def _refuse_too_many(self) -> None:
+    def _check_failure_limit(self) -> None:
         n_failed = self.counts.total()
         if n_failed <= self.max_share * self.n_inferences:
             return

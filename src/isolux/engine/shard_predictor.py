@@ -17,10 +17,10 @@ from typing import Any
 import polars as pl
 
 from isolux.engine.inference import ModelCaller, ModelResponse, PendingBatch
-from isolux.engine.prefetch import PrefetchedImage, prefetch_image
+from isolux.engine.prefetch import PrefetchedImage, decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
-from isolux.engine.shards import Shard, compute_shard_key, inference_table
-from isolux.engine.source_images import DecodedImage, SourceImage, hash_image
+from isolux.engine.shards import Shard, build_inference_table_schema, compute_shard_key
+from isolux.engine.source_images import DecodedImage, SourceImage, hash_image_file
 from isolux.io.cpu_count import count_cores
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model, Preprocessing
@@ -35,7 +35,7 @@ _MAX_WAITING_BYTES = 1 << 29  # of images that wait for the model
 _PREFETCH_PER_PROCESS = 4  # images that a process prefetches
 
 
-def choose_process_count(model: Model, n_requested: int | None) -> int:
+def choose_n_decoding_processes(model: Model, n_requested: int | None) -> int:
     """Choose how many processes decode images for a model; 0: threads alone."""
     if n_requested == 0:
         return 0
@@ -68,7 +68,7 @@ class _Reader:
     box_factor: float
 
     def __getitem__(self, picture: SourceImage) -> PrefetchedImage:
-        return prefetch_image(picture, self.folder, self.prepare, self.box_factor)
+        return decode_and_prepare_image(picture, self.folder, self.prepare, self.box_factor)
 
 
 class ImagePrefetcher:
@@ -91,7 +91,7 @@ class ImagePrefetcher:
         self._reader = _Reader(folder, prepare, settings.box_factor)
         self._n_threads = settings.readers or max(1, min(_MAX_THREADS, count_cores()))
         self._threads = ThreadPool(self._n_threads)
-        self._n_processes = choose_process_count(model, settings.reader_processes)
+        self._n_processes = choose_n_decoding_processes(model, settings.reader_processes)
         self.uses_processes = self._n_processes > 0
         if settings.reader_processes is None and expected < _MIN_IMAGES_FOR_PROCESSES:
             self._n_processes = 0
@@ -105,17 +105,17 @@ class ImagePrefetcher:
         self._process_results = None
         self._threads.close()
 
-    def hash_images(self, pictures: tuple[SourceImage, ...]) -> list[str | None]:
+    def hash_image_files(self, pictures: tuple[SourceImage, ...]) -> list[str | None]:
         """Hash the files of images; None where one cannot be read."""
-        return self._threads.map(partial(hash_image, folder=self._reader.folder), pictures)
+        return self._threads.map(partial(hash_image_file, folder=self._reader.folder), pictures)
 
     def start(self, pictures: Iterator[SourceImage]) -> None:
         """Start to prefetch these images, as far as there is room."""
         self._queue.clear()
         self._in_processes.clear()
         self._upcoming = pictures
-        self._process_results = self._loader() if self._n_processes else None
-        self.refill()
+        self._process_results = self._iterate_process_reads() if self._n_processes else None
+        self.submit_reads()
 
     def next(self, picture: SourceImage, deadline: float) -> PrefetchedImage:
         """Return the next image, which is this one, and prefetch further."""
@@ -129,63 +129,63 @@ class ImagePrefetcher:
                 self._in_processes.popleft()
                 return read
         if not self._queue:
-            self.refill()
+            self.submit_reads()
         _, pending_read = self._queue.popleft()
         try:
             return pending_read.get(max(deadline - time.monotonic(), 0.0))
         except LateError:
-            self._replace_threads()
+            self._replace_threads_and_resubmit()
             response = ModelResponse(None, "not read within the time limit of its shard", "time")
             n = len(picture.units)
             return PrefetchedImage(
                 DecodedImage(picture, None, None, None, ()), [None] * n, [response] * n
             )
 
-    def refill(self) -> None:
+    def submit_reads(self) -> None:
         """Keep the threads busy, a bounded number of images and bytes ahead of the model."""
         if self._process_results is not None:
             return
-        while not self._queue or self._has_room():
+        while not self._queue or self._has_room_for_read():
             picture = next(self._upcoming, None)
             if picture is None:
                 return
-            self._queue.append((picture, self._submit(picture)))
+            self._queue.append((picture, self._submit_read(picture)))
 
-    def _submit(self, picture: SourceImage) -> AsyncResult[PrefetchedImage]:
+    def _submit_read(self, picture: SourceImage) -> AsyncResult[PrefetchedImage]:
         return self._threads.apply_async(self._reader.__getitem__, (picture,))
 
-    def _has_room(self) -> bool:
+    def _has_room_for_read(self) -> bool:
         waiting = [r.get().n_bytes for _, r in self._queue if r.ready() and r.successful()]
         max_queue_length = self._settings.batch + 2 * self._n_threads
         return len(self._queue) < max_queue_length and sum(waiting) <= _MAX_WAITING_BYTES
 
-    def _replace_threads(self) -> None:
+    def _replace_threads_and_resubmit(self) -> None:
         """Replace the threads, which may be stuck, and resubmit pending reads."""
         self._threads.close()
         self._threads = ThreadPool(self._n_threads)
-        waiting = [(p, r if r.ready() else self._submit(p)) for p, r in self._queue]
+        waiting = [(p, r if r.ready() else self._submit_read(p)) for p, r in self._queue]
         self._queue = deque(waiting)
 
-    def _loader(self) -> Iterator[PrefetchedImage]:
+    def _iterate_process_reads(self) -> Iterator[PrefetchedImage]:
         loader: Iterable[PrefetchedImage] = import_module("torch.utils.data").DataLoader(
             self._reader,
-            sampler=self._hand_out(),
+            sampler=self._iterate_and_record_images(),
             batch_size=None,
-            collate_fn=_identity,
+            collate_fn=_return_unchanged,
             num_workers=self._n_processes,
             prefetch_factor=_PREFETCH_PER_PROCESS,
             timeout=self._settings.time_limit,
         )
         return iter(loader)
 
-    def _hand_out(self) -> Iterator[SourceImage]:
+    def _iterate_and_record_images(self) -> Iterator[SourceImage]:
         """Yield the upcoming images, and remember those given to processes."""
         for picture in self._upcoming:
             self._in_processes.append(picture)
             yield picture
 
 
-def _identity(read: PrefetchedImage) -> PrefetchedImage:
+def _return_unchanged(read: PrefetchedImage) -> PrefetchedImage:
     return read
 
 
@@ -198,7 +198,10 @@ go of it hundreds of times a batch, and would wait for Python's usual 5 ms each 
 
 @dataclass(frozen=True, slots=True)
 class ShardPredictions:
-    """A shard's predictions: one row per inference (``inference_table``), and their content key."""
+    """The content key of a shard and its predictions, one row per inference.
+
+    Columns: ``build_inference_table_schema``.
+    """
 
     shard: Shard
     key: str
@@ -214,7 +217,7 @@ class _Batch:
     shard : Shard
     reads : list of PrefetchedImage
         The shard's, up to here.
-    looks : list of (PrefetchedImage, int)
+    inferences : list of (PrefetchedImage, int)
         Those that are asked for, each by its place in what was read.
     began : float
         When the shard began.
@@ -224,7 +227,7 @@ class _Batch:
 
     shard: Shard
     reads: list[PrefetchedImage]
-    looks: list[tuple[PrefetchedImage, int]]
+    inferences: list[tuple[PrefetchedImage, int]]
     began: float
     last: bool
 
@@ -269,7 +272,9 @@ class ShardPredictor:
 
     def compute_key(self, shard: Shard) -> str:
         """Compute the key of a shard's predictions from the hashes of its images."""
-        return compute_shard_key(self.run_key, shard, self.prefetcher.hash_images(shard.images))
+        return compute_shard_key(
+            self.run_key, shard, self.prefetcher.hash_image_files(shard.images)
+        )
 
     def predict_shards(
         self, shards: Iterable[Shard], report: Callable[[int], None] = lambda _: None
@@ -279,21 +284,21 @@ class ShardPredictor:
             _MAX_PENDING_BATCHES if self.prefetcher.uses_processes and self.model.on_gpu else 1
         )
         pending: deque[tuple[_Batch, PendingBatch]] = deque()
-        for batch in self._batches(shards):
+        for batch in self._iterate_batches_of_shards(shards):
             pending.append((batch, self._submit_batch(batch)))
             while len(pending) >= max_pending:
-                yield from self._finish_first_batch(pending, report)
+                yield from self._await_first_batch(pending, report)
         while pending:
-            yield from self._finish_first_batch(pending, report)
+            yield from self._await_first_batch(pending, report)
 
-    def _finish_first_batch(
+    def _await_first_batch(
         self, pending: deque[tuple[_Batch, PendingBatch]], report: Callable[[int], None]
     ) -> Iterator[ShardPredictions]:
         """Finish the batch that was submitted first."""
         batch, first_pending = pending.popleft()
         n_hung = self.caller.n_hung
-        read_responses = self.caller.finish_batch(first_pending, self._deadline(batch))
-        for read, k in batch.looks:  # free the memory of finished inputs
+        read_responses = self.caller.await_batch(first_pending, self._compute_deadline(batch))
+        for read, k in batch.inferences:  # free the memory of finished inputs
             read.model_inputs[k] = None
         if batch.last:
             self._free_since = time.monotonic()
@@ -303,49 +308,49 @@ class ShardPredictor:
             ]
             pending.clear()
             pending.extend(resubmitted_batches)
-        yield from self._store_responses(batch, read_responses(), report)
+        yield from self._store_responses_and_yield_shard(batch, read_responses(), report)
 
-    def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
+    def _iterate_batches_of_shards(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
         """Group prefetched images into batches of one shard."""
         self._started_shards.clear()
-        self.prefetcher.start(self._iterate_images(shards))
+        self.prefetcher.start(self._iterate_and_record_shard_images(shards))
         while self._started_shards:
             shard, began = self._started_shards.popleft(), time.monotonic()
             reads: list[PrefetchedImage] = []
-            looks: list[tuple[PrefetchedImage, int]] = []
+            inferences: list[tuple[PrefetchedImage, int]] = []
             n_bytes = 0
             for picture in shard.images:
                 read = self.prefetcher.next(picture, began + self.settings.time_limit)
                 reads.append(read)
-                looks += [
+                inferences += [
                     (read, k) for k, response in enumerate(read.responses) if response is None
                 ]
                 n_bytes += read.n_bytes
-                if len(looks) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
-                    yield _Batch(shard, reads[:], looks, began, last=False)
-                    looks, n_bytes = [], 0
-                self.prefetcher.refill()
-            yield _Batch(shard, reads, looks, began, last=True)
-            self.prefetcher.refill()
+                if len(inferences) >= self.settings.batch or n_bytes > _MAX_BATCH_BYTES:
+                    yield _Batch(shard, reads[:], inferences, began, last=False)
+                    inferences, n_bytes = [], 0
+                self.prefetcher.submit_reads()
+            yield _Batch(shard, reads, inferences, began, last=True)
+            self.prefetcher.submit_reads()
 
-    def _iterate_images(self, shards: Iterable[Shard]) -> Iterator[SourceImage]:
+    def _iterate_and_record_shard_images(self, shards: Iterable[Shard]) -> Iterator[SourceImage]:
         for shard in shards:
             self._started_shards.append(shard)
             yield from shard.images
 
     def _submit_batch(self, batch: _Batch) -> PendingBatch:
-        model_inputs = [read.model_inputs[k] for read, k in batch.looks]
-        return self.caller.begin_batch(model_inputs, self._deadline(batch))
+        model_inputs = [read.model_inputs[k] for read, k in batch.inferences]
+        return self.caller.submit_batch(model_inputs, self._compute_deadline(batch))
 
-    def _deadline(self, batch: _Batch) -> float:
+    def _compute_deadline(self, batch: _Batch) -> float:
         """Return a shard's deadline; its time does not run while earlier shards are predicted."""
         return max(batch.began, self._free_since) + self.settings.time_limit
 
-    def _store_responses(
+    def _store_responses_and_yield_shard(
         self, batch: _Batch, responses: list[ModelResponse], report: Callable[[int], None]
     ) -> Iterator[ShardPredictions]:
         """Store a batch's responses, and yield the shard when it is complete."""
-        for (read, k), response in zip(batch.looks, responses, strict=True):
+        for (read, k), response in zip(batch.inferences, responses, strict=True):
             read.responses[k] = response
         if not batch.last:
             report(len(batch.reads))
@@ -375,4 +380,6 @@ def _build_inference_table(reads: Sequence[PrefetchedImage], prediction_type: st
         for unit, response in zip(read.decoded.source.units, read.responses, strict=True)
         if response is not None
     ]
-    return pl.DataFrame(rows, schema=inference_table(prediction_type).schema, orient="row")
+    return pl.DataFrame(
+        rows, schema=build_inference_table_schema(prediction_type).schema, orient="row"
+    )

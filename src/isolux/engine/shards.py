@@ -33,11 +33,11 @@ class Shard:
     images: tuple[SourceImage, ...]
 
 
-def split_into_shards(images: Sequence[SourceImage], size: int) -> list[Shard]:
-    """Split images into shards of ``size``, in their order; the last one may be smaller."""
+def split_into_shards(images: Sequence[SourceImage], shard_size: int) -> list[Shard]:
+    """Split images into shards of ``shard_size``, in their order; the last one may be smaller."""
     return [
-        Shard(k, tuple(images[start : start + size]))
-        for k, start in enumerate(range(0, len(images), size))
+        Shard(k, tuple(images[start : start + shard_size]))
+        for k, start in enumerate(range(0, len(images), shard_size))
     ]
 
 
@@ -58,7 +58,7 @@ def compute_shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) 
     return hashlib.sha256(json.dumps([run_key, key_inputs]).encode()).hexdigest()
 
 
-def prediction_columns(prediction_type: str) -> dict[str, Any]:
+def build_prediction_schema(prediction_type: str) -> dict[str, Any]:
     """Return the columns of one prediction of a type, without model and ids."""
     columns = {
         name: dtype
@@ -70,10 +70,10 @@ def prediction_columns(prediction_type: str) -> dict[str, Any]:
     )
 
 
-def inference_table(prediction_type: str) -> Table:
+def build_inference_table_schema(prediction_type: str) -> Table:
     """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
-        "looks",
+        "inferences",
         "one look of a model at one unit, or at one image",
         (
             Column("unit_id", _STRING, "the unit of labels and embeddings, else the image"),
@@ -85,7 +85,7 @@ def inference_table(prediction_type: str) -> Table:
             Column("fault", _STRING, "whose fault that is; null: no one's", nullable=True),
             Column(
                 "answers",
-                pl.List(pl.Struct(prediction_columns(prediction_type))),
+                pl.List(pl.Struct(build_prediction_schema(prediction_type))),
                 "the answers; null where there is a reason",
                 nullable=True,
             ),

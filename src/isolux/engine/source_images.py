@@ -82,22 +82,22 @@ def list_source_images(
     if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images",
-            expected="--picture-of image",
-            found="--picture-of person",
+            expected="--input-unit image",
+            found="--input-unit person",
         )
     is_by_person = predicts in _PERSON_PREDICTIONS
     instances = INSTANCES.conform(dataset.instances)
-    images = _list_images(dataset)
+    images = _list_unique_images(dataset)
     if is_by_person:
-        units = _list_units(instances, input_unit, dataset.name)
+        units = _collect_units_by_image(instances, input_unit, dataset.name)
         images = images.filter(pl.col("image_id").is_in(list(units)))
     else:
         units = {name: [Unit(name)] for name in images["image_id"].to_list()}
-    _refuse_no_images(dataset, images)
+    _check_has_images(dataset, images)
     needs_annotated_size = not is_by_person or input_unit == "person"
     is_web_address = images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False)
     images = images.with_columns(path=pl.when(~is_web_address).then("path"))
-    boxes = _read_boxes(instances, dataset.name) if by_box else None
+    boxes = _collect_boxes_by_image(instances, dataset.name) if by_box else None
     return [
         SourceImage(
             image_id,
@@ -112,8 +112,8 @@ def list_source_images(
     ]
 
 
-def _read_boxes(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
-    _refuse_without_boxes(
+def _collect_boxes_by_image(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
+    _check_has_boxes(
         instances, source, "this model is given people's boxes", "another model finds people itself"
     )
     if "is_crowd" in instances.columns:
@@ -125,7 +125,7 @@ def _read_boxes(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
     return boxes_by_image
 
 
-def _list_images(dataset: Dataset) -> pl.DataFrame:
+def _list_unique_images(dataset: Dataset) -> pl.DataFrame:
     """List every image once: the dataset's images, then those only instances refer to."""
     listed_images = IMAGES.conform(dataset.images).unique(
         "image_id", keep="first", maintain_order=True
@@ -142,7 +142,7 @@ def _list_images(dataset: Dataset) -> pl.DataFrame:
     )
 
 
-def _list_units(
+def _collect_units_by_image(
     instances: pl.DataFrame, input_unit: InputUnit, source: str
 ) -> dict[str, list[Unit]]:
     units_by_image: dict[str, list[Unit]] = {}
@@ -154,17 +154,17 @@ def _list_units(
             image, units = next(iter(crowded_images.items()))
             raise SpecError(
                 "an image shows several people, and each would get the answer to the whole image",
-                expected="--picture-of person, which shows the model each person's box",
+                expected="--input-unit person, which shows the model each person's box",
                 found=f"{len(crowded_images):,} of {len(units_by_image):,} images; {image!r} shows"
                 f" {len(units)}",
                 where=source,
             )
         return units_by_image
-    _refuse_without_boxes(
+    _check_has_boxes(
         instances,
         source,
         "people cannot be cut out of their images",
-        "--picture-of image shows the whole image",
+        "--input-unit image shows the whole image",
     )
     for instance, image, *box in instances.select(
         "instance_id", "image_id", *_BOX_COLUMNS
@@ -178,7 +178,7 @@ def _list_units(
     return units_by_image
 
 
-def _refuse_without_boxes(instances: pl.DataFrame, source: str, problem: str, hint: str) -> None:
+def _check_has_boxes(instances: pl.DataFrame, source: str, problem: str, hint: str) -> None:
     if missing := [name for name in _BOX_COLUMNS if name not in instances.columns]:
         raise SpecError(
             problem,
@@ -189,7 +189,7 @@ def _refuse_without_boxes(instances: pl.DataFrame, source: str, problem: str, hi
         )
 
 
-def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
+def _check_has_images(dataset: Dataset, images: pl.DataFrame) -> None:
     if images.is_empty():
         raise SpecError("there is no picture to show the model", where=dataset.name)
     if images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False).all():
@@ -210,34 +210,34 @@ def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
         )
 
 
-def hash_image(image: SourceImage, folder: ImageFolder) -> str | None:
+def hash_image_file(image: SourceImage, folder: ImageFolder) -> str | None:
     """Hash an image file without decoding it; None where it cannot be read."""
     try:
-        return hashlib.sha256(_read_bytes(image, folder)).hexdigest()
+        return hashlib.sha256(_read_image_bytes(image, folder)).hexdigest()
     except IsoluxError:
         return None
 
 
-def decode_source_image(
+def decode_and_crop_units(
     image: SourceImage, folder: ImageFolder, box_factor: float = 1.0
 ) -> DecodedImage:
     """Decode an image in the orientation of the annotated size, and crop its units."""
     sha256: str | None = None
     try:
-        file_bytes = _read_bytes(image, folder)
+        file_bytes = _read_image_bytes(image, folder)
         sha256 = hashlib.sha256(file_bytes).hexdigest()
-        pixels = _decode_oriented(image, file_bytes)
+        pixels = _decode_in_annotated_orientation(image, file_bytes)
     except IsoluxError as error:
-        reason = _format_error(error)
+        reason = _format_error_without_path(error)
         return DecodedImage(
             image, sha256, None, None, tuple(UnitCrop(u, None, reason) for u in image.units)
         )
     height, width = pixels.shape[:2]
-    crops = tuple(_crop_unit(pixels, unit, box_factor) for unit in image.units)
+    crops = tuple(_crop_unit_with_margin(pixels, unit, box_factor) for unit in image.units)
     return DecodedImage(image, sha256, width, height, crops)
 
 
-def _read_bytes(image: SourceImage, folder: ImageFolder) -> bytes:
+def _read_image_bytes(image: SourceImage, folder: ImageFolder) -> bytes:
     if image.path is None:
         raise FileError(image.reason or "a web address, which is not opened")
     path = folder.find_file(image.path)
@@ -249,7 +249,7 @@ def _read_bytes(image: SourceImage, folder: ImageFolder) -> bytes:
         raise FileError("the file cannot be read", found=error.strerror) from error
 
 
-def _decode_oriented(image: SourceImage, file_bytes: bytes) -> Pixels:
+def _decode_in_annotated_orientation(image: SourceImage, file_bytes: bytes) -> Pixels:
     """Decode with or without EXIF orientation, whichever has the annotated size."""
     oriented_pixels = decode_image(file_bytes, image.image_id)
     if _has_annotated_size(oriented_pixels, image):
@@ -273,7 +273,7 @@ def _has_annotated_size(pixels: Pixels, image: SourceImage) -> bool:
     )
 
 
-def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> UnitCrop:
+def _crop_unit_with_margin(pixels: Pixels, unit: Unit, factor: float) -> UnitCrop:
     if unit.is_full_image:
         return UnitCrop(unit, pixels)
     if unit.box is None:
@@ -290,12 +290,12 @@ def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> UnitCrop:
     return UnitCrop(unit, np.ascontiguousarray(crop))
 
 
-def _format_error(error: IsoluxError) -> str:
+def _format_error_without_path(error: IsoluxError) -> str:
     """Format an error in one line, without the path."""
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
-def image_folder(dataset: Dataset) -> ImageFolder:
+def find_image_folder(dataset: Dataset) -> ImageFolder:
     """Return the folder of a dataset's images."""
     return ImageFolder(Path(str(dataset.root)))
 

@@ -5,7 +5,8 @@
     OUT/predict.json               what was asked, of which model: enough to go on
     OUT/shards/000003-KEY.parquet  the answers of shard 3; KEY is content
     OUT/predictions.parquet        the answers of all shards, once every one is there
-    OUT/looks.parquet              one row a look: the picture's hash, why there is no answer
+    OUT/inferences.parquet              one row an inference: the image's hash, why there is no
+    answer
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import QUESTION_COLUMNS, Shard, inference_table, prediction_columns
+from isolux.engine.shards import (
+    QUESTION_COLUMNS,
+    Shard,
+    build_inference_table_schema,
+    build_prediction_schema,
+)
 from isolux.io.atomic import refuse_existing, write_parquet, write_text
 from isolux.io.frames import read_parquet, refuse_unless_file
 from isolux.io.shard_files import read_shard
@@ -33,19 +39,19 @@ from isolux.vocabulary.schema import check
 RUN_FILE = "predict.json"
 """The file that marks a prediction directory."""
 
-_RUN_TABLES = ("predictions.parquet", "looks.parquet")
+_RUN_TABLES = ("predictions.parquet", "inferences.parquet")
 _SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
 _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 
 
-def shorten_key(key: str) -> str:
+def shorten_key_for_file_name(key: str) -> str:
     """Return the part of a key that is in a shard's file name."""
     return key[:_KEY_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
 class CollectedPredictions:
-    """All predictions of a run, and one row per inference (``inference_table`` without answers)."""
+    """All predictions of a run, and one row per inference, without its predictions."""
 
     predictions: pl.DataFrame
     inferences: pl.DataFrame
@@ -67,7 +73,7 @@ class ShardStore:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Make the directory and lock it while the block runs: one command at a time writes."""
-        _refuse_other(self.folder)
+        _check_is_shard_store(self.folder)
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -77,7 +83,7 @@ class ShardStore:
                 where=str(self.folder),
                 hint="choose another path",
             ) from error
-        lock = _lock_folder(self.folder)
+        lock = _try_lock_folder(self.folder)
         try:
             for _ in settle_staging_below(self.folder):  # staging files of a killed command
                 pass
@@ -116,7 +122,7 @@ class ShardStore:
         """Write ``predict.json``, whole or not at all."""
         write_text(self.folder / RUN_FILE, json.dumps(record, indent=2, sort_keys=True) + "\n")
 
-    def list_committed(self) -> dict[int, list[str]]:
+    def list_committed_keys(self) -> dict[int, list[str]]:
         """List the keys of the committed shards, by the shard's number."""
         keys_by_index: dict[int, list[str]] = {}
         if self._shards.is_dir():
@@ -125,25 +131,25 @@ class ShardStore:
                     keys_by_index.setdefault(int(match["index"]), []).append(match["key"])
         return keys_by_index
 
-    def _path(self, shard: Shard, key: str) -> Path:
-        return self._shards / f"{shard.index:06d}-{shorten_key(key)}.parquet"
+    def _build_shard_path(self, shard: Shard, key: str) -> Path:
+        return self._shards / f"{shard.index:06d}-{shorten_key_for_file_name(key)}.parquet"
 
-    def select_settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
+    def select_keys_without_retry(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
         """Select a shard's committed keys that need no retry, with their numbers of failures."""
-        faults_by_key = {key: self.read_faults(shard, key) for key in keys}
+        faults_by_key = {key: self.read_failure_faults(shard, key) for key in keys}
         return {
             key: len(faults)
             for key, faults in faults_by_key.items()
             if faults is not None and not (faults != "picture").any()
         }
 
-    def read_faults(self, shard: Shard, key: str) -> pl.Series | None:
+    def read_failure_faults(self, shard: Shard, key: str) -> pl.Series | None:
         """Read the faults of a committed shard's failed inferences; None: no shard.
 
         A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
         """
         try:
-            return read_shard(self._path(shard, key), ["fault"])["fault"].drop_nulls()
+            return read_shard(self._build_shard_path(shard, key), ["fault"])["fault"].drop_nulls()
         except (OSError, IsoluxError):
             return None
 
@@ -151,16 +157,20 @@ class ShardStore:
         """Write a shard; the rename commits it."""
         for name in _RUN_TABLES:  # they no longer cover all shards
             (self.folder / name).unlink(missing_ok=True)
-        write_parquet(self._path(shard, key), inferences)
+        write_parquet(self._build_shard_path(shard, key), inferences)
 
     def collect(
         self, prediction_type: str, keys: Sequence[tuple[Shard, str]], model: str
     ) -> CollectedPredictions:
         """Combine all shards of a run, in order, and write the two tables."""
-        inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
-        inferences = check(inferences, inference_table(prediction_type), source=str(self.folder))
+        inferences = pl.concat(
+            [read_parquet(self._build_shard_path(shard, key)) for shard, key in keys]
+        )
+        inferences = check(
+            inferences, build_inference_table_schema(prediction_type), source=str(self.folder)
+        )
         collected_predictions = CollectedPredictions(
-            _explode_predictions(inferences, prediction_type, model), inferences.drop("answers")
+            _build_prediction_rows(inferences, prediction_type, model), inferences.drop("answers")
         )
         for name, table in zip(
             _RUN_TABLES,
@@ -168,7 +178,7 @@ class ShardStore:
             strict=True,
         ):
             write_parquet(self.folder / name, table)
-        shard_files = {self._path(shard, key).name for shard, key in keys}
+        shard_files = {self._build_shard_path(shard, key).name for shard, key in keys}
         for path in self._shards.iterdir():
             if _SHARD_FILE_NAME.fullmatch(path.name) and path.name not in shard_files:
                 path.unlink(missing_ok=True)
@@ -181,22 +191,24 @@ class ShardStore:
             raise FileError(
                 "these answers are not complete",
                 expected="a finished run",
-                found=f"{len(self.list_committed()):,} of {self.read_record().get('shards', '?')}"
-                " shards",
+                found=f"{len(self.list_committed_keys()):,} of"
+                f" {self.read_record().get('shards', '?')} shards",
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )
         return CollectedPredictions(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
 
 
-def _explode_predictions(
+def _build_prediction_rows(
     inferences: pl.DataFrame, prediction_type: str, model: str
 ) -> pl.DataFrame:
     table = PREDICTION_TABLES[prediction_type]
     id_column = "instance_id" if "instance_id" in table.schema else "image_id"
     with_predictions = inferences.filter(pl.col("answers").list.len() > 0)
     rows = with_predictions.select(pl.col("unit_id").alias(id_column), "answers").explode("answers")
-    columns = [pl.col("answers").struct.field(name) for name in prediction_columns(prediction_type)]
+    columns = [
+        pl.col("answers").struct.field(name) for name in build_prediction_schema(prediction_type)
+    ]
     predictions = table.conform(rows.select(id_column, *columns, model=pl.lit(model)))
     empty_columns = [
         name
@@ -206,7 +218,7 @@ def _explode_predictions(
     return predictions.drop(empty_columns)  # columns of one question alone are empty
 
 
-def _refuse_other(folder: Path) -> None:
+def _check_is_shard_store(folder: Path) -> None:
     """Refuse a directory with other contents; a killed command may leave one without record.
 
     Raises
@@ -227,7 +239,7 @@ def _refuse_other(folder: Path) -> None:
         )
 
 
-def _lock_folder(folder: Path) -> int | None:
+def _try_lock_folder(folder: Path) -> int | None:
     """Lock a directory; the system releases the lock whenever the process ends."""
     try:
         import fcntl

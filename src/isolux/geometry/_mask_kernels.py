@@ -47,6 +47,7 @@ def decode_counts(
             runs[r] = -1
         for p in range(starts[mask], starts[mask + 1]):
             digit = np.int64(text[p]) - 48
+            # Runs are 32-bit: seven characters of five bits each are enough.
             if digit < 0 or digit > 63 or shift > 30:
                 readable = False
                 break
@@ -78,8 +79,10 @@ def runs_to_edges(
         position = np.int64(0)
         for r in range(run_starts[mask], run_starts[mask + 1]):
             if runs[r] < 0:
+                # A total of -1 marks a mask that cannot be read; the caller names its row.
                 position = np.int64(-1)
                 break
+            # Runs alternate, background first; one of length 0 changes neither area nor box.
             if (r - run_starts[mask]) % 2 == 1 and runs[r] > 0 and position + runs[r] < 2**31:
                 edges[n], edges[n + 1] = position, position + runs[r]
                 n += 2
@@ -150,6 +153,7 @@ def intersections_px(
         j, j_end = b_starts[b_row[p]], b_starts[b_row[p] + 1]
         if i == i_end or j == j_end:
             continue
+        # Runs before the other mask's first one cannot share a pixel with it.
         i = _find_first_run_after(a_edges, i, i_end, b_edges[j])
         if i == i_end:
             continue

@@ -77,8 +77,10 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     w = min(width + d_left, t_right) - max(d_left, t_left) + extra_px
     h = min(height + top, t_bottom) - max(top, t_top) + extra_px
     common_area = max(w, 0.0) * max(h, 0.0)
+    # Two masks within these boxes share at most the smaller one.
     if is_bound:
         common_area = min(common_area, area, t_area)
+    # COCO's overlap with a crowd is the share of the detection inside it.
     union = area if crowd else area + t_area - common_area
     # One comparison that nearly always fails is predicted by the processor; four that fail half the
     # time are not. Its tolerance covers rounding; the exact comparison is the last.
@@ -119,6 +121,7 @@ def find_overlapping_pairs(
     """Find the pairs of a range of images whose overlap is at least ``min_iou``."""
     d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
     t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
+    # The number of pairs is not known before, so the arrays double when they are full.
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
     truth, overlap = np.empty(1024, np.int64), np.empty(1024, np.float64)
     n = 0
@@ -128,6 +131,7 @@ def find_overlapping_pairs(
         for d_position in range(d_starts[i], d_starts[i + 1]):
             d = sorted_row(d_order, d_in_order, d_position)
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
+            # Not ``w < 0``: a NaN must be skipped, too.
             if not (w >= 0.0 and h >= 0.0):
                 continue
             area = d_area[d] if is_bound else (w + extra_px) * (h + extra_px)
@@ -156,6 +160,7 @@ def find_overlapping_pairs(
                 truth, overlap = _grow_if_full(truth, n), _grow_if_full(overlap, n)
                 image[n], detection[n], truth[n], overlap[n] = i, d, t, pair_iou
                 n += 1
+    # Copies of the used parts, so that the rest of the memory is freed.
     return image[:n].copy(), detection[:n].copy(), truth[:n].copy(), overlap[:n].copy()
 
 
@@ -164,6 +169,7 @@ def sort_by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -
     """Fill ``order`` with the positions ``first`` to ``last`` by falling score, stably."""
     n = last - first
     if n > _MAX_INSERTION_SORT:
+        # pycocotools sorts by merge sort: equal scores keep their order.
         order[:n] = np.argsort(-score[first:last], kind="mergesort") + first
         return
     for k in range(n):
@@ -193,6 +199,7 @@ def _find_best_person(
         person = truth[p]
         if ignore[person] != want_ignored or iou[p] < best_iou:
             continue
+        # Only a crowd may be matched more than once (evaluateImg).
         if detection_of[person, t] >= 0 and not crowd[person]:
             continue
         best_iou, best_person = iou[p], person
@@ -239,6 +246,7 @@ def match_greedily(
             for p in range(starts[c], starts[c + 1]):
                 max_iou = max(max_iou, iou[p])
                 person_kinds |= 2 if ignore[truth[p]] else 1
+            # COCO matches anew at each threshold, with different people still unmatched.
             for t in range(len(thresholds)):
                 person = -1
                 # COCO: an ignored person is matched only if no counted one can be (evaluateImg).

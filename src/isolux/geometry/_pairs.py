@@ -128,6 +128,7 @@ class Truths:
     @property
     def is_ignored(self) -> BoolArray:
         """``[m]``: those that count for no recall; every crowd is one."""
+        # COCO ignores every crowd, whatever its field ``ignore``.
         ignored = self.is_crowd if self.ignore is None else self.ignore | self.is_crowd
         return np.asarray(ignored, dtype=np.bool_)
 
@@ -192,6 +193,7 @@ def rows_by_image(image: IntArray, n_images: int) -> RowsByImage:
     >>> rows.starts.tolist(), rows.order.tolist()
     ([0, 1, 3, 3], [1, 0, 2])
     """
+    # The usual case: finding where each image begins costs less than sorting.
     if bool(np.all(image[1:] >= image[:-1])):
         edges = np.arange(n_images + 1, dtype=image.dtype)
         starts = np.searchsorted(image, edges).astype(np.int64)
@@ -250,6 +252,7 @@ def _check_index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
             found=str(indices[row]),
             where=format_location(table, row + 1, column),
         )
+    # The kernels have signatures for signed integers only.
     return indices if np.issubdtype(indices.dtype, np.signedinteger) else indices.astype(np.int64)
 
 

@@ -39,6 +39,7 @@ def rank_in_images(
             d = sorted_row(order, in_order, first + position)
             rank[d] = n_ranked[label[d]] if n_labels > 1 else n_ranked[0]
             n_ranked[label[d] if n_labels > 1 else 0] += 1
+        # Only the classes of this image are reset: there may be thousands.
         for k in range(first, last):
             n_ranked[label[sorted_row(order, in_order, k)] if n_labels > 1 else 0] = 0
     return rank
@@ -67,6 +68,7 @@ def flag_beyond_limit(
     is_beyond = np.zeros(len(candidate), np.bool_)
     for c in range(len(candidate)):
         row, i = candidate[c], image[c]
+        # No detection of such an image ranks beyond the limit: nothing needs to be counted.
         if starts[i + 1] - starts[i] <= limit:
             continue
         n_before = 0

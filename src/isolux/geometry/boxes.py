@@ -1,6 +1,6 @@
 """Boxes: their overlap, and the pairs of boxes that overlap enough.
 
-The frame of coordinates stands in every name. ``xywh``: left, top, width, height, in pixels, y
+The frame of coordinates is part of every name. ``xywh``: left, top, width, height, in pixels, y
 downwards.
 
 Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to
@@ -180,6 +180,7 @@ def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra_px: float
     """Compute intersection over union, broadcast, in the order of pycocotools' ``bbIou``."""
     low = np.maximum(d[..., :2], t[..., :2])
     common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra_px
+    # A product of two negative sides would be positive: has_overlap excludes it.
     has_overlap = (common_size > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
     common = common_size[..., 0] * common_size[..., 1]
     area = (d[..., 2] + extra_px) * (d[..., 3] + extra_px)

@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float64]
 Fill = Literal["mean", "black", "cut"]
 
 MAX_CROP_PX = 89_478_485
-"""Pixels of a crop with its padding: as many as of a picture that is opened at all."""
+"""Most pixels of a crop with its padding: as many as Pillow's limit for an image."""
 
 DLIB_EYES: Mapping[str, tuple[float, float]] = {
     "left eye outer": (0.8595674595992, 0.2134981538014),
@@ -72,6 +72,7 @@ def pixel_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
             found=f"{w:g} × {h:g}",
         )
     centre_x, centre_y = x + w / 2, y + h / 2
+    # Outwards, so that no part of the scaled box is lost.
     return (
         int(np.floor(centre_x - factor * w / 2)),
         int(np.floor(centre_y - factor * h / 2)),
@@ -87,7 +88,7 @@ def crop_xywh(
     factor: float = 1.0,
     fill: Fill = "mean",
 ) -> Pixels:
-    """Cut a box out of a picture.
+    """Cut a box out of an image.
 
     Examples
     --------
@@ -231,6 +232,7 @@ def warp_square(
         int(max(v, min(v + border_px, end))) for v, end in zip(high, (width, height), strict=True)
     )
     region = _crop_with_padding(pixels, (left_px, top, right, bottom), fill)
+    # A whole multiple of the side, so that ``reduce`` averages whole pixels.
     warped_px = intermediate_px or side_px * max(1, int(np.ceil(source_px / side_px)))
     if warped_px * warped_px > MAX_CROP_PX:
         raise _too_large(warped_px, warped_px)
@@ -239,6 +241,7 @@ def warp_square(
         (warped_px, warped_px), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR
     )
     if intermediate_px is not None:
+        # FHIBE: bilinear to 4,096 pixels, then Lanczos to 512.
         warped = warped.resize((side_px, side_px), Image.Resampling.LANCZOS)
     elif warped_px > side_px:
         warped = warped.reduce(warped_px // side_px)
@@ -283,6 +286,7 @@ def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: F
     )
     if fill == "black":
         return np.pad(visible_pixels, padding_px)
+    # FHIBE pads with "the mean value along each axis", which is numpy's mode.
     return np.pad(visible_pixels, padding_px, mode="mean")
 
 

@@ -42,6 +42,7 @@ COCO_KEYPOINTS: tuple[str, ...] = (
 )
 """COCO's 17 keypoints, in order."""
 
+# Divided by 10 as in pycocotools, so that the floats are equal.
 COCO_SIGMAS: tuple[float, ...] = tuple(
     (
         np.array(
@@ -96,6 +97,7 @@ def pairs_oks(
             detected[is_unlabelled, :, :2], np.asarray(box_xywh)[is_unlabelled]
         )
         is_labelled = is_labelled | is_unlabelled[:, None]
+    # pycocotools adds spacing(1), so that an area of 0 does not divide by 0.
     size = np.asarray(area_px, dtype=np.float64)[:, None] + np.spacing(1)
     exponent = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / variance_factor / size / 2
     n_labelled = is_labelled.sum(axis=1)
@@ -173,6 +175,7 @@ def normalised_distance(
     # A keypoint that was not predicted is infinitely far: it is incorrect, not unscored.
     distance = np.where(np.isnan(detected[..., :2]).any(axis=-1), np.inf, distance)
     scale = np.asarray(scale_px, dtype=np.float64)[:, None]
+    # In COCO, visibility 0 is a keypoint without a label.
     is_scored = (truth[..., 2] > 0) & (scale > 0)
     return _divide_or_nan(distance, np.where(is_scored, scale, 0.0))
 
@@ -238,6 +241,7 @@ def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, In
 
 def _offset_outside_doubled_box(points: FloatArray, box: FloatArray) -> FloatArray:
     """Distance of points outside a box extended by its own width and height on every side."""
+    # computeOks: from x - width to x + 2 width, and likewise for the height.
     low = box[:, None, :2] - box[:, None, 2:]
     high = box[:, None, :2] + box[:, None, 2:] * 2
     return np.asarray(np.maximum(0, low - points) + np.maximum(0, points - high))
@@ -283,6 +287,7 @@ def boxes_around(points: FloatArray) -> FloatArray:
     [[2.0, 3.0, 5.0, 2.0]]
     """
     is_labelled = points[..., 2:] > 0
+    # Infinity, so that a point without a label is never the outermost one.
     low = np.where(is_labelled, points[..., :2], np.inf).min(axis=1)
     high = np.where(is_labelled, points[..., :2], -np.inf).max(axis=1)
     is_empty = ~is_labelled.any(axis=(1, 2))

@@ -75,6 +75,7 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
         row = int(np.argmin(height > 0))
         raise TableError("a person has no part mask", where=format_location(None, row + 1, "mask"))
     # Every person gets a range of positions of their own: one sorted list serves all of them.
+    # One position more than pixels, so that runs of two people never touch.
     positions_per_person = int((height * width).max(initial=0)) + 1
     run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
     run_starts = masks.edges[0::2] + run_person * positions_per_person
@@ -82,6 +83,7 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
     order = np.argsort(run_starts, kind="stable")
     run_starts, run_ends, run_person = (
         run_starts[order],
+        # A long run may end after a later one: the largest end so far decides.
         np.maximum.accumulate(run_ends[order]),
         run_person[order],
     )
@@ -143,6 +145,7 @@ def pairs_iou_masks(
     common = pairs_common_px(detections, detection_row, truths, truth_row)
     area = detections.area_px[detection_row]
     union = area + truths.area_px[truth_row] - common
+    # COCO's overlap with a crowd is the share of the detection inside it.
     if crowd is not None:
         union = np.where(crowd, area, union)
     iou = np.zeros(len(common))
@@ -186,6 +189,7 @@ def mask_pairs(
         *(detection_masks, candidate_pairs.detection, truth_masks, candidate_pairs.truth),
         crowd=truths.is_crowd[candidate_pairs.truth],
     )
+    # As for boxes: an overlap of 1 may be rounded down.
     is_kept = iou >= min(lowest_iou, CERTAIN)
     kept_pairs = candidate_pairs.select(is_kept)
     return OverlapPairs(

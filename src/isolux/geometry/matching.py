@@ -62,7 +62,7 @@ AREA_RANGES_PX: dict[str, tuple[float, float]] = {
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e10),
 }
-"""COCO's area ranges in square pixels, both ends included."""
+"""COCO's area ranges in square pixels, both limits included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Matches:
 
     @property
     def is_truth_detected(self) -> BoolArray:
-        """``[m, T]``: whether each person was found. Ignored people are not left out here."""
+        """``[m, T]``: whether each person was detected. Ignored people are included here."""
         return np.asarray(self.truth_detection >= 0)
 
     @property
@@ -106,6 +106,7 @@ class Matches:
         is_matched = self.candidate_truth >= 0
         if not len(self.truth_ignored):
             return np.zeros_like(is_matched)
+        # -1 reads the last person, which is_matched excludes.
         return np.asarray(is_matched & self.truth_ignored[self.candidate_truth])
 
 
@@ -160,11 +161,13 @@ def match(
     cutoffs = _check_thresholds(thresholds, pairs.lowest_iou)
     ignore = truths.is_ignored
     if max_detections is not None:
+        # COCO's maxDets: detections beyond it are dropped before anyone is matched.
         pairs = limit_detections(pairs, detections, max_detections)
     if group is not None:
         if other_groups == "remove":
             # Without their pairs, people of other groups cannot take a detection.
             pairs = pairs.select(group[pairs.truth])
+        # Detections of people of other groups are then neither right nor wrong.
         ignore = ignore | ~group
     return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
@@ -291,6 +294,7 @@ def _run_greedy_matching(
         candidate,
         ignore,
         truths.is_crowd,
+        # COCO's min(t, 1 - 1e-10): an overlap of 1 may be rounded down.
         np.minimum(cutoffs, CERTAIN),
         candidate_truth,
         truth_detection,
@@ -318,6 +322,7 @@ def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float)
             expected="one or more numbers above 0, at most 1",
             found=str(thresholds),
         )
+    # Pairs with a lower overlap were never listed, so their matches would be missing.
     if cutoffs.min() < lowest:
         raise SpecError(
             "a threshold is lower than the overlap from which pairs were looked for",

@@ -120,6 +120,7 @@ def masks_from_coco(
             counts.append(masks_to_coco(checked)[0]["counts"])
         else:
             _check_polygons(segmentation, format_location(file, row + 1, "segmentation"))
+            # Several polygons of one object are one mask in COCO.
             counts.append(coco.merge(coco.frPyObjects(segmentation, h, w))["counts"])
     return masks_from_counts(pl.Series(counts, dtype=pl.Binary), height, width, file=file)
 
@@ -239,6 +240,7 @@ def _check_image_sizes(
             expected=f"{n} heights and widths",
             found=f"shapes {h.shape} and {w.shape}",
         )
+    # Positions are 32-bit integers.
     is_invalid = (h < 1) | (w < 1) | (h * w >= 2**31)
     if is_invalid.any():
         row = int(np.argmax(is_invalid))

@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import SpecError
 Mask = npt.NDArray[np.bool_]
 """``[height, width]``: true on the person."""
 
-BLUR_PX = 100.0
+BLUR_PX = 100.0  # FHIBE's radius
 
 
 def decode_mask(counts: str, height: int, width: int) -> Mask:
@@ -34,6 +34,7 @@ def decode_mask(counts: str, height: int, width: int) -> Mask:
     run_steps = np.zeros(height * width + 1, dtype=np.int64)
     np.add.at(run_steps, masks.edges[::2], 1)
     np.add.at(run_steps, masks.edges[1::2], -1)
+    # COCO's runs go down the columns, so the columns are the rows here.
     coverage = np.cumsum(run_steps[:-1]).reshape(width, height).T
     return np.asarray(coverage > 0)
 

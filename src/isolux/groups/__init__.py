@@ -1,6 +1,6 @@
 """Groups of people: who is in which, by attribute, bin, merge and intersection.
 
-``groupings`` reads an audit's settings, ``membership`` applies them to the attributes table,
+``option_parsing`` reads an audit's settings, ``membership`` applies them to the attributes table,
 ``sort_for_display`` sorts groups for display.
 """
 

@@ -69,6 +69,7 @@ class Bins:
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
     ) -> npt.NDArray[np.int64]:
         """Return the bin of each number, from 0."""
+        # numpy names the side of equal numbers: to the right of an edge is in the bin above it.
         search_side: ClosedSide = "right" if self.closed == "left" else "left"
         return np.searchsorted(np.asarray(edges), numbers, search_side).astype(np.int64)
 
@@ -117,6 +118,7 @@ def parse_bins(text: str) -> Bins:
 
 def bin_labels(edges: tuple[float, ...], closed: ClosedSide = "left") -> tuple[str, ...]:
     """Label the bins between edges: one more than there are edges."""
+    # As few digits as keep the edges apart; 17 digits distinguish all floats.
     for digits in range(4, 18):
         texts = [_format_edge(e, digits) for e in edges]
         if len(set(texts)) == len(texts):
@@ -169,6 +171,7 @@ def quantile_edges(
         return ()
     n, quantile_numbers = int(cumulative[-1]), np.arange(1, quantiles)
     if closed == "right":
+        # numpy multiplies by the quotient: another order would differ from pandas in the last bit.
         positions = (n - 1) * (quantile_numbers / quantiles)
         lower_ranks = np.floor(positions).astype(np.int64)
         low, high = (
@@ -176,10 +179,13 @@ def quantile_edges(
             for k in (lower_ranks, lower_ranks + 1)
         )
         edges = np.unique(_interpolate(low, high, positions - lower_ranks))
+        # An edge at the maximum would leave the bin above it empty.
         return tuple(float(e) for e in edges[edges < sorted_values[-1]])
+    # In whole numbers, so that rounding cannot move a unit across an edge.
     edges = np.unique(
         sorted_values[np.searchsorted(cumulative, quantile_numbers * n // quantiles, "right")]
     )
+    # An edge at the minimum would leave the bin below it empty.
     return tuple(float(e) for e in edges[edges > sorted_values[0]])
 
 
@@ -207,10 +213,12 @@ def bin_rows(
         has_value = pl.col("value").is_not_null()
         rows = rows.with_columns(number=pl.when(has_value).then(unit_median))
         is_used = has_value & pl.col("scored") if "scored" in rows.columns else has_value
+        # Of scored units only: the others are in no comparison for which bins should be equal.
         per_unit = rows.filter(is_used).unique("unit")
         multiplicity = per_unit[TIMES] if TIMES in rows.columns else None
         edges = bins.edges_for(per_unit["number"], multiplicity)
     labels = bin_labels(edges, bins.closed) if edges else ("all values",)
+    # Any number will do for a null: its bin is dropped below.
     bin_numbers = bins.bin_index(rows["number"].fill_null(0.0).to_numpy(), edges)
     label = pl.Series("value", labels).gather(bin_numbers)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
@@ -222,6 +230,7 @@ def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
     count = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
     # A value counts once per unit, whatever the number of annotators.
     value_counts = unit_values.group_by("value").agg(n=count)
+    # Ties by name, so that the kept values do not depend on the order of the rows.
     ordered = value_counts.sort("n", "value", descending=[True, False])["value"]
     kept_values, n_other = ordered.head(top), len(ordered) - top
     if n_other <= 0:
@@ -234,6 +243,7 @@ def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
         f"{attribute}: {n_other:,} values that are not among the {top:,} most common are"
         f" {ALL_OTHERS!r}"
     )
+    # A value may itself be called "all others".
     labels = tuple(dict.fromkeys([*kept_values, ALL_OTHERS]))
     return BinnedRows(
         rows.with_columns(value=pl.coalesce(other_label, value_column)), labels, (note,)

@@ -34,9 +34,11 @@ def sort_for_display(values: Iterable[str], sizes: Mapping[str, int] | None = No
     size = dict(sizes or {})
     known_values = {v for v in texts if v.lower() != UNKNOWN}
     ranges = {v: read_range(v) for v in known_values}
+    # At least half must be ranges: one name that looks like a number must not set the order.
     n_ranges = sum(r is not None for r in ranges.values())
     by_range = n_ranges > 0 and 2 * n_ranges >= len(known_values)
     digits = {v: _roman_to_digits(v) for v in known_values}
+    # Names that differ in their digits alone ("tone 2", "tone 10") are ordered by number.
     by_digits = len({_DIGITS.sub("0", v) for v in digits.values()}) == 1
 
     def key(group: str) -> tuple[int, tuple[float, ...], str, str]:

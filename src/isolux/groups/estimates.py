@@ -16,7 +16,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-OVERALL = "everyone"
+OVERALL = "overall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Measure:
     @property
     def is_fraction(self) -> bool:
         """Whether the value is a fraction of 0 to 1, or a mean of such fractions' distances."""
-        is_pooled_or_noisy = self.info.pooled or self.info.has_noise_bias
+        is_pooled_or_noisy = self.info.has_overall_among_groups or self.info.has_noise_bias
         return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property
@@ -140,6 +140,7 @@ class Estimates:
 
     def is_comparable(self) -> npt.NDArray[np.bool_]:
         """Mask cells with a value that may be compared, ``[g, m]``."""
+        # Decision 10: a value of too few clusters is shown, but compared with nothing.
         return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
 
     def group_interval(self, groups: IntArray, j: int) -> Interval:
@@ -190,6 +191,7 @@ class Estimates:
         if self.n_effective is not None:
             frame = frame.with_columns(n_effective=pl.Series(self.n_effective.n_units.ravel()))
         frame = frame.with_columns(
+            # Without an interval there is no method: the name would promise one.
             method=pl.when(pl.col("low").is_not_null()).then(pl.col("method"))
         )
         return GROUP_METRICS.conform(frame)

@@ -68,6 +68,7 @@ def split_entries(by: Sequence[str], known_attributes: Collection[str]) -> list[
     """Split all items of ``by``; a repeated item counts once."""
     names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
+        # race*gender and gender*race are the same groups: tests would be counted twice.
         names = split_entry(entry, known_attributes)
         first_names = names_by_set.setdefault(frozenset(names), names)
         if first_names != names:
@@ -199,6 +200,7 @@ def describe_empty_combinations(
     n_empty = n_combinations - len(occupied)
     if len(values) < 2 or not n_empty:
         return []
+    # One at a time: several attributes may have millions of combinations.
     empty_cells = (cell for cell in itertools.product(*values) if cell not in occupied)
     names = [group_name(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
     remainder = f" and {n_empty - _MAX_LISTED:,} more" if n_empty > _MAX_LISTED else ""

@@ -8,10 +8,11 @@ import polars as pl
 
 from isolux.vocabulary.counts import count_people_of_units
 from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
-_RESERVED_NAMES = ("everyone", "everyone else")
+_RESERVED_NAMES = ("overall", "everyone", "everyone else")
 
 
 def check_join(
@@ -32,11 +33,11 @@ def check_join(
 def check_spelling_variants(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
-    """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
-    # Folded by case and white space.
+    """Refuse groups whose names look alike: ``Male`` and ``male``, or a Cyrillic A in ``Asian``."""
+    # To a reader these are one group, whose people would be compared in two halves.
     codes_by_folded: dict[str, list[int]] = {}
     for code, spelling in enumerate(values):
-        codes_by_folded.setdefault(" ".join(spelling.split()).casefold(), []).append(code)
+        codes_by_folded.setdefault(fold_spelling(spelling), []).append(code)
     variant_codes = next((codes for codes in codes_by_folded.values() if len(codes) > 1), None)
     if variant_codes is None:
         return
@@ -48,15 +49,16 @@ def check_spelling_variants(
     }
     commonest = max(sizes, key=lambda spelling: sizes[spelling])
     raise SpecError(
-        f"groups of {name!r} differ by case or blanks alone",
+        f"groups of {name!r} differ by case, blanks or letters of the same look alone",
         expected="one spelling for each group",
-        found=", ".join(f"{spelling!r} ({n:,})" for spelling, n in sizes.items()),
+        found=", ".join(f"{describe_letters(spelling)} ({n:,})" for spelling, n in sizes.items()),
         hint=f'if they are one group, --group "{name}:{commonest}={",".join(sizes)}"',
     )
 
 
 def check_reserved_names(values: Sequence[str], name: str) -> None:
     """Refuse a group with the reserved name of the overall row or the complement."""
+    # These names stand for the overall row and for complements in every table.
     reserved = next((v for v in values if v.strip().casefold() in _RESERVED_NAMES), None)
     if reserved is not None:
         raise SpecError(
@@ -71,6 +73,7 @@ def check_value_count(values: Sequence[str], name: str, max_values: int | None) 
     """Refuse too many values: all pairs of thousands of groups are millions of tests."""
     if max_values is None or len(values) <= max_values:
         return
+    # For numbers, the error that suggests bins is the more useful one.
     check_continuous(values, name)
     raise SpecError(
         f"{name!r} has {len(values):,} different values, too many to compare their groups",

@@ -49,6 +49,7 @@ def group_means_of(cluster_sums: ClusterSums, measure: Measure, rows: IntArray) 
         return survey_means_of(cluster_sums, measure, rows)
     rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
     sums, counts = (cluster_sums.group_rows(rows, column) for column in measure.mean_columns)
+    # Values are summed as differences from the centre, which is added back.
     return cluster_means(
         sums, counts, cluster_sums.multiplicity, rho, is_proportion=is_proportion
     ).shift(measure.centre)
@@ -58,6 +59,7 @@ def complement_means_of(
     cluster_sums: ClusterSums, measure: Measure, rows: IntArray, domain: int = 0
 ) -> ClusterMeans:
     """Estimate the mean of a domain's units that are not in each of some rows (complements)."""
+    # With two-way clustering, both kinds of clusters and their cells have complements of their own.
     clusterings = (
         cluster_sums.components if isinstance(cluster_sums, SurveyClusterSums) else (cluster_sums,)
     )
@@ -105,6 +107,7 @@ def _complement_means(
     # Clusters entirely in the group leave a rounding error, which is set to 0.
     n.data[n.data <= np.tile(domain_columns[1].data, len(rows)) * _RELATIVE_TOLERANCE] = 0.0
     rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
+    # The weighting effect is relative to p (1 - p), so only proportions have one.
     weighting_effect = estimate_weighting_effect(cluster_sums, measure) if is_proportion else None
     residual_rows = (
         None
@@ -128,6 +131,7 @@ def _complement_residuals(
     from scipy.sparse import csr_array, vstack
 
     sums, counts = (
+        # Residuals are linear in the rows, so those of a complement are a difference.
         csr_array(
             vstack([survey_sums.residual_rows(domain, q)] * len(rows))
             - survey_sums.residual_rows(rows, q)
@@ -157,6 +161,7 @@ def estimate_intracluster_correlation(
     unweighted_sums = drop_weights(cluster_sums)
     overall_columns = unweighted_sums.group_rows(0, sums), unweighted_sums.group_rows(0, counts)
     rho = float(pooled_intracluster_correlation(*overall_columns, unweighted_sums.multiplicity)[0])
+    # Years or counts may happen to be 0 and 1; only fractions are then proportions.
     return rho, measure.is_fraction and are_proportions(*overall_columns)
 
 
@@ -189,6 +194,7 @@ def _means_one_way(
             is_proportion=is_proportion,
         )
 
+    # Batches of about equally many entries, because groups differ much in size.
     first = rows * survey_sums.n_columns + counts
     entry_counts = np.cumsum(
         survey_sums.matrix.indptr[first + 1] - survey_sums.matrix.indptr[first]
@@ -207,6 +213,7 @@ def estimate_weighting_effect(survey_sums: SurveyClusterSums, measure: Measure) 
     event_square, total_square = (
         float(survey_sums.squared_rows(0, q).data.sum()) for q in (sums, counts)
     )
+    # A cluster of events only may differ from its weight by rounding.
     n_clusters_with_event = min(int((s > 0).sum()), int((s < n * (1.0 - 1e-9)).sum()))
     return WeightingEffect.from_overall(
         float(s.sum() / n.sum()) if n.sum() > 0 else 0.0,
@@ -231,6 +238,7 @@ def effective_sample_size(
             for clustering in cluster_sums.components[:2]
         )
         assert first_size is not None and second_size is not None  # noqa: S101, PT018 - both are samples
+        # The kind with fewer clusters decides (docs/methods/samples.md).
         return EffectiveSampleSize(
             first_size.n_units, np.minimum(first_size.n_clusters, second_size.n_clusters)
         )
@@ -255,4 +263,5 @@ def effective_sample_size(
 
 
 def _kish_size(total: FloatArray, square: FloatArray) -> FloatArray:
+    # Kish (1965): (Σ w)² / Σ w².
     return np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)

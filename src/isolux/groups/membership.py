@@ -1,7 +1,7 @@
 """Group membership: from attributes and their ``Grouping`` to the membership table.
 
 ``attributes -> membership -> (with scores) group_metrics``. Each attribute passes, in this order,
-unknown words (``unknown``), bins (``binning``), votes (``votes``), nested values (``nesting``),
+unknown words (``unknown_values``), bins (``binning``), votes (``vote_rules``), nested values and
 named merges (``merging``), and is then crossed with others (``intersections``).
 
 Votes are counted on values as annotated, and merges follow, so that an annotator who chose tones 1
@@ -75,7 +75,7 @@ class Membership:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The table ``build_membership``."""
+        """The table ``membership``."""
         return pl.concat(
             [MEMBERSHIP.empty(), *(c.to_table(self.units) for c in self.intersections)]
         )
@@ -162,6 +162,7 @@ def _cross_coded(
     intersections = [
         cross_attributes([p.to_codes(p.unknown, p.name) for p in coded], scored_units.height)
     ]
+    # Without unknown units, both reports would be the same.
     if any(p.unknown == "both" and p.rows["code"].null_count() for p in coded):
         known_codes = [
             p.to_codes("drop", p.name + KNOWN_SUFFIX)
@@ -247,6 +248,7 @@ def _code_attribute(
     """Reduce one attribute's rows to ``unit, code``, in the steps of the module's docstring."""
     # The order of the steps is that of the module's docstring, with its reasons.
     settings = grouping or Grouping(attribute=name)
+    # Before unknown words become null: an annotator said "unknown" about these units.
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
     rows = null_unknown_words(rows, settings.unknown_values)
     distinct_values = rows["value"].unique().drop_nulls().to_list()
@@ -259,6 +261,7 @@ def _code_attribute(
         bins = bin_rows(scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source)
         scored_rows, notes, distinct_values = bins.rows, bins.notes, list(bins.labels)
     elif not (settings.nested or settings.merge):
+        # Early, before thousands of values are sorted and counted; merges may still reduce them.
         check_value_count(distinct_values, name, max_values)
     values = sort_for_display(distinct_values)
     scored_rows = scored_rows.select(
@@ -278,6 +281,7 @@ def _code_attribute(
         )
         notes += merge_notes
     unit_codes, values = _order_values(unit_codes, values, multiplicity)
+    # After the merges, by which the user may have joined the spellings.
     check_spelling_variants(unit_codes, values, name, multiplicity)
     check_reserved_names(values, name)
     if settings.bins is None:
@@ -321,6 +325,7 @@ def _count_unknown(
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     is_scored = scored_units["scored"]
     unknown = unit_codes.filter(pl.col("code").is_null())["unit"]
+    # Units that were not scored are in no number of the report.
     unknown = unknown.filter(is_scored.gather(unknown))
     unannotated = unknown.filter(~unknown.is_in(annotated.unique().implode()))
     units_by_count = {"n_unknown": unknown, "n_unannotated": unannotated}

@@ -47,6 +47,7 @@ def merge_values(
     is_unnamed = ~pl.col("value").is_in(merged_values).fill_null(value=False)
     if grouping.rest == "keep":
         return pl.concat([united, unit_values.filter(is_unnamed)]).unique(), notes
+    # Unknown units have no value that the merges could have named, so they are not excluded.
     selected = pl.concat([united, unit_values.filter(pl.col("value").is_null())]).unique()
     excluded = unit_values.select("unit").unique().join(selected, on="unit", how="anti")
     n_excluded = count_people_of_units(excluded["unit"], multiplicity)
@@ -58,6 +59,7 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
     notes: list[str] = []
     for name, values in grouping.merge.items():
         notes += require_values(values, occurring_values, grouping, f"the merge {name!r}")
+        # It would silently be joined with the group of unknown values.
         if is_unknown_word(name, (*grouping.unknown_values, UNKNOWN)):
             raise SpecError(
                 f"a merge of {grouping.attribute!r} takes a name that means unknown",
@@ -130,6 +132,7 @@ def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -
     descendants: list[str] = []
     for child in tree.get(broad, ()):
         descendants += [child, *_list_descendants(tree, child, (*ancestors, broad))]
+    # A value below two branches of the tree is listed once.
     return list(dict.fromkeys(descendants))
 
 

@@ -128,6 +128,7 @@ def _count_model(
     units = pl.DataFrame({"unit_id": members.units}).join(
         unit_rows, on="unit_id", how="left", maintain_order="left"
     )
+    # A row of a sharded table represents several people (decision 23).
     multiplicity = _unit_multiplicity(units, counts)
     n = units["silent"].is_not_null().to_numpy() * multiplicity
     missing = units["silent"].fill_null(value=False).to_numpy() * multiplicity
@@ -194,6 +195,7 @@ def _describe_reasons(units: pl.DataFrame) -> str:
 
 def _find_fraction_metric(expected: pl.DataFrame) -> str | None:
     """Find the first metric over all classes whose scores are 0 to 1."""
+    # Only scores of 0 to 1 bound a group's value, whatever the missing ones are.
     overall_rows = expected.filter(pl.col("label").is_null() & pl.col("threshold").is_null())
     for name in overall_rows["metric"].drop_nulls().unique(maintain_order=True):
         metric_rows = overall_rows.filter(pl.col("metric") == name)
@@ -225,6 +227,7 @@ def caution_on_missing_scores(
             _describe_group(row, bounds=bounds)
             for row in _extreme_groups(rows).iter_rows(named=True)
         ]
+        # The reasons begin with the most frequent one.
         noun = _MISSING_NOUNS.get(str(rows["reasons"][0]).partition(":")[0], "scores")
         opening = (
             f"Missing {noun} are uneven" if is_uneven_loss else f"{noun.capitalize()} are missing"
@@ -309,6 +312,7 @@ def _large_groups(
     loss_counts: pl.DataFrame, loss_column: str
 ) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
     """Yield the large enough groups of each model and attribute, largest share first."""
+    # In a smaller group one missing score is 5 % or more, above the 3 points that count as uneven.
     groups = loss_counts.filter(
         pl.col("attribute").is_not_null() & (pl.col("n") >= _MIN_GROUP_SIZE)
     )
@@ -355,9 +359,10 @@ def is_uneven(
     if len(n) < 2 or not missing.any() or share.max() - share.min() < _MIN_SHARE_DIFFERENCE:
         return False
     table = np.array([missing, n - missing])
+    # Where everyone is missing nothing is uneven, and chi-squared would divide by 0.
     if not table[1].any():
         return False
-    # Fisher's exact test for two groups; chi-squared for more.
+    # Exact for two groups, whose counts may be small; only chi-squared is feasible for more.
     if len(n) == 2:
         return bool(fisher_exact(table)[1] < alpha)
     return bool(chi2_contingency(table)[1] < alpha)
@@ -370,6 +375,7 @@ def _describe_group(row: dict[str, object], *, bounds: bool) -> str:
     if not (bounds and n_right is not None and scored and n_lacking):
         return text
     n_right, n_concerned = float(str(n_right)), scored + n_lacking
+    # Nothing is assumed about the missing scores: all of them 0, or all of them 1.
     current, low, high = (
         100 * x
         for x in (n_right / scored, n_right / n_concerned, (n_right + n_lacking) / n_concerned)

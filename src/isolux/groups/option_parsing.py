@@ -45,8 +45,9 @@ def read_groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grou
             unknown=settings.unknown,
             unknown_values=settings.unknown_values,
             merge=merges.get(name, {}),
-            rest=settings.group_rest if name in merges else "keep",
-            absent=settings.absent_values,
+            # Without merges, excluding the rest would exclude everyone.
+            rest=settings.ungrouped_values if name in merges else "keep",
+            absent=settings.unmatched_values,
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )
@@ -77,6 +78,7 @@ def read_references(settings: Groups, reference: Sequence[str]) -> dict[str, str
         if handle in references_by_handle:
             raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
         references_by_handle[handle] = group_name(values)
+    # With --unknown both, an attribute is reported twice, and both reports have its reference.
     if settings.unknown == "both":
         references_by_handle |= {
             mark_handle_known(handle): group for handle, group in references_by_handle.items()
@@ -109,6 +111,7 @@ def _read_attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttrib
 
 def _split_setting(setting: str, text: str, names: Collection[str], form: str) -> tuple[str, str]:
     """Split ``text`` at the ``=`` after a known name, if it starts with one, else at the first."""
+    # The longest known name, because a name may itself contain an equals sign.
     name_text = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
     name_text, equals, value_text = (
         (name_text, "=", text[len(name_text) + 1 :]) if name_text else text.partition("=")
@@ -161,6 +164,7 @@ def _read_value_lists(
     for text in texts:
         form = "NAME=VALUE,VALUE or ATTRIBUTE:NAME=VALUE,VALUE"
         name_text, values_text = _split_setting(setting, text, (), form)
+        # By the csv module, because a value with a comma is in double quotes.
         value_texts = next(csv.reader([values_text], skipinitialspace=True))
         values = tuple(dict.fromkeys(v.strip() for v in value_texts if v.strip()))
         attribute, name = _find_attribute(setting, text, name_text, values, known_attributes)

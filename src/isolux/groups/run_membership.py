@@ -17,6 +17,7 @@ from isolux.vocabulary.survey_sample import SAMPLE
 
 def list_scored_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
+    # Any task will do: the list of units depends on scores and evidence alone.
     task_info = TaskInfo(title="", summary="", references=(), metrics=())
     return Scores(run.scores, task_info, run.evidence).evaluated_units()
 
@@ -37,6 +38,7 @@ def can_regroup(run: Run) -> bool:
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
     """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
+    # The recorded settings, so that the groups are those of the run's own report.
     spec = read_recorded_spec(run.record)
     rules = read_groupings(spec.groups, run.attributes)
     return build_membership(
@@ -54,6 +56,7 @@ def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
         weights = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
         weights = weights.unique("unit_id", keep="first")
         rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
+    # A row of n identical people counts n times, each with its weight.
     return rows.with_columns(weight=pl.col("weight") * pl.col("n"))
 
 

@@ -36,12 +36,16 @@ def add_shrinkage_estimates(estimates: Estimates, spec: Statistics) -> pl.DataFr
     shrinkage = np.full((4, *estimates.value.shape), np.nan)
     for attribute in estimates.domain_rows:
         rows = estimates.attribute_rows(attribute)
+        # With three cells, main effects and the cells' own cannot be distinguished; the time grows
+        # with the cube of the cells (stats/constants.py).
         if not MIN_CELLS <= len(rows) <= MAX_CELLS:
             continue
+        # Groups of one attribute have no related groups to shrink towards.
         if len(estimates.groups[rows[0]].values) < 2:
             continue
         levels = _levels([estimates.groups[g].values for g in rows.tolist()])
         for j, measure in enumerate(estimates.measures):
+            # Decision 22: only where a group is not ok; not for single classes, to save time.
             has_small_group = (estimates.status[rows, j] != Status.OK.value).any()
             if has_small_group and measure.mean is not None and measure.label is None:
                 shrinkage[:, rows, j] = _estimate_measure(
@@ -82,6 +86,7 @@ def _estimate_measure(
         unit_variance=unit_variance,
         level=level,
     )
+    # A normal posterior of numbers knows no range.
     low = -np.inf if measure.info.low is None else measure.info.low
     high = np.inf if measure.info.high is None else measure.info.high
     bounded = [np.clip(x, low, high) for x in (shrinkage.value, shrinkage.low, shrinkage.high)]
@@ -92,6 +97,8 @@ def _noise_covariance(
     counts: csr_array, cluster_sums: ClusterSums, measure: Measure, means: ClusterMeans
 ) -> FloatArray:
     """Return the covariance of the cells' means, in variances of one score: ``[d, d]``."""
+    # A number's unit is the mean of its cluster (see _unit_variance), and that is the same number
+    # in every cell: correlation 1.
     rho = float(np.mean(means.intracluster_correlation)) if means.is_proportion else 1.0
     n_rows = np.asarray(counts @ cluster_sums.multiplicity.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
@@ -106,6 +113,7 @@ def _noise_covariance(
         covariance = shared_covariance / (n_rows[:, None] * n_rows[None, :])
         np.fill_diagonal(
             covariance,
+            # The pooled effect, because a cell with a few clusters cannot show its own.
             (means.pooled_design_effect() if means.is_proportion else means.kish_cluster_size)
             / means.n_units,
         )

@@ -55,10 +55,14 @@ def assign_statuses(
         mean = means[j] if means else None
         is_score_interval = choose_method(measure, mean, spec) in ("score", MACRO_AVERAGE)
         n_effective_clusters = n_clusters[:, j] if mean is None else mean.n_effective_clusters
+        # With the score interval, coverage was nominal from 15 effective clusters on, with others
+        # from 30 (docs/methods/uncertainty.md).
         min_clusters = (
             MIN_EFFECTIVE_CLUSTERS if is_score_interval else MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
         )
         flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
+        # Replicate intervals are too short near 0 and 1; the score interval is not
+        # (docs/methods/uncertainty.md).
         if measure.is_fraction and not is_score_interval:
             flagged_cells[:, j] = ~has_nominal_coverage(
                 estimates[:, j], se[:, j], n_effective_clusters.astype(float)
@@ -74,6 +78,8 @@ def assign_statuses(
         elif not measure.is_fraction:
             flagged_cells[:, j] = se[:, j] <= _RELATIVE_TOLERANCE * np.abs(estimates[:, j])
             mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
+        # By the clusters alone: a flag that depends on the scores passes just the samples whose
+        # intervals miss (docs/methods/uncertainty.md).
         flagged_cells[:, j] = n_effective_clusters < min_clusters
         mark(
             flagged_cells,
@@ -90,6 +96,7 @@ def assign_statuses(
         flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
         flagged_cells[:, j] = np.isnan(estimates[:, j])
         mark(flagged_cells, Status.UNDEFINED, measure.info.undefined)
+    # Units after clusters: without enough units there is not even a value (decision 10).
     has_few_clusters = n_clusters < spec.min_clusters
     mark(has_few_clusters, Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters")
     has_few_units = n_units < spec.min_units
@@ -115,6 +122,7 @@ def _assign_by_effective_size(
         np.floor(effective_size.n_clusters + _ABSOLUTE_TOLERANCE),
     )
     n_effective_units, n_effective_clusters = (x.astype(np.int64) for x in rounded_sizes)
+    # Weighted units count as many equal ones as carry the same information (Kish).
     status, reason = assign_statuses(
         measures, estimates, se, n_effective_units, n_effective_clusters, interval, spec, means
     )

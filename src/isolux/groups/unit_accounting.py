@@ -43,7 +43,7 @@ class Losses:
     Parameters
     ----------
     unscored, undetected : polars.DataFrame
-        As ``unanswered`` and ``count_undetected`` of ``groups.unanswered`` return them.
+        As ``count_missing_predictions`` and ``count_undetected`` return them.
     """
 
     unscored: pl.DataFrame
@@ -66,7 +66,7 @@ def account_for(
     )
     counts_people = unit in ("people", "photos", "faces", "boxes") and dataset.instances.height
     all_people = add_multiplicity(
-        dataset.instances.select("instance_id"), dataset.times, "instance_id"
+        dataset.instances.select("instance_id"), dataset.multiplicity, "instance_id"
     )
     undetected, unscored = losses.undetected, losses.unscored
     for name, n in undetected.filter(pl.col("attribute").is_null()).select("model", "lost").rows():
@@ -163,6 +163,7 @@ def _list_uneven(
 ) -> Iterable[dict[str, Any]]:
     """List the attributes whose groups differ in the share of losses."""
     handles = [c.handle for c in members.intersections if len(split_intersection(c.handle)) == 1]
+    # The second report of an attribute, without unknown units, has the same losses.
     names = [name for name in handles if not name.endswith(KNOWN_SUFFIX)]
     rows = loss_table.filter(
         pl.col("attribute").is_in(names), pl.col("n") >= MIN_GROUP_SIZE_FOR_LOSSES
@@ -173,6 +174,7 @@ def _list_uneven(
         )
         # Tests count clusters, as units of one cluster are lost together.
         n_lost, n = (np.rint(n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
+        # Bonferroni's correction over the attributes.
         if is_uneven(n_lost, n, alpha / max(len(names), 1)):
             extreme_groups = ordered[np.unique([0, ordered.height - 1])]
             groups = [list(row) for row in extreme_groups.select("group", "lost", "n").rows()]

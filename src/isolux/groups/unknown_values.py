@@ -12,25 +12,10 @@ import polars as pl
 from isolux.io.cell_parsing import drop_sign_of_zero
 from isolux.vocabulary.grouping import UNKNOWN_VALUES, split_intersection
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.placeholders import is_blank_word
 
 UNKNOWN = "unknown"
 """Name of the group with unknown values."""
-
-_NULL_WORDS = (
-    "None",
-    "<NA>",
-    "NaT",
-    "#N/A",
-    "?",
-    "-",
-    "--",
-    "missing",
-    "undefined",
-    "not available",
-    "not reported",
-    "not specified",
-)
-"""Words that programs and people write for missing values. They stay groups, with a caution."""
 
 KNOWN_SUFFIX = " (known)"
 """Suffix of an attribute that is reported a second time without its unknown units."""
@@ -55,6 +40,7 @@ def mark_handle_known(handle: str) -> str:
 def null_unknown_words(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """Replace every word that means unknown by null."""
     number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
+    # Without the end: a number 3.0 and a text "3" are one value.
     rows = rows.with_columns(number=number_or_null).with_columns(
         value=pl.coalesce(
             "value", drop_sign_of_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
@@ -81,7 +67,10 @@ def caution_on_null_words(name: str, values: Iterable[str]) -> list[str]:
     >>> print(caution_on_null_words("race", ["A", "None"])[0][:66])
     race: 'None' is read as a group like any other. If that means unkn
     """
-    words = [v for v in values if v in _NULL_WORDS or is_unknown_word(v, UNKNOWN_VALUES)]
+    words = [
+        v for v in values if v == "None" or is_blank_word(v) or is_unknown_word(v, UNKNOWN_VALUES)
+    ]
+    # "unknown" is the name of the group itself.
     words = [word for word in words if word != UNKNOWN]
     if not words:
         return []

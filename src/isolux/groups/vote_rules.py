@@ -54,6 +54,7 @@ def apply_vote_rule(
     else:
         winners = _select_winners(_count_votes(rows), rows, rule)
     if rule.name in {"top", "top-or-none"}:
+        # Several winners of one unit are a tie.
         tied_units = winners.filter(pl.col("unit").is_duplicated())["unit"].unique()
     if rule.name == "top-or-none":
         winners = winners.filter(pl.col("unit").is_unique())
@@ -85,6 +86,7 @@ def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRul
     if rule.name == "majority":
         total = _count_annotators(rows)
         majority = vote_counts.join(total, on="unit").filter(
+            # More than half of those who answered, not just more than any other value.
             2 * pl.col("votes") > pl.col("annotators")
         )
         return majority.select("unit", "code")
@@ -115,6 +117,7 @@ def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
 def _count_annotators(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the annotators of each unit: ``unit, annotators`` (see ``majority``)."""
     annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    # An annotator who chose two values is still one voter.
     annotator_votes = annotator_rows.group_by("unit", "annotator").agg(pl.col("votes").max())
     all_votes = pl.concat(
         [anonymous_rows.select("unit", "votes"), annotator_votes.select("unit", "votes")]

@@ -20,7 +20,15 @@ from isolux.io.binary_tables import first_error_line, refuse_damaged
 from isolux.io.paths import check_file_name
 from isolux.io.polars_panics import silence_panics
 from isolux.io.run_changes import list_changed_files, refuse_changed
-from isolux.io.run_record import FILES_KEY, RUN_TABLES, format_record, hash_run_files, read_record
+from isolux.io.run_record import (
+    FILES_KEY,
+    RUN_TABLES,
+    SCHEMA_KEY,
+    SCHEMA_VERSION,
+    format_record,
+    hash_run_files,
+    read_record,
+)
 from isolux.io.staging import is_staging_name, remove_stale_staging
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
@@ -47,8 +55,9 @@ def save_run(
                     extra(stage)
             except DrawingError as error:
                 drawing_error = error
-        hashes = hash_run_files(stage, run.record)
-        write_text(stage / RUN_MARK, format_record({**run.record, FILES_KEY: hashes}))
+        record = {SCHEMA_KEY: SCHEMA_VERSION, **run.record}
+        hashes = hash_run_files(stage, record)
+        write_text(stage / RUN_MARK, format_record({**record, FILES_KEY: hashes}))
     if drawing_error is not None:
         raise DrawingError(
             drawing_error.problem,
@@ -92,7 +101,8 @@ def load_run(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse
     root = Path(path).expanduser()
     remove_stale_staging(root, include_contents=(root / RUN_MARK).is_file())
     record = read_record(root)
-    record.pop(FILES_KEY, None)  # the next run's files are others
+    for key in (SCHEMA_KEY, FILES_KEY):  # about the files here; the next run's are others
+        record.pop(key, None)
     changes = list_changed_files(root)
     tables = {}
     for name, table in RUN_TABLES.items():

@@ -24,6 +24,8 @@ from isolux.vocabulary.tables import (
 
 FILES_KEY = "files"
 """Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
+SCHEMA_KEY, SCHEMA_VERSION = "schema", 1
+"""Of the record on disk: the version of the names in the record and in the run's tables."""
 _OTHER_FOLDERS = {
     "side_by_side.json": "several models side by side, made by `isolux compare`",
     "monitor.json": "audits over time, made by `isolux monitor`",
@@ -69,6 +71,14 @@ def read_record(root: Path) -> dict[str, Any]:
             expected="a JSON object",
             found=type(record).__name__,
             where=str(file),
+        )
+    if record.get(SCHEMA_KEY) != SCHEMA_VERSION:
+        raise FileError(
+            "this run was written by another version of isolux",
+            expected=f"schema {SCHEMA_VERSION}",
+            found=f"schema {record[SCHEMA_KEY]!r}" if SCHEMA_KEY in record else "no schema",
+            where=str(file),
+            hint="run the audit again with this version",
         )
     return record
 

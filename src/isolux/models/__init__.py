@@ -12,15 +12,15 @@ and ``load(spec, *, ...)`` gives a ``Predictor``; its keyword parameters are the
 
 from __future__ import annotations
 
-from isolux.models._loading import Model, callable_model, open_model, source_hash
+from isolux.models._loading import Model, hash_module_sources, open_model, wrap_callable_as_model
 from isolux.models._prediction_tables import (
     PREDICTION_TABLES,
     Predictor,
-    predict_table,
-    read_prediction_type,
+    find_prediction_type,
+    predict_and_check_table,
 )
 from isolux.models._preprocessing import ModelInput, Preprocessing
-from isolux.models._torch import out_of_memory, to_device
+from isolux.models._torch import is_out_of_memory_error, move_network_to_device
 
 __all__ = [
     "PREDICTION_TABLES",
@@ -28,11 +28,11 @@ __all__ = [
     "ModelInput",
     "Predictor",
     "Preprocessing",
-    "callable_model",
+    "find_prediction_type",
+    "hash_module_sources",
+    "is_out_of_memory_error",
+    "move_network_to_device",
     "open_model",
-    "out_of_memory",
-    "predict_table",
-    "read_prediction_type",
-    "source_hash",
-    "to_device",
+    "predict_and_check_table",
+    "wrap_callable_as_model",
 ]

@@ -30,13 +30,13 @@ POSE_SCHEMA: dict[str, Any] = {
 }
 
 
-def box_rows(
+def convert_boxes_to_rows(
     boxes: npt.NDArray[Any],
     scores: npt.NDArray[Any],
     labels: Sequence[str | None],
     model_input: ModelInput,
     *,
-    picture: int,
+    image_index: int,
     box_format: BoxFormat,
     box_units: BoxUnits,
     input_size: tuple[int, int],
@@ -53,18 +53,18 @@ def box_rows(
         a, b = a - c / 2, b - d / 2
     if box_format != "xyxy":
         c, d = a + c, b + d
-    x_min, top = model_input.to_picture(a, b)
-    x_max, bottom = model_input.to_picture(c, d)
+    x_min, top = model_input.to_image_xy(a, b)
+    x_max, bottom = model_input.to_image_xy(c, d)
     boxes_xywh = zip(
         x_min, top, np.maximum(x_max - x_min, 0), np.maximum(bottom - top, 0), strict=True
     )
     return [
-        (picture, label, float(x), float(y), float(w), float(h), float(score))
+        (image_index, label, float(x), float(y), float(w), float(h), float(score))
         for label, (x, y, w, h), score in zip(labels, boxes_xywh, scores, strict=True)
     ]
 
 
-def deduplicate_boxes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def keep_best_duplicate_boxes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Keep, of identical boxes with one label, the row with the highest score, in order."""
     best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in rows:
@@ -74,6 +74,6 @@ def deduplicate_boxes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return list(best.values())
 
 
-def boxes_table(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+def build_box_table(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
     """Make the table of boxes of a batch."""
     return pl.DataFrame(list(rows), schema=BOX_SCHEMA, orient="row")

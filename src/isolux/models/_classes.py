@@ -58,7 +58,7 @@ class ClassMap:
         )
 
 
-def read_names(path: str | Path) -> tuple[str, ...]:
+def read_class_names(path: str | Path) -> tuple[str, ...]:
     """Read the names of a model's classes in their order."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
@@ -69,7 +69,7 @@ def read_names(path: str | Path) -> tuple[str, ...]:
             "the names of the classes cannot be read", found=str(error), where=str(path)
         ) from error
     if path.suffix.lower() == ".json":
-        names = _names_in(text, path)
+        names = _parse_class_names_json(text, path)
     else:
         names = [line.strip() for line in text.splitlines() if line.strip()]
     if not names:
@@ -77,7 +77,7 @@ def read_names(path: str | Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _names_in(text: str, path: Path) -> list[str]:
+def _parse_class_names_json(text: str, path: Path) -> list[str]:
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,14 +97,16 @@ def _names_in(text: str, path: Path) -> list[str]:
     )
 
 
-def class_map(names: Sequence[str], path: str | Path | None) -> ClassMap:
+def build_class_map(names: Sequence[str], label_map_path: str | Path | None) -> ClassMap:
     """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``."""
-    if path is None:
-        return _map_own_classes(tuple(names))
-    return _map_to_dataset(tuple(names), read_label_map_file(path), str(path))
+    if label_map_path is None:
+        return _merge_classes_of_equal_name(tuple(names))
+    return _map_labels_to_dataset_classes(
+        tuple(names), read_label_map_file(label_map_path), str(label_map_path)
+    )
 
 
-def _map_own_classes(names: tuple[str, ...]) -> ClassMap:
+def _merge_classes_of_equal_name(names: tuple[str, ...]) -> ClassMap:
     unique_names = tuple(dict.fromkeys(names))
     if len(unique_names) == len(names):
         return ClassMap(names, count=len(names))
@@ -120,19 +122,19 @@ def _map_own_classes(names: tuple[str, ...]) -> ClassMap:
     note = (
         f"{len(repeated_names):,} names stand for several of the model's {len(names):,} "
         f"classes, and score"
-        f" the highest of them: {_format_labels(repeated_names)}."
+        f" the highest of them: {_format_label_examples(repeated_names)}."
     )
     return ClassMap(unique_names, members, (note,), len(names))
 
 
-def _map_to_dataset(
+def _map_labels_to_dataset_classes(
     names: tuple[str, ...], class_by_label: Mapping[str, str], source: str
 ) -> ClassMap:
-    aliases = _index_aliases(names)
+    aliases = _find_class_indices_by_alias(names)
     members: dict[str, list[int]] = {class_name: [] for class_name in class_by_label.values()}
     unknown_labels: list[str] = []
-    for label, of_class in class_by_label.items():
-        numbers = _find_class_numbers(label, names, aliases)
+    for label, dataset_class in class_by_label.items():
+        numbers = _find_class_indices(label, names, aliases)
         if not numbers:
             unknown_labels.append(label)
         elif len(numbers) > 1:
@@ -143,7 +145,7 @@ def _map_to_dataset(
                 where=source,
             )
         else:
-            members[of_class] += [k for k in numbers if k not in members[of_class]]
+            members[dataset_class] += [k for k in numbers if k not in members[dataset_class]]
     kept_members = {
         class_name: tuple(class_members)
         for class_name, class_members in members.items()
@@ -153,7 +155,7 @@ def _map_to_dataset(
         raise SpecError(
             "no label of the map is one of the model's classes",
             expected="labels such as " + ", ".join(map(repr, names[:_MAX_LISTED])),
-            found=_format_labels(unknown_labels),
+            found=_format_label_examples(unknown_labels),
             where=source,
         )
     notes = []
@@ -161,13 +163,13 @@ def _map_to_dataset(
         n, file = len(unknown_labels), Path(source).name
         notes.append(
             f"{n:,} labels of {file} are not classes of the model: "
-            f"{_format_labels(unknown_labels)}."
+            f"{_format_label_examples(unknown_labels)}."
         )
     if empty_classes := [
         class_name for class_name, class_members in members.items() if not class_members
     ]:
         notes.append(
-            f"The model has no class for {_format_labels(empty_classes)}: it can never "
+            f"The model has no class for {_format_label_examples(empty_classes)}: it can never "
             f"answer with these."
         )
     used_numbers = {k for class_members in kept_members.values() for k in class_members}
@@ -178,17 +180,17 @@ def _map_to_dataset(
     return ClassMap(tuple(kept_members), tuple(kept_members.values()), tuple(notes), len(names))
 
 
-def _format_labels(labels: Sequence[str]) -> str:
+def _format_label_examples(labels: Sequence[str]) -> str:
     remainder = f", … ({len(labels) - _MAX_LISTED:,} more)" if len(labels) > _MAX_LISTED else ""
     return ", ".join(map(repr, labels[:_MAX_LISTED])) + remainder
 
 
-def _index_aliases(names: Sequence[str]) -> dict[str, set[int]]:
+def _find_class_indices_by_alias(names: Sequence[str]) -> dict[str, set[int]]:
     numbers_by_alias: dict[str, set[int]] = {}
     for k, name in enumerate(names):
         synset = _SYNSET.match(name.strip())
         name_text = name.strip()[synset.end() :] if synset else name
-        aliases = {_normalise_name(name_part) for name_part in name_text.split(",")} | (
+        aliases = {_normalise_class_name(name_part) for name_part in name_text.split(",")} | (
             {synset.group()} if synset else set()
         )
         for alias in aliases - {""}:
@@ -196,7 +198,7 @@ def _index_aliases(names: Sequence[str]) -> dict[str, set[int]]:
     return numbers_by_alias
 
 
-def _find_class_numbers(
+def _find_class_indices(
     label: str, names: Sequence[str], aliases: Mapping[str, set[int]]
 ) -> set[int]:
     exact = {k for k, name in enumerate(names) if name == label}
@@ -204,15 +206,19 @@ def _find_class_numbers(
         return exact
     if label.isdigit() and int(label) < len(names):
         return {int(label)}
-    matches = {k for k, name in enumerate(names) if _normalise_name(name) == _normalise_name(label)}
-    return matches or aliases.get(_normalise_name(label), set())
+    matches = {
+        k
+        for k, name in enumerate(names)
+        if _normalise_class_name(name) == _normalise_class_name(label)
+    }
+    return matches or aliases.get(_normalise_class_name(label), set())
 
 
-def _normalise_name(name: str) -> str:
+def _normalise_class_name(name: str) -> str:
     return " ".join(re.split(r"[\s_-]+", name.strip().lower())).strip()
 
 
-def probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[np.float64]:
+def to_probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[np.float64]:
     """Make probabilities ``[n, c]`` of a network's scores.
 
     Shapes: ``scores`` [n, c].
@@ -228,13 +234,15 @@ def probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[np.f
     if activation == "sigmoid":
         return np.asarray(0.5 * (1.0 + np.tanh(0.5 * raw_scores)))
     powers = np.exp(raw_scores - raw_scores.max(axis=1, keepdims=True, initial=-np.inf))
-    soft = powers / powers.sum(axis=1, keepdims=True)
-    inside = ((raw_scores >= 0) & (raw_scores <= 1)).all(axis=1)
-    is_normalised = inside & (np.abs(raw_scores.sum(axis=1) - 1) < _SUM_TOLERANCE)
-    return np.asarray(np.where(is_normalised[:, None], raw_scores, soft))
+    softmax = powers / powers.sum(axis=1, keepdims=True)
+    is_in_unit_interval = ((raw_scores >= 0) & (raw_scores <= 1)).all(axis=1)
+    is_normalised = is_in_unit_interval & (np.abs(raw_scores.sum(axis=1) - 1) < _SUM_TOLERANCE)
+    return np.asarray(np.where(is_normalised[:, None], raw_scores, softmax))
 
 
-def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) -> pl.DataFrame:
+def build_top_label_table(
+    scores: npt.NDArray[np.float64], names: Sequence[str], top: int
+) -> pl.DataFrame:
     """Make the table of labels of scores ``[n, k]``: the ``top`` classes of each, the best first.
 
     Classes of equal score stand in the order of their numbers.
@@ -245,7 +253,7 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
         )
     n, k = scores.shape
     top = min(top, k)
-    order = _order_top(scores, top)
+    order = _find_top_class_indices(scores, top)
     return pl.DataFrame(
         {
             "picture": np.repeat(np.arange(n), top),
@@ -256,19 +264,21 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
     )
 
 
-def vector_rows(vectors: npt.NDArray[Any]) -> pl.DataFrame:
+def build_embedding_table(vectors: npt.NDArray[Any]) -> pl.DataFrame:
     """Make a row of each picture's vector; vectors: [pictures, size]."""
     rows = pl.Series(vectors.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
     return pl.DataFrame({"picture": pl.int_range(len(vectors), eager=True), "embedding": rows})
 
 
-def _order_top(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
+def _find_top_class_indices(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
     """Order the ``top`` highest of each row ``[n, top]``; of equal ones the first stands first."""
-    low = -scores
-    worst = np.partition(low, top - 1, axis=1)[:, top - 1 : top]
-    is_candidate = low <= worst
+    negated_scores = -scores
+    threshold = np.partition(negated_scores, top - 1, axis=1)[:, top - 1 : top]
+    is_candidate = negated_scores <= threshold
     if (is_candidate.sum(axis=1) != top).any():  # equal ones at the border, or NaN
-        return np.argsort(low, axis=1, kind="stable")[:, :top]
+        return np.argsort(negated_scores, axis=1, kind="stable")[:, :top]
     candidates = np.nonzero(is_candidate)[1].reshape(-1, top)
-    order = np.argsort(np.take_along_axis(low, candidates, axis=1), axis=1, kind="stable")
+    order = np.argsort(
+        np.take_along_axis(negated_scores, candidates, axis=1), axis=1, kind="stable"
+    )
     return np.take_along_axis(candidates, order, axis=1)

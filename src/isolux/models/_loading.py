@@ -15,7 +15,7 @@ from typing import Any, cast
 from isolux.io.background_thread import run_in_background
 from isolux.io.hashing import sha256_file
 from isolux.models import _prediction_tables
-from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor, read_prediction_type
+from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor, find_prediction_type
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo
@@ -81,47 +81,47 @@ class Model:
 
 def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = None) -> Model:
     """Load a model by its name."""
-    family, source = _split_spec(spec)
+    family, source = _split_model_spec(spec)
     module = registry.load("models", family)
     model_info = cast("ModelInfo", module.INFO)
     if model_info.predicts in ("distances", "imported"):
-        raise _refuse_not_runnable(spec, model_info)
+        raise _build_not_runnable_error(spec, model_info)
     settings = read_options(
         module.load, list(options), owner=f"the family {family}", flag="--model-option"
     )
 
-    def fresh() -> Predictor:
+    def load_predictor() -> Predictor:
         return cast("Predictor", module.load(source, **settings))
 
     setting_hashes: dict[str, Any] = {}
     # A file of weights is hashed while it is read, which takes as long.
     with run_in_background(
         lambda: setting_hashes.update(
-            (key, _hash_setting(setting_value)) for key, setting_value in settings.items()
+            (key, _hash_files_in_setting(setting_value)) for key, setting_value in settings.items()
         )
     ):
-        predictor = fresh()
+        predictor = load_predictor()
     own_identity = getattr(predictor, "identity", None)
     identity = {
         "family": family,
         "settings": setting_hashes,
-        "own": dict(own_identity) if own_identity is not None else _hash_setting(source),
-        "code": source_hash(module, _prediction_tables),
+        "own": dict(own_identity) if own_identity is not None else _hash_files_in_setting(source),
+        "code": hash_module_sources(module, _prediction_tables),
     }
     return Model(
         spec,
-        name or _name_model(source),
-        read_prediction_type(predictor, model_info),
+        name or _derive_model_name(source),
+        find_prediction_type(predictor, model_info),
         model_info,
         predictor,
         identity,
-        fresh,
+        load_predictor,
         tuple(getattr(predictor, "notes", ())),
-        _read_versions(model_info),
+        _read_package_versions(model_info),
     )
 
 
-def callable_model(
+def wrap_callable_as_model(
     function: Callable[..., Any], *, name: str | None = None, version: str | None = None
 ) -> Model:
     """Take a callable that is at hand for a model."""
@@ -130,27 +130,27 @@ def callable_model(
     )
     own_identity = getattr(function, "identity", None)
     is_versioned = version is not None or own_identity is not None
-    called = getattr(function, "__qualname__", None) or type(function).__qualname__
+    qualified_name = getattr(function, "__qualname__", None) or type(function).__qualname__
     identity: dict[str, Any] = {
         "family": _IN_MEMORY,
         "own": dict(own_identity) if own_identity is not None else None,
         "version": version if is_versioned else secrets.token_hex(16),
     }
-    short_name = called.rpartition(".")[2].strip("<>")
+    short_name = qualified_name.rpartition(".")[2].strip("<>")
     return Model(
         _IN_MEMORY,
         name or short_name,
-        read_prediction_type(function, model_info),
+        find_prediction_type(function, model_info),
         model_info,
         cast("Predictor", function),
         identity,
         lambda: cast("Predictor", function),
         tuple(getattr(function, "notes", ())),
-        _read_versions(model_info),
+        _read_package_versions(model_info),
     )
 
 
-def source_hash(*modules: ModuleType) -> str:
+def hash_module_sources(*modules: ModuleType) -> str:
     """Return one SHA-256 of modules' source files, of a package all of its own files.
 
     Examples
@@ -168,22 +168,24 @@ def source_hash(*modules: ModuleType) -> str:
     return digest.hexdigest()
 
 
-def _split_spec(spec: str) -> tuple[str, str]:
+def _split_model_spec(spec: str) -> tuple[str, str]:
     family, colon, source = spec.partition(":")
     families = registry.names("models")
     if colon and (source or family in families):
         registry.load("models", family)  # which names those there are
         return family, source
-    near = Path(spec).suffix.lstrip(".").lower()
+    suffix = Path(spec).suffix.lstrip(".").lower()
     raise SpecError(
         "the model is not named",
         expected="FAMILY:WHAT, such as onnx:net.onnx or python:my_models:factory",
         found=repr(spec),
-        hint=f"{near}:{spec}?" if near in families else "`isolux list models` shows the families",
+        hint=f"{suffix}:{spec}?"
+        if suffix in families
+        else "`isolux list models` shows the families",
     )
 
 
-def _refuse_not_runnable(spec: str, model_info: ModelInfo) -> SpecError:
+def _build_not_runnable_error(spec: str, model_info: ModelInfo) -> SpecError:
     if model_info.predicts == "imported":
         return SpecError(
             "answers that are in a file are not predicted again",
@@ -198,13 +200,13 @@ def _refuse_not_runnable(spec: str, model_info: ModelInfo) -> SpecError:
     )
 
 
-def _name_model(source: str) -> str:
+def _derive_model_name(source: str) -> str:
     """Call a model by the end of its spec: a file's stem, a factory's or a hub's last name."""
     last = source.rstrip("/").replace(":", "/").rpartition("/")[2]
     return Path(last).stem if "." in last[1:] else last or source
 
 
-def _hash_setting(setting_value: Any) -> Any:
+def _hash_files_in_setting(setting_value: Any) -> Any:
     """Replace a setting that names a file by the hash of the file's content."""
     if isinstance(setting_value, str | Path):
         name, equals, path = str(setting_value).rpartition("=")  # NAME=FILE, or a file
@@ -218,13 +220,13 @@ def _hash_setting(setting_value: Any) -> Any:
         except OSError:  # a text that cannot be a path
             return str(setting_value)
     if isinstance(setting_value, Mapping):
-        return {str(key): _hash_setting(element) for key, element in setting_value.items()}
+        return {str(key): _hash_files_in_setting(element) for key, element in setting_value.items()}
     if isinstance(setting_value, list | tuple):
-        return [_hash_setting(element) for element in setting_value]
+        return [_hash_files_in_setting(element) for element in setting_value]
     return setting_value
 
 
-def _read_versions(model_info: ModelInfo) -> dict[str, str]:
+def _read_package_versions(model_info: ModelInfo) -> dict[str, str]:
     versions = {}
     for package in (*_COMMON_PACKAGES, *model_info.packages):
         try:

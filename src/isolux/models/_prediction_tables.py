@@ -64,7 +64,7 @@ class Predictor(Protocol):
         ...
 
 
-def read_prediction_type(predictor: object, model_info: ModelInfo) -> str:
+def find_prediction_type(predictor: object, model_info: ModelInfo) -> str:
     """Return the kind of a model's answers: its own word, else its family's."""
     prediction_type = getattr(predictor, "predicts", None) or model_info.predicts
     if prediction_type not in PREDICTION_TABLES:
@@ -77,44 +77,50 @@ def read_prediction_type(predictor: object, model_info: ModelInfo) -> str:
     return str(prediction_type)
 
 
-def predict_table(
+def predict_and_check_table(
     predictor: Predictor,
     model_info: ModelInfo,
-    pictures: Sequence[npt.NDArray[np.uint8]],
+    images: Sequence[npt.NDArray[np.uint8]],
     ids: Sequence[str],
     *,
     model: str,
 ) -> pl.DataFrame:
     """Ask a model, and hold what it gives to what it says that it answers."""
-    prediction_type = read_prediction_type(predictor, model_info)
+    prediction_type = find_prediction_type(predictor, model_info)
     table = PREDICTION_TABLES[prediction_type]
-    rows = _to_frame(predictor(pictures), len(pictures), prediction_type, model)
+    rows = _convert_outputs_to_frame(predictor(images), len(images), prediction_type, model)
     if prediction_type == "labels" and "rank" not in rows.columns and "picture" in rows.columns:
         rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
-    _check_columns(rows, table, prediction_type, len(pictures), model)
+    _check_columns_and_image_indices(rows, table, prediction_type, len(images), model)
     if prediction_type == "embeddings":
-        refuse_missing_answers(rows.select("picture"), len(pictures), prediction_type, model)
+        check_one_answer_per_image(rows.select("picture"), len(images), prediction_type, model)
     id_column = next(name for name in table.schema if name in _ID_COLUMNS[1:])
     row_ids = pl.Series(list(ids), dtype=pl.String).gather(rows["picture"].cast(pl.Int64))
     named_rows = rows.drop("picture").with_columns(row_ids.alias(id_column), model=pl.lit(model))
     checked = check(named_rows, table, source=f"the answers of {model!r}")
     if prediction_type == "embeddings":
-        _check_vectors(checked, model)
+        _check_embeddings(checked, model)
     if prediction_type != "labels":
         return checked
-    bounded = _clip_confidences(checked, model)
-    names = ["question"] if "question" in rows.columns else []
-    labelled_rows = rows.select("picture", *names).with_columns(checked["label"])
-    for question_rows in labelled_rows.partition_by(names) if names else [labelled_rows]:
-        refuse_missing_answers(
-            question_rows.select("picture", "label"), len(pictures), prediction_type, model
+    bounded = _check_and_clip_confidences(checked, model)
+    question_columns = ["question"] if "question" in rows.columns else []
+    labelled_rows = rows.select("picture", *question_columns).with_columns(checked["label"])
+    for question_rows in (
+        labelled_rows.partition_by(question_columns) if question_columns else [labelled_rows]
+    ):
+        check_one_answer_per_image(
+            question_rows.select("picture", "label"), len(images), prediction_type, model
         )
     ranked = checked.select("label", "rank", "score")
-    refuse_unsorted(rows.select("picture", *names).hstack(ranked), names, model)
+    check_labels_sorted_by_score(
+        rows.select("picture", *question_columns).hstack(ranked), question_columns, model
+    )
     return bounded
 
 
-def _to_frame(outputs: object, n: int, prediction_type: str, model: str) -> pl.DataFrame:
+def _convert_outputs_to_frame(
+    outputs: object, n_images: int, prediction_type: str, model: str
+) -> pl.DataFrame:
     """Take a frame, a list of one label for each picture, or an array of one vector for each."""
     rows: dict[str, object] | None = None
     if prediction_type == "labels" and isinstance(outputs, list | tuple):
@@ -130,21 +136,21 @@ def _to_frame(outputs: object, n: int, prediction_type: str, model: str) -> pl.D
             raise TableError(
                 f"the model {model!r} does not answer with {prediction_type}",
                 expected="a frame with a row for each answer" + _SHORT.get(prediction_type, ""),
-                found=_describe_type(outputs),
+                found=_describe_output_type(outputs),
                 hint=_SEE,
             ) from error
     height = len(outputs)  # type: ignore[arg-type]
-    if height != n:
+    if height != n_images:
         raise TableError(
             f"the model {model!r} does not answer once for each picture",
-            expected=f"{n} answers for {n} pictures",
+            expected=f"{n_images} answers for {n_images} pictures",
             found=f"{height}",
             hint=_SEE,
         )
     return pl.DataFrame({"picture": pl.int_range(height, eager=True), **rows})
 
 
-def _describe_type(outputs: object) -> str:
+def _describe_output_type(outputs: object) -> str:
     """Name a type, and of a list the first element that is no text."""
     if isinstance(outputs, list | tuple):
         first_other = next((element for element in outputs if not isinstance(element, str)), None)
@@ -152,8 +158,8 @@ def _describe_type(outputs: object) -> str:
     return type(outputs).__name__
 
 
-def _check_columns(
-    rows: pl.DataFrame, table: Table, prediction_type: str, n: int, model: str
+def _check_columns_and_image_indices(
+    rows: pl.DataFrame, table: Table, prediction_type: str, n_images: int, model: str
 ) -> None:
     columns = (c.name for c in table.columns if not c.optional and c.name not in _ID_COLUMNS)
     required_columns = {"picture", *columns}
@@ -170,16 +176,18 @@ def _check_columns(
             expected="picture, the position in the list: whole numbers",
             found=str(rows["picture"].dtype),
         )
-    unexpected_rows = rows.filter(~pl.col("picture").is_between(0, n - 1).fill_null(value=False))
+    unexpected_rows = rows.filter(
+        ~pl.col("picture").is_between(0, n_images - 1).fill_null(value=False)
+    )
     if not unexpected_rows.is_empty():
         raise TableError(
             f"the model {model!r} answers for a picture that it was not given",
-            expected=f"picture from 0 to {n - 1}",
+            expected=f"picture from 0 to {n_images - 1}",
             found=str(unexpected_rows["picture"][0]),
         )
 
 
-def _check_vectors(rows: pl.DataFrame, model: str) -> None:
+def _check_embeddings(rows: pl.DataFrame, model: str) -> None:
     """Refuse vectors that nothing can be compared with: hours later an audit would."""
     vectors = rows["embedding"].drop_nulls()
     sizes = vectors.list.len().unique().sort().to_list()
@@ -200,22 +208,24 @@ def _check_vectors(rows: pl.DataFrame, model: str) -> None:
         )
 
 
-def _clip_confidences(labels: pl.DataFrame, model: str) -> pl.DataFrame:
+def _check_and_clip_confidences(labels: pl.DataFrame, model: str) -> pl.DataFrame:
     """Refuse scores of labels that are no confidences: logits would be read as such."""
-    beyond = labels.filter(
+    out_of_range = labels.filter(
         ~pl.col("score").is_between(-_CONFIDENCE_TOLERANCE, 1 + _CONFIDENCE_TOLERANCE)
     )
-    if not beyond.is_empty():
+    if not out_of_range.is_empty():
         raise TableError(
             f"the model {model!r} gives a label a score that is not a confidence",
             expected="0 to 1, higher is surer",
-            found=f"{beyond['score'][0]:g} for {beyond['label'][0]!r}",
+            found=f"{out_of_range['score'][0]:g} for {out_of_range['label'][0]!r}",
             hint="turn logits into probabilities (softmax) before they are given",
         )
     return labels.with_columns(pl.col("score").clip(0, 1))
 
 
-def refuse_missing_answers(rows: pl.DataFrame, n: int, prediction_type: str, model: str) -> None:
+def check_one_answer_per_image(
+    rows: pl.DataFrame, n_images: int, prediction_type: str, model: str
+) -> None:
     """Refuse answers that leave pictures out, or speak of one more often than they can mean.
 
     Examples
@@ -233,23 +243,26 @@ def refuse_missing_answers(rows: pl.DataFrame, n: int, prediction_type: str, mod
     if prediction_type not in ("labels", "embeddings"):
         return
     if prediction_type == "labels":
-        _refuse_empty(rows, model)
-    absent = sorted(set(range(n)) - set(rows["picture"].to_list()))
-    if absent:
-        ways = {
+        _check_no_empty_labels(rows, model)
+    missing_images = sorted(set(range(n_images)) - set(rows["picture"].to_list()))
+    if missing_images:
+        advice_by_type = {
             "labels": "a row whose label is null says that there is no answer",
             "embeddings": "raise an error for a picture that cannot be embedded",
         }
         raise TableError(
-            f"the model {model!r} gives no row for {len(absent):,} of {n:,} pictures",
+            f"the model {model!r} gives no row for {len(missing_images):,}"
+            f" of {n_images:,} pictures",
             expected=f"a row of {prediction_type} for each picture",
-            found=f"none for picture {_format_positions(absent)} ({_POSITION_NOTE})",
-            hint=f"answer for every picture; {ways[prediction_type]}",
+            found=f"none for picture {_format_image_positions(missing_images)} ({_POSITION_NOTE})",
+            hint=f"answer for every picture; {advice_by_type[prediction_type]}",
         )
-    _refuse_repeated(rows, prediction_type, model)
+    _check_no_repeated_answers(rows, prediction_type, model)
 
 
-def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
+def check_labels_sorted_by_score(
+    rows: pl.DataFrame, question_columns: list[str], model: str
+) -> None:
     """Refuse labels of one picture that do not fall in confidence: the first counts as the answer.
 
     Examples
@@ -264,14 +277,14 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
       found: 'dog' (0.1) before 'cat' (0.9) for picture 0 (picture counts from 0 within one call)
       what to do: sort each picture's rows by their score, highest first
     """
-    keys = ["picture", *names]
+    keys = ["picture", *question_columns]
     scored = rows.filter(pl.col("score").is_not_null())  # one without a score says nothing of order
     ranked = scored.sort(*keys, "rank", maintain_order=True).with_columns(
         before=pl.col("score").shift(1).over(keys), other=pl.col("label").shift(1).over(keys)
     )
-    rising = ranked.filter(pl.col("score") > pl.col("before"))
-    if not rising.is_empty():
-        example = rising.row(0, named=True)
+    unsorted_rows = ranked.filter(pl.col("score") > pl.col("before"))
+    if not unsorted_rows.is_empty():
+        example = unsorted_rows.row(0, named=True)
         raise TableError(
             f"the model {model!r} gives a less confident label first",
             expected="the best label of a picture first",
@@ -281,7 +294,7 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
         )
 
 
-def _refuse_repeated(rows: pl.DataFrame, prediction_type: str, model: str) -> None:
+def _check_no_repeated_answers(rows: pl.DataFrame, prediction_type: str, model: str) -> None:
     counts = rows.group_by("picture").agg(pl.len())
     if prediction_type == "labels":
         label = pl.col("label")
@@ -292,30 +305,36 @@ def _refuse_repeated(rows: pl.DataFrame, prediction_type: str, model: str) -> No
         repeated_rows = counts.filter(pl.col("len") > 1)
         expected = "one row for each picture"
     if not repeated_rows.is_empty():
-        pictures = sorted(repeated_rows["picture"].to_list())
+        images = sorted(repeated_rows["picture"].to_list())
         n_rows = repeated_rows.sort("picture")["len"][0]
         raise TableError(
-            f"the model {model!r} answers more than once for a picture ({len(pictures):,} in all)",
+            f"the model {model!r} answers more than once for a picture ({len(images):,} in all)",
             expected=expected,
-            found=f"{n_rows:,} rows for picture {pictures[0]}"
-            + (f"; also for {_format_positions(pictures[1:])}" if pictures[1:] else "")
+            found=f"{n_rows:,} rows for picture {images[0]}"
+            + (f"; also for {_format_image_positions(images[1:])}" if images[1:] else "")
             + f" ({_POSITION_NOTE})",
             hint="picture is the position in the list that the model was given",
         )
 
 
-def _refuse_empty(rows: pl.DataFrame, model: str) -> None:
-    empty = rows.filter(pl.col("label").str.strip_chars() == "")["picture"].to_list()
-    if empty:
+def _check_no_empty_labels(rows: pl.DataFrame, model: str) -> None:
+    images_with_empty_label = rows.filter(pl.col("label").str.strip_chars() == "")[
+        "picture"
+    ].to_list()
+    if images_with_empty_label:
+        positions_text = _format_image_positions(sorted(set(images_with_empty_label)))
         raise TableError(
             f"the model {model!r} answers with an empty label",
             expected="the name of a class",
-            found=f"an empty text for picture {_format_positions(sorted(set(empty)))} "
-            f"({_POSITION_NOTE})",
+            found=f"an empty text for picture {positions_text} ({_POSITION_NOTE})",
             hint="where there is no answer, give a frame with a row whose label is null",
         )
 
 
-def _format_positions(pictures: list[int]) -> str:
-    remainder = f" and {len(pictures) - _MAX_LISTED:,} more" if len(pictures) > _MAX_LISTED else ""
-    return ", ".join(map(str, pictures[:_MAX_LISTED])) + remainder
+def _format_image_positions(image_positions: list[int]) -> str:
+    remainder = (
+        f" and {len(image_positions) - _MAX_LISTED:,} more"
+        if len(image_positions) > _MAX_LISTED
+        else ""
+    )
+    return ", ".join(map(str, image_positions[:_MAX_LISTED])) + remainder

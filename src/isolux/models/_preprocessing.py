@@ -58,21 +58,21 @@ class ModelInput:
         if self.table is None:
             return self.pixels
         out = np.empty(self.pixels.shape, self.table.dtype)
-        self.write(out)
+        self.write_values_into(out)
         return out
 
-    def write(self, out: npt.NDArray[Any]) -> None:
+    def write_values_into(self, out: npt.NDArray[Any]) -> None:
         """Write the values into an array of their shape."""
         if self.table is None:
             out[:] = self.pixels
             return
-        first = self.pixels.shape[0] == 3
-        for k, of_colour in enumerate(self.table):
-            target = out[k] if first else out[..., k]
-            channel = self.pixels[k] if first else self.pixels[..., k]
-            target[...] = np.take(of_colour, channel, mode="clip")
+        is_channels_first = self.pixels.shape[0] == 3
+        for k, channel_values in enumerate(self.table):
+            target = out[k] if is_channels_first else out[..., k]
+            channel = self.pixels[k] if is_channels_first else self.pixels[..., k]
+            target[...] = np.take(channel_values, channel, mode="clip")
 
-    def to_picture(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Any:
+    def to_image_xy(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Any:
         """Bring points of the input to the picture's pixels, ends of the picture included."""
         width, height = self.size
         return (
@@ -152,7 +152,7 @@ class Preprocessing:
 
     def __call__(self, pixels: Pixels) -> ModelInput:
         """Prepare one picture ``[height, width, 3]``."""
-        resized, scale, offset = self._fit_to_input(pixels)
+        resized, scale, offset = self._resize_and_pad_or_crop(pixels)
         oriented = resized[..., ::-1] if self.colours == "bgr" else resized
         if self.channels_first:
             oriented = oriented.transpose(2, 0, 1)
@@ -161,20 +161,20 @@ class Preprocessing:
             np.ascontiguousarray(oriented), self.table, scale, offset, (width, height)
         )
 
-    def _size_of(self, height: int, width: int) -> tuple[int, int]:
+    def _compute_resized_size(self, height: int, width: int) -> tuple[int, int]:
         """Compute the resized height and width before cropping or padding."""
-        tall = self.height * width <= self.width * height  # in shape, beside the input
+        is_width_bound = self.height * width <= self.width * height  # in shape, beside the input
         if self.fit == "pad":
-            factor = self.height / height if tall else self.width / width
+            factor = self.height / height if is_width_bound else self.width / width
             return max(round(height * factor), 1), max(round(width * factor), 1)
         # As torchvision: the side that binds first, and the other one's fraction left out.
-        if tall:
+        if is_width_bound:
             w = round(self.width / self.share)
             return max(int(w * height / width), self.height), w
         h = round(self.height / self.share)
         return h, max(int(h * width / height), self.width)
 
-    def _fit_to_input(
+    def _resize_and_pad_or_crop(
         self, pixels: Pixels
     ) -> tuple[Pixels, tuple[float, float], tuple[float, float]]:
         """Resize, then cut off or fill; give the scale and where the picture's corner lies."""
@@ -182,8 +182,11 @@ class Preprocessing:
         if self.fit == "stretch":
             h, w = self.height, self.width
         else:
-            h, w = self._size_of(height, width)
-        top, left_px = _split_margin(self.height - h), _split_margin(self.width - w)
+            h, w = self._compute_resized_size(height, width)
+        top, left_px = (
+            _compute_leading_padding(self.height - h),
+            _compute_leading_padding(self.width - w),
+        )
         rows = slice(max(top, 0), min(top + h, self.height))
         columns = slice(max(left_px, 0), min(left_px + w, self.width))
         fitted = resize_and_crop(
@@ -200,42 +203,48 @@ class Preprocessing:
         return fitted, (w / width, h / height), (float(left_px), float(top))
 
 
-def _split_margin(free: int) -> int:
+def _compute_leading_padding(margin_px: int) -> int:
     """Return the padding before the image; negative: pixels to crop, as torchvision rounds."""
-    return free // 2 if free >= 0 else -round(-free / 2)
+    return margin_px // 2 if margin_px >= 0 else -round(-margin_px / 2)
 
 
-def stack_inputs(inputs: Sequence[ModelInput]) -> npt.NDArray[Any]:
+def stack_model_inputs(inputs: Sequence[ModelInput]) -> npt.NDArray[Any]:
     """Stack the inputs of a batch into one array ``[n, …]``."""
     first = inputs[0]
     dtype = first.pixels.dtype if first.table is None else first.table.dtype
     out = np.empty((len(inputs), *first.pixels.shape), dtype)
     for target, model_input in zip(out, inputs, strict=True):
-        model_input.write(target)
+        model_input.write_values_into(target)
     return out
 
 
-def move_to_device(torch: Any, inputs: Sequence[ModelInput], device: str) -> Any:
+def copy_batch_to_device(torch: Any, inputs: Sequence[ModelInput], device: str) -> Any:
     """Copy the inputs of a batch ``[n, 3, height, width]`` to the network's device."""
     table = inputs[0].table
     if device == "cpu" or table is None:
-        return torch.from_numpy(stack_inputs(inputs)).end_colour(device)
+        return torch.from_numpy(stack_model_inputs(inputs)).to(device)
     # To memory that a GPU reads by itself. A copy by numpy would let go of Python's lock each time.
     shape, size = (len(inputs), *inputs[0].pixels.shape), inputs[0].nbytes
     batch = torch.empty(shape, dtype=torch.uint8, pin_memory=device.startswith("cuda"))
-    into = memoryview(batch.numpy()).cast("B")
+    target_bytes = memoryview(batch.numpy()).cast("B")
     for k, model_input in enumerate(inputs):
-        into[k * size : (k + 1) * size] = model_input.pixels.data.cast("B")
-    bytes_ = batch.end_colour(device, non_blocking=True)
-    byte_table = torch.from_numpy(table).end_colour(device)
-    return torch.stack([byte_table[k][bytes_[:, k].long()] for k in range(3)], dim=1)
+        target_bytes[k * size : (k + 1) * size] = model_input.pixels.data.cast("B")
+    pixel_bytes = batch.to(device, non_blocking=True)
+    byte_table = torch.from_numpy(table).to(device)
+    return torch.stack([byte_table[k][pixel_bytes[:, k].long()] for k in range(3)], dim=1)
 
 
-def run_network(
-    torch: Any, network: Callable[[Any], Any], inputs: Sequence[ModelInput], device: str, width: int
+def run_network_on_inputs(
+    torch: Any,
+    network: Callable[[Any], Any],
+    inputs: Sequence[ModelInput],
+    device: str,
+    n_outputs: int,
 ) -> npt.NDArray[Any]:
     """Run a network over prepared pictures: ``[n, width]``, also of none."""
     if not inputs:
-        return np.zeros((0, width))
+        return np.zeros((0, n_outputs))
     with torch.inference_mode():
-        return np.asarray(network(move_to_device(torch, inputs, device)).float().cpu().numpy())
+        return np.asarray(
+            network(copy_batch_to_device(torch, inputs, device)).float().cpu().numpy()
+        )

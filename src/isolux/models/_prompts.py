@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.prompts import read_prompt_file
-from isolux.models._classes import label_rows, probabilities
+from isolux.models._classes import build_top_label_table, to_probabilities
 
 PromptPooling = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
@@ -41,32 +41,32 @@ class _FlatPrompts:
     owner: npt.NDArray[np.int64]
 
 
-def _flatten_prompts(prompts: Mapping[str, Sequence[str]]) -> _FlatPrompts:
+def _flatten_prompts_with_class_index(prompts: Mapping[str, Sequence[str]]) -> _FlatPrompts:
     owner = [k for k, texts in enumerate(prompts.values()) for _ in texts]
     return _FlatPrompts(
         tuple(text for texts in prompts.values() for text in texts), np.array(owner)
     )
 
 
-def build_prompt_rows(
+def build_prompt_label_table(
     logits: npt.NDArray[np.float64],
     prompts: Mapping[str, Sequence[str]],
     *,
     pooling: PromptPooling,
-    sigmoid: bool,
+    is_sigmoid: bool,
     top: int,
 ) -> pl.DataFrame:
     """Make labels of how near each picture is to each class, or to each of its prompts.
 
     Shapes: ``logits`` [n, classes].
     """
-    activation = "sigmoid" if sigmoid else "softmax"
+    activation = "sigmoid" if is_sigmoid else "softmax"
     names = tuple(prompts)
     if pooling == "mean":
-        return label_rows(probabilities(logits, activation), names, top)
-    flat = _flatten_prompts(prompts)
+        return build_top_label_table(to_probabilities(logits, activation), names, top)
+    flat = _flatten_prompts_with_class_index(prompts)
     prompts_by_class = [np.flatnonzero(flat.owner == k) for k in range(len(names))]
-    highest = np.stack(
+    class_logits = np.stack(
         [
             logits[:, prompt_indices].max(axis=1, initial=-np.inf)
             for prompt_indices in prompts_by_class
@@ -80,18 +80,20 @@ def build_prompt_rows(
         ],
         axis=1,
     )
-    rows = label_rows(probabilities(highest, activation), names, top)
+    rows = build_top_label_table(to_probabilities(class_logits, activation), names, top)
     column_by_name = {name: k for k, name in enumerate(names)}
     column = np.array([column_by_name[name] for name in rows["label"].to_list()], dtype=np.int64)
-    decided = (
+    best_prompt_index = (
         best_prompts[rows["picture"].to_numpy(), column] if rows.height else np.zeros(0, np.int64)
     )
-    return rows.with_columns(prompt=pl.Series([flat.texts[k] for k in decided], dtype=pl.String))
+    return rows.with_columns(
+        prompt=pl.Series([flat.texts[k] for k in best_prompt_index], dtype=pl.String)
+    )
 
 
-def embed_prompts(
+def embed_prompts_by_class(
     torch: Any,
-    units: Callable[[Sequence[str]], Any],
+    embed_to_unit_vectors: Callable[[Sequence[str]], Any],
     prompts: Mapping[str, Sequence[str]],
     pooling: PromptPooling,
 ) -> Any:
@@ -99,7 +101,7 @@ def embed_prompts(
     rows = []
     with torch.inference_mode():
         for texts in prompts.values():
-            embeddings = units(texts)
+            embeddings = embed_to_unit_vectors(texts)
             if pooling == "mean":
                 mean = embeddings.mean(dim=0)
                 embeddings = (mean / mean.norm())[None]

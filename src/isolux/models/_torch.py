@@ -15,25 +15,25 @@ _Input = TypeVar("_Input")
 _NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
 
-def import_torch_for(purpose: str, extra: str) -> Any:
+def import_torch(purpose: str, extra: str) -> Any:
     """Import PyTorch, or say what to install."""
     return import_optional("torch", package="torch", extra=extra, purpose=purpose)
 
 
-def on_device(model: Any, device: str) -> Any:
+def move_to_device_for_inference(network: Any, device: str) -> Any:
     """Move a model to a device, in evaluation mode."""
-    return to_device(model, device).eval()
+    return move_network_to_device(network, device).eval()
 
 
-def to_device(model: Any, device: str) -> Any:
+def move_network_to_device(network: Any, device: str) -> Any:
     """Move a network to a device."""
     try:
-        return model.end_colour(device)
+        return network.to(device)
     except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
+        raise build_device_error(error, device) from error
 
 
-def device_error(error: BaseException, device: str) -> SpecError:
+def build_device_error(error: BaseException, device: str) -> SpecError:
     """Say why a network cannot be brought to a device: there is none, or it is full.
 
     Examples
@@ -44,7 +44,7 @@ def device_error(error: BaseException, device: str) -> SpecError:
     'the model does not fit into the memory of this device'
     """
     message = (str(error).splitlines() or [""])[0]
-    if out_of_memory(error):
+    if is_out_of_memory_error(error):
         return SpecError(
             "the model does not fit into the memory of this device",
             expected="a smaller model, or a device with more free memory",
@@ -60,7 +60,7 @@ def device_error(error: BaseException, device: str) -> SpecError:
     )
 
 
-def out_of_memory(error: BaseException) -> bool:
+def is_out_of_memory_error(error: BaseException) -> bool:
     """Tell whether a model raised because memory ran out, of this machine or of its GPU.
 
     Examples
@@ -73,7 +73,7 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
 
 
-def absent_weights(problem: str, error: Exception) -> SpecError:
+def build_missing_weights_error(problem: str, error: Exception) -> SpecError:
     """Say that a library found no weights for a network, and where they may come from."""
     return SpecError(
         problem,
@@ -83,17 +83,17 @@ def absent_weights(problem: str, error: Exception) -> SpecError:
     )
 
 
-def load_weights(model: Any, path: str | Path) -> dict[str, str]:
+def load_weights_from_file(network: Any, path: str | Path) -> dict[str, str]:
     """Read weights from a safetensors file into a model; give the file's hash."""
-    state, file_hash = read_weights(path)
-    fit_weights(model, state, path)
+    state, file_hash = read_safetensors_and_hash(path)
+    load_state_dict_or_raise(network, state, path)
     return file_hash
 
 
-def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
+def load_state_dict_or_raise(network: Any, state_dict: Mapping[str, Any], path: str | Path) -> None:
     """Load a state dictionary into a model."""
     try:
-        model.load_state_dict(state)
+        network.load_state_dict(state_dict)
     except RuntimeError as error:
         raise SpecError(
             "these are the weights of another network",
@@ -102,7 +102,7 @@ def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
         ) from error
 
 
-def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
+def read_safetensors_and_hash(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
     """Read weights from a safetensors file: by name, and the file's hash."""
     path = Path(path).expanduser()
     if not path.is_file():
@@ -127,24 +127,24 @@ def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
     return state, {"file": sha256_file(path)}
 
 
-def state_hash(model: Any) -> str:
+def hash_state_dict(network: Any) -> str:
     """Hash a model's weights as they are, whatever file they came from."""
     import hashlib
 
     digest = hashlib.sha256()
-    for name, tensor in sorted(model.state_dict().items()):
+    for name, tensor in sorted(network.state_dict().items()):
         cpu_tensor = tensor.detach().cpu().contiguous()
         digest.update(f"{name} {cpu_tensor.dtype} {tuple(cpu_tensor.shape)}".encode())
         digest.update(cpu_tensor.flatten().view(-1).numpy().tobytes())
     return digest.hexdigest()
 
 
-def group_by_shape(
-    inputs: Sequence[_Input], shape: Callable[[_Input], object]
+def iterate_batches_of_equal_shape(
+    inputs: Sequence[_Input], get_shape: Callable[[_Input], object]
 ) -> Iterator[tuple[int, Sequence[_Input]]]:
     """Yield consecutive inputs of one shape as batches, each with the index of its first input."""
     offset = 0
-    for _, run in groupby(inputs, key=shape):
-        batch = list(run)
+    for _, same_shape_inputs in groupby(inputs, key=get_shape):
+        batch = list(same_shape_inputs)
         yield offset, batch
         offset += len(batch)

@@ -17,9 +17,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.models._classes import label_rows, probabilities
+from isolux.models._classes import build_top_label_table, to_probabilities
 from isolux.models._loading import open_model
-from isolux.models._torch import fit_weights, on_device, read_weights
+from isolux.models._torch import (
+    load_state_dict_or_raise,
+    move_to_device_for_inference,
+    read_safetensors_and_hash,
+)
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -70,10 +74,10 @@ class FineTunedModel:
         inputs = [np.asarray(getattr(picture, "values", picture)) for picture in pictures]
         with self.torch.inference_mode():
             for _, of_a_shape in groupby(inputs, key=np.shape):
-                values = self.torch.from_numpy(np.stack(list(of_a_shape))).end_colour(self.device)
+                values = self.torch.from_numpy(np.stack(list(of_a_shape))).to(self.device)
                 rows.append(self.head(self.source.features(values)).double().cpu().numpy())
         scores = np.concatenate(rows)
-        return label_rows(probabilities(scores, "softmax"), self.names, self.top)
+        return build_top_label_table(to_probabilities(scores, "softmax"), self.names, self.top)
 
 
 def get_extractor(source: Any) -> Any:
@@ -119,17 +123,19 @@ def load(
       where: nowhere
     """
     folder = Path(spec).expanduser()
-    record = _record(folder)
-    opened = open_model(_confirm_extractor(record, base, folder), _options(record))
+    record = _read_training_record(folder)
+    opened = open_model(
+        _check_extractor_is_trusted(record, base, folder), _list_extractor_options(record)
+    )
     source: Any = getattr(opened.predictor, "function", opened.predictor)
     torch, names = source.torch, tuple(map(str, record["classes"]))
-    state, weight_hashes = read_weights(folder / WEIGHTS)
+    state, weight_hashes = read_safetensors_and_hash(folder / WEIGHTS)
     net = torch.nn.Module()
     net.extractor = get_extractor(source)
     width = state["head.weight"].shape[-1] if "head.weight" in state else 1
     net.head = torch.nn.Linear(width, len(names))
-    fit_weights(net, state, folder / WEIGHTS)
-    on_device(net, device).eval()
+    load_state_dict_or_raise(net, state, folder / WEIGHTS)
+    move_to_device_for_inference(net, device).eval()
     extractor_identity = {k: v for k, v in opened.identity.items() if k != "settings"}
     identity = {
         "base": extractor_identity,
@@ -141,7 +147,7 @@ def load(
     return FineTunedModel(torch, source, net.head, names, top, device, identity)
 
 
-def _record(folder: Path) -> Mapping[str, Any]:
+def _read_training_record(folder: Path) -> Mapping[str, Any]:
     """Read what was trained."""
     is_complete = (folder / RECORD).is_file() and (folder / WEIGHTS).is_file()
     if not is_complete:
@@ -168,7 +174,7 @@ def _record(folder: Path) -> Mapping[str, Any]:
     return dict(record)
 
 
-def _confirm_extractor(record: Mapping[str, Any], base: str | None, folder: Path) -> str:
+def _check_extractor_is_trusted(record: Mapping[str, Any], base: str | None, folder: Path) -> str:
     """Name the extractor; code that a folder names is run only if the caller names it too."""
     extractor_spec = str(record["model"])
     if extractor_spec.partition(":")[0] in _SAFE_FAMILIES and base in (None, extractor_spec):
@@ -190,7 +196,7 @@ def _confirm_extractor(record: Mapping[str, Any], base: str | None, folder: Path
     return base
 
 
-def _options(record: Mapping[str, Any]) -> list[str]:
+def _list_extractor_options(record: Mapping[str, Any]) -> list[str]:
     """Take the extractor's settings; a folder may not ask for a pickle or for the network."""
     options = [str(option) for option in record.get("model_option", [])]
     return [

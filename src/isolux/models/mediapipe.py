@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.io.hashing import sha256_file
 from isolux.io.images import Pixels
-from isolux.models._boxes import POSE_SCHEMA, boxes_table
+from isolux.models._boxes import POSE_SCHEMA, build_box_table
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -54,7 +54,7 @@ _COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose's numbers of COCO's 17 keypoints; both have left before right."""
 
 
-def list_keypoint_numbers(order: Order) -> tuple[int, ...]:
+def list_blazepose_keypoint_indices(order: Order) -> tuple[int, ...]:
     """Return BlazePose's number of each keypoint of an order."""
     if order == "coco":
         return _COCO
@@ -83,15 +83,20 @@ class MediaPipeFaceDetector:
                 box = detection.location_data.relative_bounding_box
                 spans = ((box.xmin, box.width, width), (box.ymin, box.height, height))
                 (x, w), (y, h) = (
-                    _clip_to_image(start, long, side_px) for start, long, side_px in spans
+                    _clip_interval_to_pixels(start, long, side_px) for start, long, side_px in spans
                 )
                 rows.append((k, "face", x, y, w, h, float(detection.score[0])))
-        return boxes_table(rows)
+        return build_box_table(rows)
 
 
-def _clip_to_image(start: float, long: float, side_px: int) -> tuple[float, float]:
+def _clip_interval_to_pixels(
+    start_share: float, length_share: float, side_px: int
+) -> tuple[float, float]:
     """Bring shares to pixels, cut off at the picture's edges: where it begins, and how long."""
-    low, high = (min(max(share * side_px, 0.0), float(side_px)) for share in (start, start + long))
+    low, high = (
+        min(max(share * side_px, 0.0), float(side_px))
+        for share in (start_share, start_share + length_share)
+    )
     return low, high - low
 
 
@@ -120,7 +125,7 @@ class MediaPipePoseModel:
         confidences = np.clip([point.visibility for point in points], 0.0, 1.0)
         x_min, top = max(float(x.min()), 0.0), max(float(y.min()), 0.0)
         right, bottom = min(float(x.max()), width), min(float(y.max()), height)
-        keypoint_order = list(list_keypoint_numbers(self.order))
+        keypoint_order = list(list_blazepose_keypoint_indices(self.order))
         box_xywh = (x_min, top, max(right - x_min, 0.0), max(bottom - top, 0.0))
         return (
             *box_xywh,
@@ -134,8 +139,8 @@ class MediaPipePoseModel:
 def load(
     spec: str,
     *,
-    least_score: float = 0.5,
-    far: bool = True,
+    min_score: float = 0.5,
+    full_range: bool = True,
     order: Order = "coco",
     complexity: int = 1,
 ) -> MediaPipeFaceDetector | MediaPipePoseModel:
@@ -145,9 +150,9 @@ def load(
     ----------
     spec : str
         ``faces`` or ``pose``.
-    least_score : float
+    min_score : float
         What a face, or a person, must reach to be answered with.
-    far : bool
+    full_range : bool
         Of faces: the network for faces within 5 metres; no: that for those within 2.
     order : {"coco", "fhibe", "blazepose"}
         Of keypoints: COCO's 17, or all 33 in FHIBE's order (right first) or their own (left first).
@@ -184,19 +189,19 @@ def load(
     )
     identity: dict[str, Any] = {
         "kind": spec,
-        "least_score": least_score,
-        "weights": _weights(Path(str(package.__file__)).parent),
+        "min_score": min_score,
+        "weights": _hash_network_files(Path(str(package.__file__)).parent),
     }
     try:
         if spec == "faces":
             detector = package.solutions.face_detection.FaceDetection(
-                model_selection=int(far), min_detection_confidence=least_score
+                model_selection=int(full_range), min_detection_confidence=min_score
             )
-            return MediaPipeFaceDetector(detector.process, identity | {"far": far})
+            return MediaPipeFaceDetector(detector.process, identity | {"full_range": full_range})
         posing = package.solutions.pose.Pose(
             static_image_mode=True,
             model_complexity=complexity,
-            min_detection_confidence=least_score,
+            min_detection_confidence=min_score,
         )
     except (AttributeError, RuntimeError, ValueError, OSError) as error:
         raise SpecError(
@@ -210,7 +215,7 @@ def load(
     )
 
 
-def _weights(folder: Path) -> str:
+def _hash_network_files(folder: Path) -> str:
     """Hash the networks in the package."""
     files: Iterable[Path] = sorted((folder / "modules").rglob("*.tflite"))
     digest_text = "".join(f"{path.name} {sha256_file(path)}\n" for path in files)

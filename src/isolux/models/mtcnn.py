@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table
-from isolux.models._torch import device_error, import_torch_for, state_hash
+from isolux.models._boxes import build_box_table
+from isolux.models._torch import build_device_error, hash_state_dict, import_torch
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -63,7 +63,7 @@ class MtcnnFaceDetector:
                 (k, "face", float(a), float(b), float(c - a), float(d - b), float(s))
                 for a, b, c, d, s in zip(x_min, top, x_max, bottom, scores, strict=True)
             ]
-        return boxes_table(rows)
+        return build_box_table(rows)
 
 
 def load(
@@ -107,7 +107,7 @@ def load(
         raise SpecError(
             "the cascade has three networks", expected="three thresholds", found=str(thresholds)
         )
-    import_torch_for("the model mtcnn:", "mtcnn")
+    import_torch("the model mtcnn:", "mtcnn")
     package = import_optional(
         "facenet_pytorch",
         package="facenet-pytorch",
@@ -120,7 +120,7 @@ def load(
             keep_all=True, thresholds=list(thresholds), device=device, post_process=False
         ).eval()
     except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
+        raise build_device_error(error, device) from error
     threshold_list = list(thresholds)
-    identity = {"weights": state_hash(inner), "thresholds": threshold_list, "device": device}
+    identity = {"weights": hash_state_dict(inner), "thresholds": threshold_list, "device": device}
     return MtcnnFaceDetector(inner, identity)

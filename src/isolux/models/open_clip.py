@@ -12,15 +12,20 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.models._classes import vector_rows
-from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
-from isolux.models._prompts import PromptPooling, build_prompt_rows, embed_prompts, read_prompts
+from isolux.models._classes import build_embedding_table
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
+from isolux.models._prompts import (
+    PromptPooling,
+    build_prompt_label_table,
+    embed_prompts_by_class,
+    read_prompts,
+)
 from isolux.models._torch import (
-    absent_weights,
-    import_torch_for,
-    load_weights,
-    on_device,
-    state_hash,
+    build_missing_weights_error,
+    hash_state_dict,
+    import_torch,
+    load_weights_from_file,
+    move_to_device_for_inference,
 )
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import import_optional
@@ -64,12 +69,12 @@ class OpenClip:
     def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         width = len(self.words) if self.prompts else 1
-        outputs = run_network(self.torch, self._run, pictures, self.device, width)
+        outputs = run_network_on_inputs(self.torch, self._run, pictures, self.device, width)
         if self.predicts == "embeddings":
-            return vector_rows(outputs)
+            return build_embedding_table(outputs)
         has_bias = getattr(self.inner, "logit_bias", None) is not None
-        return build_prompt_rows(
-            outputs, self.prompts, pooling=self.pooling, sigmoid=has_bias, top=self.top
+        return build_prompt_label_table(
+            outputs, self.prompts, pooling=self.pooling, is_sigmoid=has_bias, top=self.top
         )
 
     @property
@@ -149,7 +154,7 @@ def load(
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     purpose = f"the model open_clip:{spec}"
-    torch = import_torch_for(purpose, "open_clip")
+    torch = import_torch(purpose, "open_clip")
     library = import_optional(
         "open_clip", package="open_clip_torch", extra="open_clip", purpose=purpose
     )
@@ -165,18 +170,20 @@ def load(
     prompt_texts = (
         {} if prompts is None else dict(read_prompts(prompts))
     )  # before minutes of weights
-    inner = _create_network(library, arch, tag, weights)
+    inner = _create_open_clip_network(library, arch, tag, weights)
     weight_hashes = (
-        {"state": state_hash(inner)} if weights is None else load_weights(inner, weights)
+        {"state": hash_state_dict(inner)}
+        if weights is None
+        else load_weights_from_file(inner, weights)
     )
-    inner = on_device(inner, device)
-    prepare = _preprocessing(inner)
+    inner = move_to_device_for_inference(inner, device)
+    prepare = _read_open_clip_preprocessing(inner)
     tokenizer = library.get_tokenizer(arch)
 
-    def units(texts: Sequence[str]) -> Any:
-        return inner.encode_text(tokenizer(list(texts)).end_colour(device), normalize=True)
+    def embed_to_unit_vectors(texts: Sequence[str]) -> Any:
+        return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
 
-    words = embed_prompts(torch, units, prompt_texts, several)
+    words = embed_prompts_by_class(torch, embed_to_unit_vectors, prompt_texts, several)
     identity = {
         "arch": arch,
         "config": library.get_model_config(arch),
@@ -194,7 +201,7 @@ def load(
     )
 
 
-def _create_network(library: Any, arch: str, tag: str, weights: str | None) -> Any:
+def _create_open_clip_network(library: Any, arch: str, tag: str, weights: str | None) -> Any:
     if weights is None and not tag:
         raise SpecError(
             "it is not said which weights are meant",
@@ -205,10 +212,10 @@ def _create_network(library: Any, arch: str, tag: str, weights: str | None) -> A
         return library.create_model(arch, pretrained=None if weights is not None else tag)
     except Exception as error:
         problem = f"the weights of {arch}/{tag} are not on this machine"
-        raise absent_weights(problem, error) from error
+        raise build_missing_weights_error(problem, error) from error
 
 
-def _preprocessing(inner: Any) -> Preprocessing:
+def _read_open_clip_preprocessing(inner: Any) -> Preprocessing:
     size = inner.visual.image_size
     height, width = (size, size) if isinstance(size, int) else size
     config = dict(getattr(inner.visual, "preprocess_cfg", None) or {})

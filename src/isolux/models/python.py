@@ -101,7 +101,7 @@ def load(
     name, colon, factory = spec.rpartition(":")
     if not colon or not name or not factory:
         raise SpecError("the callable is not named", expected=_SPEC_FORMAT, found=repr(spec))
-    module = _import_module(name)
+    module = _import_module_or_raise(name)
     make = getattr(module, factory, None)
     if make is None or not callable(make):
         factory_names = [
@@ -111,40 +111,41 @@ def load(
         ]
         raise UnknownNameError("factory", factory, factory_names, where=f"the module {name}")
     factory_settings = read_options(
-        _to_keyword_signature(make), settings, owner=f"{spec}", flag="--model-option settings"
+        _build_settings_signature(make), settings, owner=f"{spec}", flag="--model-option settings"
     )
-    function = _call_factory(make, factory_settings, spec)
-    factory_settings = {**_list_default_files(make), **factory_settings}
+    function = _call_factory_with_settings(make, factory_settings, spec)
+    factory_settings = {**_list_default_file_settings(make), **factory_settings}
     own_identity = getattr(function, "identity", None)
     prediction_type = predicts or getattr(function, "predicts", None) or "labels"
     if prediction_type not in PREDICTION_TABLES:
         raise UnknownNameError("kind of answers", prediction_type, PREDICTION_TABLES, where=spec)
     identity = {
-        "source": _hash_sources(module),
+        "source": _hash_module_and_local_imports(module),
         "factory": factory,
         "settings": {
-            key: _hash_setting(setting_value) for key, setting_value in factory_settings.items()
+            key: _hash_file_or_keep_setting(setting_value)
+            for key, setting_value in factory_settings.items()
         },
         "own": dict(own_identity) if own_identity is not None else None,
         "version": version,
         "predicts": prediction_type,
     }
-    prepare = getattr(function, "prepare", None) or _return_unchanged
+    prepare = getattr(function, "prepare", None) or _return_image_unchanged
     return CallableModel(
         function,
         prediction_type,
         identity,
-        _notes(function, spec, own_identity or version, factory_settings),
+        _build_unknown_weights_notes(function, spec, own_identity or version, factory_settings),
         prepare,
     )
 
 
-def _to_keyword_signature(make: Callable[..., Any]) -> Callable[..., Any]:
+def _build_settings_signature(factory: Callable[..., Any]) -> Callable[..., Any]:
     """Show a factory's parameters as settings with names, also those that it takes by place."""
     named_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     parameters = [
         parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for parameter in inspect.signature(make).parameters.values()
+        for parameter in inspect.signature(factory).parameters.values()
         if parameter.kind in named_kinds
     ]
 
@@ -152,7 +153,9 @@ def _to_keyword_signature(make: Callable[..., Any]) -> Callable[..., Any]:
         """Stand for the factory where its settings are read."""
 
     try:
-        hints = get_type_hints(vars(make).get("__init__", make) if isinstance(make, type) else make)
+        hints = get_type_hints(
+            vars(factory).get("__init__", factory) if isinstance(factory, type) else factory
+        )
     except (NameError, TypeError, AttributeError, SyntaxError):  # an annotation names nothing
         hints = {}
     signature_holder.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -162,9 +165,9 @@ def _to_keyword_signature(make: Callable[..., Any]) -> Callable[..., Any]:
     return signature_holder
 
 
-def _list_default_files(make: Callable[..., Any]) -> dict[str, str | Path]:
+def _list_default_file_settings(factory: Callable[..., Any]) -> dict[str, str | Path]:
     """List the factory's settings whose default is a file that is there: weights, as a rule."""
-    defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
+    defaults = {p.name: p.default for p in inspect.signature(factory).parameters.values()}
     return {
         name: default
         for name, default in defaults.items()
@@ -172,12 +175,12 @@ def _list_default_files(make: Callable[..., Any]) -> dict[str, str | Path]:
     }
 
 
-def _return_unchanged(picture: Any) -> Any:
+def _return_image_unchanged(picture: Any) -> Any:
     return picture
 
 
 @contextmanager
-def _working_folder() -> Iterator[None]:
+def _import_from_working_folder() -> Iterator[None]:
     working_dir = os.getcwd()  # noqa: PTH109 - as sys.path holds it
     is_added = working_dir not in sys.path
     if is_added:
@@ -189,9 +192,9 @@ def _working_folder() -> Iterator[None]:
             sys.path.remove(working_dir)
 
 
-def _import_module(name: str) -> ModuleType:
+def _import_module_or_raise(name: str) -> ModuleType:
     try:
-        with _working_folder():
+        with _import_from_working_folder():
             importlib.invalidate_caches()
             return importlib.import_module(name)
     except Exception as error:
@@ -206,12 +209,12 @@ def _import_module(name: str) -> ModuleType:
         ) from error
 
 
-def _call_factory(
-    make: Callable[..., Any], factory_settings: Mapping[str, Any], spec: str
+def _call_factory_with_settings(
+    factory: Callable[..., Any], factory_settings: Mapping[str, Any], spec: str
 ) -> Callable[..., Any]:
     missing = [
         p.name
-        for p in inspect.signature(make).parameters.values()
+        for p in inspect.signature(factory).parameters.values()
         if p.default is p.empty
         and p.name not in factory_settings
         and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
@@ -224,8 +227,8 @@ def _call_factory(
             hint=f"--model-option settings={missing[0]}=VALUE",
         )
     try:
-        with _working_folder():
-            function = make(**factory_settings)
+        with _import_from_working_folder():
+            function = factory(**factory_settings)
     except Exception as error:
         raise SpecError(
             f"the factory of {spec} failed", found=f"{type(error).__name__}: {error}"
@@ -240,7 +243,7 @@ def _call_factory(
     return function  # type: ignore[no-any-return]
 
 
-def _hash_sources(module: ModuleType) -> dict[str, str]:
+def _hash_module_and_local_imports(module: ModuleType) -> dict[str, str]:
     """Hash the module's file and the neighbours that it imports: its own code, not a library's."""
     module_file = getattr(module, "__file__", None)
     if module_file is None:
@@ -259,14 +262,14 @@ def _hash_sources(module: ModuleType) -> dict[str, str]:
             names_by_path[path] = path.relative_to(folder).as_posix() if is_neighbour else name
     waiting = [] if _LIBRARIES & set(folder.parts) else list(names_by_path)
     while waiting:
-        for path in _imports(waiting.pop(), folder):
+        for path in _list_local_imports(waiting.pop(), folder):
             if path not in names_by_path:
                 names_by_path[path] = path.relative_to(folder).as_posix()
                 waiting.append(path)
     return {name: sha256_file(path) for path, name in sorted(names_by_path.items())}
 
 
-def _imports(source: Path, folder: Path) -> list[Path]:
+def _list_local_imports(source: Path, folder: Path) -> list[Path]:
     """Find the files of a folder that a source imports anywhere, also within functions."""
     try:
         tree = ast.parse(source.read_bytes() if source.suffix == ".py" else "")
@@ -284,7 +287,7 @@ def _imports(source: Path, folder: Path) -> list[Path]:
     return sorted({file for file in files if file.is_file()})
 
 
-def _hash_setting(setting_value: Any) -> Any:
+def _hash_file_or_keep_setting(setting_value: Any) -> Any:
     if isinstance(setting_value, str | Path) and Path(setting_value).expanduser().is_file():
         return {"sha256": sha256_file(setting_value)}
     return (
@@ -294,7 +297,7 @@ def _hash_setting(setting_value: Any) -> Any:
     )
 
 
-def _notes(
+def _build_unknown_weights_notes(
     function: Callable[..., Any],
     spec: str,
     own_identity: object,

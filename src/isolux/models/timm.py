@@ -17,20 +17,20 @@ import polars as pl
 
 from isolux.models._classes import (
     ClassMap,
-    class_map,
-    label_rows,
-    probabilities,
-    read_names,
-    vector_rows,
+    build_class_map,
+    build_embedding_table,
+    build_top_label_table,
+    read_class_names,
+    to_probabilities,
 )
-from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
 from isolux.models._torch import (
-    absent_weights,
-    fit_weights,
-    import_torch_for,
-    on_device,
-    read_weights,
-    state_hash,
+    build_missing_weights_error,
+    hash_state_dict,
+    import_torch,
+    load_state_dict_or_raise,
+    move_to_device_for_inference,
+    read_safetensors_and_hash,
 )
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import import_optional
@@ -72,11 +72,11 @@ class TimmModel:
         """Answer for prepared pictures."""
         network = self.inner if self.predicts == "labels" else self.features
         width = max(self.classes.count, 1)
-        outputs = run_network(self.torch, network, pictures, self.device, width)
+        outputs = run_network_on_inputs(self.torch, network, pictures, self.device, width)
         if self.predicts == "embeddings":
-            return vector_rows(outputs)
-        scores = self.classes(probabilities(outputs, "softmax"))
-        return label_rows(scores, self.classes.names, self.top)
+            return build_embedding_table(outputs)
+        scores = self.classes(to_probabilities(outputs, "softmax"))
+        return build_top_label_table(scores, self.classes.names, self.top)
 
     def features(self, values: Any) -> Any:
         """Return the features before the last layer, as a tensor for fine-tuning."""
@@ -140,17 +140,21 @@ def load(
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     purpose = f"the model timm:{spec}"
-    torch = import_torch_for(purpose, "timm")
+    torch = import_torch(purpose, "timm")
     library = import_optional("timm", package="timm", extra="timm", purpose=purpose)
-    _refuse_unknown(library, spec)
-    inner = _create_network(library, spec, pretrained=weights is None)
+    _check_timm_model_exists(library, spec)
+    inner = _create_timm_network(library, spec, pretrained=weights is None)
     weight_hashes = (
-        {"state": state_hash(inner)} if weights is None else _load_weights(inner, weights)
+        {"state": hash_state_dict(inner)}
+        if weights is None
+        else _resize_classifier_and_load_weights(inner, weights)
     )
-    prepare = _preprocessing(library, inner)
+    prepare = _read_timm_preprocessing(library, inner)
     used_classes = ClassMap(())
     if answers == "labels":
-        used_classes = class_map(_names(library, inner, labels, spec), classes)
+        used_classes = build_class_map(
+            _read_timm_class_names(library, inner, labels, spec), classes
+        )
     identity = {
         "name": spec.partition(".")[0],
         "weights": weight_hashes,
@@ -162,7 +166,7 @@ def load(
     }
     return TimmModel(
         torch,
-        on_device(inner, device),
+        move_to_device_for_inference(inner, device),
         prepare,
         answers,
         used_classes,
@@ -173,35 +177,35 @@ def load(
     )
 
 
-def _refuse_unknown(library: Any, spec: str) -> None:
+def _check_timm_model_exists(library: Any, spec: str) -> None:
     model_names = library.list_models()
     if spec.partition(".")[0] not in model_names:
         near = difflib.get_close_matches(spec, model_names, n=12, cutoff=0.4) or model_names[:12]
         raise UnknownNameError("timm model", spec, near)
 
 
-def _create_network(library: Any, spec: str, *, pretrained: bool) -> Any:
+def _create_timm_network(library: Any, spec: str, *, pretrained: bool) -> Any:
     try:
         return library.create_model(spec, pretrained=pretrained)
     except Exception as error:
         absent = f"the weights of timm's {spec!r} are not on this machine"
-        raise absent_weights(
+        raise build_missing_weights_error(
             absent if pretrained else f"timm cannot make {spec!r}", error
         ) from error
 
 
-def _load_weights(inner: Any, weights: str) -> dict[str, str]:
+def _resize_classifier_and_load_weights(inner: Any, weights: str) -> dict[str, str]:
     """Load a file's weights, after resizing the classifier to their number of classes."""
-    state, weight_hashes = read_weights(weights)
+    state, weight_hashes = read_safetensors_and_hash(weights)
     last = inner.default_cfg.get("classifier")
     rows = state.get(f"{last}.weight") if isinstance(last, str) else None
     if rows is not None and len(rows) != inner.num_classes:
         inner.reset_classifier(len(rows))
-    fit_weights(inner, state, weights)
+    load_state_dict_or_raise(inner, state, weights)
     return weight_hashes
 
 
-def _preprocessing(library: Any, inner: Any) -> Preprocessing:
+def _read_timm_preprocessing(library: Any, inner: Any) -> Preprocessing:
     """Read timm's configuration: resize the shorter side to ⌊size / crop⌋, cut out the middle."""
     config = library.data.resolve_model_data_config(inner)
     _, height, width = config["input_size"]
@@ -219,10 +223,12 @@ def _preprocessing(library: Any, inner: Any) -> Preprocessing:
     )
 
 
-def _names(library: Any, inner: Any, labels: str | None, spec: str) -> tuple[str, ...]:
+def _read_timm_class_names(
+    library: Any, inner: Any, labels: str | None, spec: str
+) -> tuple[str, ...]:
     count = int(inner.num_classes)
     if labels is not None:
-        names = read_names(labels)
+        names = read_class_names(labels)
     else:
         subset = library.data.infer_imagenet_subset(inner)
         if not subset:

@@ -22,13 +22,13 @@ import polars as pl
 
 from isolux.io.images import Pixels
 from isolux.models._boxes import BOX_SCHEMA, POSE_SCHEMA
-from isolux.models._classes import read_names
+from isolux.models._classes import read_class_names
 from isolux.models._torch import (
-    group_by_shape,
-    import_torch_for,
-    on_device,
-    read_weights,
-    state_hash,
+    hash_state_dict,
+    import_torch,
+    iterate_batches_of_equal_shape,
+    move_to_device_for_inference,
+    read_safetensors_and_hash,
 )
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.extras import import_optional
@@ -106,11 +106,11 @@ class TorchvisionDetector:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.torch.inference_mode():
-            for offset, batch in group_by_shape(
+            for offset, batch in iterate_batches_of_equal_shape(
                 pictures, lambda image_input: image_input.values.shape
             ):
                 tensors = [
-                    self.torch.from_numpy(image_input.values).end_colour(self.device)
+                    self.torch.from_numpy(image_input.values).to(self.device)
                     for image_input in batch
                 ]
                 for k, outputs in enumerate(self.inner(tensors)):
@@ -118,15 +118,17 @@ class TorchvisionDetector:
                         name: image_input.float().cpu().numpy()
                         for name, image_input in outputs.items()
                     }
-                    rows += build_detection_rows(arrays, self.predicts, self.names, offset + k)
+                    rows += convert_torchvision_detections_to_rows(
+                        arrays, self.predicts, self.names, offset + k
+                    )
         return pl.DataFrame(rows, schema=_SCHEMAS[self.predicts], orient="row")
 
 
-def build_detection_rows(
+def convert_torchvision_detections_to_rows(
     outputs: Mapping[str, npt.NDArray[Any]],
     detection_type: DetectionType,
     names: Sequence[str],
-    picture: int,
+    image_index: int,
 ) -> list[tuple[Any, ...]]:
     """Make rows of what torchvision's detectors give for one picture."""
     rows: list[tuple[Any, ...]] = []
@@ -136,21 +138,25 @@ def build_detection_rows(
         x_min, top, x_max, bottom = (float(edge) for edge in box)
         number = int(label)
         name = names[number] if number < len(names) else str(number)
-        row = (picture, name, x_min, top, x_max - x_min, bottom - top, float(score))
-        rows.append((*row, *_format_mask_or_pose(outputs, detection_type, k)))
+        row = (image_index, name, x_min, top, x_max - x_min, bottom - top, float(score))
+        rows.append((*row, *_convert_mask_or_pose(outputs, detection_type, k)))
     return rows
 
 
-def _format_mask_or_pose(
-    outputs: Mapping[str, npt.NDArray[Any]], detection_type: DetectionType, k: int
+def _convert_mask_or_pose(
+    outputs: Mapping[str, npt.NDArray[Any]], detection_type: DetectionType, detection_index: int
 ) -> tuple[Any, ...]:
     if detection_type == "masks":
-        inside = np.asfortranarray((outputs["masks"][k, 0] > _MASK_THRESHOLD).astype(np.uint8))
+        inside = np.asfortranarray(
+            (outputs["masks"][detection_index, 0] > _MASK_THRESHOLD).astype(np.uint8)
+        )
         counts = import_module("pycocotools.mask").encode(inside)["counts"].decode()
         return counts, *inside.shape
     if detection_type == "keypoints":
-        confidences = 0.5 * (1.0 + np.tanh(0.5 * outputs["keypoints_scores"][k].astype(float)))
-        x, y = outputs["keypoints"][k, :, :2].astype(float).T.tolist()
+        confidences = 0.5 * (
+            1.0 + np.tanh(0.5 * outputs["keypoints_scores"][detection_index].astype(float))
+        )
+        x, y = outputs["keypoints"][detection_index, :, :2].astype(float).T.tolist()
         return x, y, confidences.tolist()
     return ()
 
@@ -161,8 +167,8 @@ def load(
     answers: DetectionType | None = None,
     weights: str | None = None,
     labels: str | None = None,
-    least_score: float = 0.05,
-    most: int = 100,
+    min_score: float = 0.05,
+    max_detections: int = 100,
     device: str = "cpu",
     online: bool = False,
     trust_checkpoint: bool = False,
@@ -179,9 +185,9 @@ def load(
         The weights, as a safetensors file. Default: torchvision's own, from torch's cache.
     labels : str, optional
         File with the names of its classes, without that of nothing. Default: torchvision's.
-    least_score : float
+    min_score : float
         Boxes of a lower score are left out.
-    most : int
+    max_detections : int
         Boxes of a picture, at most.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -214,44 +220,46 @@ def load(
     said by name
     """
     purpose = f"the model torchvision:{spec}"
-    torch = import_torch_for(purpose, "torchvision")
+    torch = import_torch(purpose, "torchvision")
     import_optional("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
     library = import_module("torchvision.models")
-    _refuse_unknown(library, spec)
-    detection_type = _choose_type(spec, answers)
+    _check_torchvision_detector_exists(library, spec)
+    detection_type = _choose_detection_type(spec, answers)
     official = library.get_model_weights(spec).DEFAULT
-    limits = _limits(spec, least_score, most)
+    limits = _build_limit_arguments(spec, min_score, max_detections)
     if weights is None:
-        _refuse_absent(torch, official, online=online, trusted=trust_checkpoint)
+        _check_weights_are_cached_and_safe(
+            torch, official, online=online, is_trusted=trust_checkpoint
+        )
         inner = library.get_model(spec, weights=official, progress=False, **limits)
-        names = _list_names(labels, official.meta["categories"])
-        weight_hashes = {"state": state_hash(inner)}
+        names = _read_class_names_or_default(labels, official.meta["categories"])
+        weight_hashes = {"state": hash_state_dict(inner)}
     else:
-        names = _list_names(labels, official.meta["categories"])
-        state, weight_hashes = read_weights(weights)
-        inner = _load_own_weights(library, spec, len(names), state, limits, weights)
+        names = _read_class_names_or_default(labels, official.meta["categories"])
+        state, weight_hashes = read_safetensors_and_hash(weights)
+        inner = _build_detector_from_state_dict(library, spec, len(names), state, limits, weights)
     identity = {
         "name": spec,
         "weights": weight_hashes,
         "answers": detection_type,
         "classes": list(names),
-        "least_score": least_score,
-        "most": most,
+        "min_score": min_score,
+        "max_detections": max_detections,
         "device": device,
     }
     return TorchvisionDetector(
-        torch, on_device(inner, device), detection_type, names, device, identity
+        torch, move_to_device_for_inference(inner, device), detection_type, names, device, identity
     )
 
 
-def _refuse_unknown(library: Any, spec: str) -> None:
+def _check_torchvision_detector_exists(library: Any, spec: str) -> None:
     detector_names = library.list_models(module=library.detection)
     if spec not in detector_names:
         near = difflib.get_close_matches(spec, detector_names, n=12, cutoff=0.4) or detector_names
         raise UnknownNameError("detector of torchvision", spec, near)
 
 
-def _choose_type(spec: str, answers: DetectionType | None) -> DetectionType:
+def _choose_detection_type(spec: str, answers: DetectionType | None) -> DetectionType:
     native_type: DetectionType = next(
         (detection_type for start, detection_type in _TYPES_BY_PREFIX if spec.startswith(start)),
         "boxes",
@@ -265,18 +273,22 @@ def _choose_type(spec: str, answers: DetectionType | None) -> DetectionType:
     return answers or native_type
 
 
-def _limits(spec: str, least_score: float, max_detections: int) -> dict[str, Any]:
+def _build_limit_arguments(spec: str, min_score: float, max_detections: int) -> dict[str, Any]:
     """Name the two limits as the network does."""
     if "rcnn" in spec:
-        return {"box_score_thresh": least_score, "box_detections_per_img": max_detections}
-    return {"score_thresh": least_score, "detections_per_img": max_detections}
+        return {"box_score_thresh": min_score, "box_detections_per_img": max_detections}
+    return {"score_thresh": min_score, "detections_per_img": max_detections}
 
 
-def _list_names(labels: str | None, default_names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(default_names) if labels is None else ("nothing", *read_names(labels))
+def _read_class_names_or_default(
+    labels: str | None, default_names: Sequence[str]
+) -> tuple[str, ...]:
+    return tuple(default_names) if labels is None else ("nothing", *read_class_names(labels))
 
 
-def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) -> None:
+def _check_weights_are_cached_and_safe(
+    torch: Any, official: Any, *, online: bool, is_trusted: bool
+) -> None:
     """Refuse weights that are not on this machine, and a pickle that is not trusted."""
     name = str(official.url).rpartition("/")[2]
     path = Path(torch.hub.get_dir()) / "checkpoints" / name
@@ -288,7 +300,7 @@ def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) ->
             where=str(path),
             hint="--model-option online=yes lets them be fetched",
         )
-    if not trusted:
+    if not is_trusted:
         raise SpecError(
             "torchvision's weights are a pickle, and loading one can run any program that is in it",
             expected="weights as .safetensors: --model-option weights=FILE",
@@ -297,27 +309,27 @@ def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) ->
         )
 
 
-def _load_own_weights(
+def _build_detector_from_state_dict(
     library: Any,
     spec: str,
-    count: int,
-    state: Mapping[str, Any],
+    n_classes: int,
+    state_dict: Mapping[str, Any],
     limits: Mapping[str, Any],
     source: str,
 ) -> Any:
     """Make a network of so many classes, with weights of one's own."""
     network_settings = dict(limits)
-    if _KEYPOINTS in state:
-        network_settings["num_keypoints"] = int(state[_KEYPOINTS].shape[1])
+    if _KEYPOINTS in state_dict:
+        network_settings["num_keypoints"] = int(state_dict[_KEYPOINTS].shape[1])
     try:
         inner = library.get_model(
-            spec, weights=None, weights_backbone=None, num_classes=count, **network_settings
+            spec, weights=None, weights_backbone=None, num_classes=n_classes, **network_settings
         )
-        missing, unexpected = inner.load_state_dict(state, strict=False)
+        missing, unexpected = inner.load_state_dict(state_dict, strict=False)
     except (RuntimeError, TypeError) as error:
         raise SpecError(
             "these are the weights of another network, or of another number of classes",
-            expected=f"{spec} of {count:,} classes, nothing among them",
+            expected=f"{spec} of {n_classes:,} classes, nothing among them",
             found=" ".join(str(error).split())[:300],
             where=source,
             hint="--model-option labels=FILE names the classes",

@@ -15,8 +15,8 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.spec import split_intersection
 
 
-def format_merges(
-    merge: Mapping[str, Sequence[str]], attribute: str | None = None
+def format_merge_settings(
+    old_groups_by_new: Mapping[str, Sequence[str]], attribute: str | None = None
 ) -> tuple[str, ...]:
     """Write a merge as settings: ``race:Asian=East Asian,Southeast Asian``.
 
@@ -26,21 +26,21 @@ def format_merges(
     ('race:Asian=East Asian,Southeast Asian',)
     """
     start = f"{attribute}:" if attribute else ""
-    return tuple(f"{start}{new}={','.join(old)}" for new, old in merge.items())
+    return tuple(f"{start}{new}={','.join(old)}" for new, old in old_groups_by_new.items())
 
 
-def pivot_groups(
-    source: Run | pl.DataFrame, metric: str, columns: Mapping[str, Mapping[str, str]]
+def pivot_metric_by_group(
+    source: Run | pl.DataFrame, metric: str, group_by_heading: Mapping[str, Mapping[str, str]]
 ) -> pl.DataFrame:
     """Lay one metric of one attribute or intersection out by group."""
-    table = _rows_of_metric(source, metric)
-    names = list(next(iter(columns.values())))
-    attribute_key = _require_entry(table, names)
+    table = _select_metric_rows_or_raise(source, metric)
+    names = list(next(iter(group_by_heading.values())))
+    attribute_key = _find_attribute_or_raise(table, names)
     order = split_intersection(attribute_key)
     headings = pl.DataFrame(
         [
             {"_heading": heading, "values": [group[name] for name in order]}
-            for heading, group in columns.items()
+            for heading, group in group_by_heading.items()
         ],
         schema={"_heading": pl.String, "values": pl.List(pl.String)},
     )
@@ -48,16 +48,16 @@ def pivot_groups(
     models = table.select("model").unique(maintain_order=True)
     cells = matched.pivot(on="_heading", index="model", values="value")
     missing_columns = [
-        pl.lit(None, dtype=pl.Float64).alias(h) for h in columns if h not in cells.columns
+        pl.lit(None, dtype=pl.Float64).alias(h) for h in group_by_heading if h not in cells.columns
     ]
     return models.join(
         cells.with_columns(missing_columns), on="model", how="left", maintain_order="left"
-    ).select("model", *columns)
+    ).select("model", *group_by_heading)
 
 
-def pivot_metrics(
+def pivot_metrics_by_class_and_group(
     source: Run | pl.DataFrame,
-    measures: Mapping[str, tuple[str, float | None]],
+    metric_and_threshold_by_heading: Mapping[str, tuple[str, float | None]],
     attributes: Sequence[str],
 ) -> pl.DataFrame:
     """Put several metrics of one attribute or intersection side by side, class by class.
@@ -72,12 +72,12 @@ def pivot_metrics(
     >>> pivot_metrics(table, measures, ["tone"]).row(0)
     ('m', None, '1', 70, 0.9, 0.8)
     """
-    table = read_group_metrics(source)
-    entry = _find_entry(table, attributes)
+    table = to_group_metrics_table(source)
+    entry = _find_attribute_in_any_order(table, attributes)
     index = ["model", "label", *attributes]
     names = split_intersection(entry) if entry else list(attributes)
     requested = pl.DataFrame(
-        [(heading, *measure) for heading, measure in measures.items()],
+        [(heading, *measure) for heading, measure in metric_and_threshold_by_heading.items()],
         schema={"_heading": pl.String, "metric": pl.String, "threshold": pl.Float64},
         orient="row",
     )
@@ -89,26 +89,28 @@ def pivot_metrics(
     sizes = matched.group_by(index, maintain_order=True).agg(pl.col("n_units").first())
     pivoted = matched.pivot(on="_heading", index=index, values="value", maintain_order=True)
     missing_columns = [
-        pl.lit(None, dtype=pl.Float64).alias(h) for h in measures if h not in pivoted.columns
+        pl.lit(None, dtype=pl.Float64).alias(h)
+        for h in metric_and_threshold_by_heading
+        if h not in pivoted.columns
     ]
     return (
         sizes.join(pivoted, on=index, nulls_equal=True, how="left", maintain_order="left")
         .with_columns(missing_columns)
-        .select(*index, "n_units", *measures)
+        .select(*index, "n_units", *metric_and_threshold_by_heading)
     )
 
 
-def list_groups(
+def map_known_groups_to_columns(
     source: Run | pl.DataFrame, metric: str, attribute: str
 ) -> dict[str, dict[str, str]]:
-    """Name the known groups of one attribute as columns for ``pivot_groups``."""
-    table = _rows_of_metric(source, metric)
-    rows = table.filter(pl.col("attribute") == _require_entry(table, [attribute]))
+    """Name the known groups of one attribute as columns for ``pivot_metric_by_group``."""
+    table = _select_metric_rows_or_raise(source, metric)
+    rows = table.filter(pl.col("attribute") == _find_attribute_or_raise(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)
     return {group: {attribute: group} for group in values if group != UNKNOWN}
 
 
-def summarise_groups(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
+def summarise_across_columns(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
     """Summarise each row's groups, every group counting once."""
     values: FloatArray = frame.select(headings).to_numpy().astype(np.float64)
     has_value = ~np.isnan(values)
@@ -125,13 +127,13 @@ def summarise_groups(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, 
     return series | {"n": pl.Series(n, dtype=pl.Int64)}
 
 
-def read_group_metrics(source: Run | pl.DataFrame) -> pl.DataFrame:
+def to_group_metrics_table(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Return the table ``group_metrics`` of a run, or the table itself."""
     return source.group_metrics if isinstance(source, Run) else source
 
 
-def _rows_of_metric(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
-    table = read_group_metrics(source)
+def _select_metric_rows_or_raise(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
+    table = to_group_metrics_table(source)
     rows = table.filter(
         pl.col("metric") == metric, pl.col("label").is_null(), pl.col("threshold").is_null()
     )
@@ -140,17 +142,19 @@ def _rows_of_metric(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
     return rows
 
 
-def _require_entry(table: pl.DataFrame, names: Sequence[str]) -> str:
+def _find_attribute_or_raise(table: pl.DataFrame, attribute_names: Sequence[str]) -> str:
     """Find the attribute or intersection of these parts, in any order."""
-    entry = _find_entry(table, names)
+    entry = _find_attribute_in_any_order(table, attribute_names)
     if entry is None:
         available = table["attribute"].drop_nulls().unique().sort().to_list()
-        raise UnknownNameError("attribute", "*".join(names), available, where="group_metrics")
+        raise UnknownNameError(
+            "attribute", "*".join(attribute_names), available, where="group_metrics"
+        )
     return entry
 
 
-def _find_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
+def _find_attribute_in_any_order(table: pl.DataFrame, attribute_names: Sequence[str]) -> str | None:
     for entry in table["attribute"].drop_nulls().unique().sort():
-        if sorted(split_intersection(entry)) == sorted(names):
+        if sorted(split_intersection(entry)) == sorted(attribute_names):
             return str(entry)
     return None

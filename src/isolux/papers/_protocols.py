@@ -16,33 +16,33 @@ Layout = Callable[[Run], pl.DataFrame]
 """A run to one of the paper's tables; without rows where the run does not have what it needs."""
 
 
-def require_protocol(paper: str, protocols: Protocols, name: str) -> None:
+def check_protocol_exists(paper: str, protocols: Protocols, protocol_name: str) -> None:
     """Refuse a protocol that the paper does not have."""
-    if name not in protocols:
-        raise UnknownNameError("protocol", name, protocols, where=f"papers/{paper}")
+    if protocol_name not in protocols:
+        raise UnknownNameError("protocol", protocol_name, protocols, where=f"papers/{paper}")
 
 
-def lay_out_tables(
-    paper: str, protocols: Protocols, layouts: Mapping[str, Layout], name: str, run: Run
+def build_nonempty_tables_by_caption(
+    paper: str, protocols: Protocols, layouts: Mapping[str, Layout], protocol_name: str, run: Run
 ) -> dict[str, pl.DataFrame]:
     """Lay the run of a protocol out by caption; tables without rows are left out."""
-    require_protocol(paper, protocols, name)
+    check_protocol_exists(paper, protocols, protocol_name)
     tables = {caption: layout(run) for caption, layout in layouts.items()}
     return {caption: table for caption, table in tables.items() if not table.is_empty()}
 
 
-def find_analysis_table(run: Run, analysis: str, caption: str = "") -> pl.DataFrame:
+def find_analysis_table_or_empty(run: Run, analysis: str, caption_prefix: str = "") -> pl.DataFrame:
     """Read the first table of an analysis whose caption begins so off the record of a run."""
     tables: Mapping[str, Any] = (run.record.get("explained") or {}).get(analysis) or {}
     for title, table in tables.items():
-        if title.startswith(caption):
+        if title.startswith(caption_prefix):
             return pl.DataFrame(
                 table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
             )
     return pl.DataFrame()
 
 
-def explain_absence(run: Run) -> str:
+def explain_missing_table(run: Run) -> str:
     """Say why a table of a run has no rows."""
     groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
     too_small = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)

@@ -184,7 +184,7 @@ def _describe_id_kind(id_kind: str) -> str:
 def _list_declared_ids(dataset: Dataset) -> pl.DataFrame:
     """List the ids of people that their dataset declares: the number of a row is none."""
     all_ids = list_known_ids(dataset)
-    if not dataset.ids_are_rows:
+    if not dataset.has_row_number_ids:
         return all_ids
     is_own_number = pl.col("id") == pl.col(
         "who"

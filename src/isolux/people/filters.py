@@ -2,7 +2,7 @@
 
 A published protocol judges adults, or one-person images. The others are not simply away: in a
 picture they can still be who a detection found, so tasks that look at whole images keep them in
-the matching and give them no score (``INFO.whole_images``).
+the matching and give them no score (``INFO.uses_unscored_people``).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _parse_condition(text: str) -> Condition:
 
 
 def filter_people(
-    dataset: Dataset, condition_texts: Sequence[str], *, whole_images: bool
+    dataset: Dataset, condition_texts: Sequence[str], *, uses_unscored_people: bool
 ) -> Dataset:
     """Keep the people who pass every condition."""
     if not condition_texts:
@@ -87,21 +87,25 @@ def filter_people(
     for condition in parse_conditions(condition_texts):
         passing &= _build_filter(condition, attributes, dataset)
         notes += _note_excluded_values(
-            condition, add_multiplicity(attributes, dataset.times, "unit_id")
+            condition, add_multiplicity(attributes, dataset.multiplicity, "unit_id")
         )
     is_kept = instances.select(passing).to_series()
     if instances.height and not is_kept.any():
         raise SpecError(
             "nobody passes --only", found=" and ".join(condition_texts), where=dataset.name
         )
-    if whole_images:
+    if uses_unscored_people:
         before = pl.col("judged") if "judged" in instances.columns else pl.lit(value=True)
         people = instances.with_columns(judged=before.fill_null(value=True) & is_kept)
     else:
         people = instances.filter(is_kept)
-    all_people = add_multiplicity(instances.select("instance_id"), dataset.times, "instance_id")
+    all_people = add_multiplicity(
+        instances.select("instance_id"), dataset.multiplicity, "instance_id"
+    )
     n_excluded, n = count_people(all_people.filter(~is_kept)), count_people(all_people)
-    phrase = "take part in the matching and are not judged" if whole_images else "were left out"
+    phrase = (
+        "take part in the matching and are not judged" if uses_unscored_people else "were left out"
+    )
     note = f"{n_excluded:,} of {n:,} people {phrase}: only {' and '.join(condition_texts)}."
     return replace(dataset, instances=people, notes=(*dataset.notes, note, *notes))
 

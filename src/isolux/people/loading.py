@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, format_cluster_note, load
+from isolux.datasets import Purpose, format_proposed_cluster_note, load
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
     """Load the people that an audit evaluates, with the attributes that form groups."""
-    uses_unscored_people = registry.task_info(spec.task.name).whole_images
+    uses_unscored_people = registry.task_info(spec.task.name).uses_unscored_people
     predictions = spec.predictions
     output_columns = {
         "score": predictions.score_column,
@@ -41,7 +41,7 @@ def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Datase
     return load_people(
         spec.people,
         spec.groups.attributes,
-        whole_images=uses_unscored_people,
+        uses_unscored_people=uses_unscored_people,
         outputs=output_columns if predictions.file is None else {},
         shards=_open_sharded_table(spec) if in_memory_table is None else None,
         sample=spec.sample,
@@ -63,7 +63,7 @@ def load_people(
     people: People,
     attributes: Sequence[str] = (),
     *,
-    whole_images: bool = False,
+    uses_unscored_people: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
     shards: ShardedTable | None = None,
@@ -90,7 +90,7 @@ def load_people(
     columns = None if first_and is None else (*attributes, *condition_attributes, *first_and)
     options = _collect_loader_options(name, people, items, outputs or {}, columns)
     requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
-    computed = cluster is not None and cluster in derive.list_derived_attributes()
+    computed = cluster is not None and cluster in derive.map_derived_attributes_to_plugins()
     loader_cluster = None if computed else cluster
     withdrawn_list = (
         None if people.withdrawn is None else read_withdrawn_list(people.withdrawn, purpose=purpose)
@@ -115,21 +115,21 @@ def load_people(
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {format_cluster_note(name) for name in attributes}
+        grouped = {format_proposed_cluster_note(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:
         dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add_derived_attributes(
+    dataset = derive.add_missing_derived_attributes(
         dataset, [*requested, str(cluster)] if computed else requested
     )
     if computed:
         dataset = dataset.with_clusters(cluster)
     if sample is not None:
         dataset = attach_survey_sample(dataset, sample, other_cluster)
-    if not whole_images:
+    if not uses_unscored_people:
         dataset = drop_unscored_people(dataset)
-    return filter_people(dataset, people.only, whole_images=whole_images)
+    return filter_people(dataset, people.only, uses_unscored_people=uses_unscored_people)
 
 
 def _collect_loader_options(
@@ -242,8 +242,8 @@ def list_computed_attributes(names: Sequence[str]) -> list[str]:
     if not names:
         return []
     families_by_attribute, requested = (
-        derive.list_derived_attributes(),
-        derive.expand_families(names),
+        derive.map_derived_attributes_to_plugins(),
+        derive.expand_family_names(names),
     )
     for name in requested:
         if name not in families_by_attribute:

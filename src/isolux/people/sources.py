@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import Purpose, apply_cluster
-from isolux.derive import add_captions
+from isolux.datasets import Purpose, cluster_by_requested_column
+from isolux.derive import add_captions_from_file
 from isolux.groups.option_parsing import read_groupings
 from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
 from isolux.people.loading import list_computed_attributes, load_people
@@ -61,10 +61,10 @@ def prepare_people(
         )
         dataset = load_people(people, loaded_attributes, first_and=needed_columns, purpose=purpose)
     if captions is not None:
-        dataset = add_captions(dataset, captions)
+        dataset = add_captions_from_file(dataset, captions)
         requested = [*_LOCATION_ATTRIBUTES, *requested]
-    dataset = derive.add_derived_attributes(dataset, [*requested, *condition_attributes])
-    return filter_people(drop_unscored_people(dataset), only, whole_images=False)
+    dataset = derive.add_missing_derived_attributes(dataset, [*requested, *condition_attributes])
+    return filter_people(drop_unscored_people(dataset), only, uses_unscored_people=False)
 
 
 def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
@@ -76,7 +76,7 @@ def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purp
                 found=repr(options[name]),
             )
     if "cluster" in options:  # first: a list of who withdrew may go by it
-        dataset = apply_cluster(dataset, options["cluster"])
+        dataset = cluster_by_requested_column(dataset, options["cluster"])
     if "withdrawn" in options:
         dataset = remove_withdrawn(
             dataset,
@@ -134,5 +134,5 @@ def build_groupings_over(
     attribute_names = by or attributes["attribute"].unique(maintain_order=True).to_list()
     absent = "note" if len(datasets) > 1 else "refuse"
     return read_groupings(
-        Groups(by=tuple(attribute_names), absent_values=absent, **settings), attributes
+        Groups(by=tuple(attribute_names), unmatched_values=absent, **settings), attributes
     )

@@ -49,7 +49,7 @@ def attach_survey_sample(
     survey_sample = _count_stratum_clusters(people.with_columns(weight, stratum, size), sample)
     if sample.population_size is not None:
         _check_population_sizes(survey_sample, sample)
-        return replace(dataset, sample=survey_sample)
+        return replace(dataset, survey_sample=survey_sample)
     survey_sample = survey_sample.drop("stratum_size")
     if other_column is not None:
         other_cluster = _read_person_cells(dataset, other_column, "cluster")["value"]
@@ -57,7 +57,7 @@ def attach_survey_sample(
         survey_sample = survey_sample.with_columns(
             other_cluster=other_cluster.fill_null(own_cluster)
         )
-    return replace(dataset, sample=survey_sample)
+    return replace(dataset, survey_sample=survey_sample)
 
 
 def _refuse_two_way_population_size(sample: Sample, other_column: str) -> None:

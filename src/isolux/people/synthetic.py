@@ -12,7 +12,7 @@ from pathlib import Path
 
 SYNTHETIC_MARKER = "SYNTHETIC.txt"
 """What isolux-worlds writes into each folder of synthetic people."""
-_POPULATION_FILES = ("world.yaml", "planted.json")
+_POPULATION_FILES = ("world.yaml", "injected.json")
 """Beside the data of worlds that were written before there was a marker."""
 _MAX_LEVELS = 4
 """COCO's annotations lie two folders below the world, BDD100K's four; a home folder is no world."""

@@ -15,13 +15,31 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from isolux.plausibility import missing_group_labels, missing_truth, perfect_answers
+from isolux.plausibility import (
+    group_units,
+    missing_group_labels,
+    missing_truth,
+    numbers_as_classes,
+    pair_scores,
+    perfect_answers,
+    permuted_classes,
+    placeholders,
+)
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 
-CHECKS: tuple[ModuleType, ...] = (perfect_answers, missing_truth, missing_group_labels)
+CHECKS: tuple[ModuleType, ...] = (
+    perfect_answers,
+    placeholders,
+    permuted_classes,
+    group_units,
+    numbers_as_classes,
+    pair_scores,
+    missing_truth,
+    missing_group_labels,
+)
 """In the order in which their cautions are read: what makes every number wrong comes first."""
 
 

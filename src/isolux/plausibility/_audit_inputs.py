@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.membership import Membership
+from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset, Scores
 
 
@@ -31,6 +32,8 @@ class AuditInputs:
     options : mapping of str to object
         Every setting of the audit by its flag's name (``AuditSpec.flat``), and the options that the
         task's ``score`` received, by theirs.
+    task_options : mapping of str to object
+        Those alone that the task's ``score`` received.
     """
 
     task: str
@@ -39,3 +42,9 @@ class AuditInputs:
     scores: Scores
     membership: Membership
     options: Mapping[str, Any] = field(default_factory=dict)
+    task_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def rescore(self, **changed_options: Any) -> Scores:
+        """Score the predictions with other options: advice is tried before it is given."""
+        options = {**self.task_options, **changed_options}
+        return score(self.task, self.dataset, self.predictions, **options)

@@ -162,7 +162,7 @@ def _compare_to_reference(
         if not is_overall_among_groups(estimates, attribute, j):
             reason = (
                 OVERALL_OUTSIDE
-                if measure.info.pooled
+                if measure.info.has_overall_among_groups
                 else "everyone's value is no measure for groups"
             )
             evaluation.unevaluated.append(

@@ -1,4 +1,4 @@
-"""Formats of model output: one file each, ``INFO``, ``misfit(seen)`` and ``read(path, ...)``.
+"""Formats of model output: one file each, ``INFO``, ``mismatch(probe)`` and ``read(path, ...)``.
 
 From what a model said to the table predictions, one row an answer. ``read_predictions`` reads
 any kind of output, ``read_labels`` labels from a file of their own, ``labels_from_attributes``
@@ -6,9 +6,9 @@ takes answers that stand in the dataset's table, and ``join`` brings predictions
 ids.
 
 To add a format, write ``predictions/<name>.py``: ``INFO`` (a ``FormatInfo``) says what its files
-are called, ``misfit(seen: Seen) -> str | None`` says why a file of such a name is none of its own
-(None: it is), and ``read(path, *, model=None, …)`` gives one of the tables of predictions. A format
-of labels takes the named arguments of ``read_predictions``.
+are called, ``mismatch(probe: FileProbe) -> str | None`` says why a file of such a name is none of
+its own (None: it is), and ``read(path, *, model=None, …)`` gives one of the tables of predictions.
+A format of labels takes the named arguments of ``read_predictions``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Find the format of a model's output: each says its suffixes, and recognises its own.
 
 A format's ``INFO`` (a ``FormatInfo``) names its suffixes, and whether it may be a folder or the
-columns of a table. Those that the name allows are then asked: ``misfit(seen)`` gives None for one
-of their own, and says why not otherwise, so that a file which none of them knows is refused with
-what was tried.
+columns of a table. Those that the name allows are then asked: ``mismatch(probe)`` gives None for
+one of their own, and says why not otherwise, so that a file which none of them knows is refused
+with what was tried.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _list_formats_by_suffix(probe: FileProbe) -> dict[str, ModuleType]:
 def _collect_mismatches(
     formats: Mapping[str, ModuleType], probe: FileProbe
 ) -> dict[str, str | None]:
-    return {name: plugin.misfit(probe) for name, plugin in formats.items()}
+    return {name: plugin.mismatch(probe) for name, plugin in formats.items()}
 
 
 def _choose_matching_format(

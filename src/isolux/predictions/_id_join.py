@@ -52,7 +52,7 @@ def join_predictions(
 
 
 def _refuse_row_numbers(dataset: Dataset) -> None:
-    if dataset.ids_are_rows:
+    if dataset.has_row_number_ids:
         raise JoinError(
             "the people have no id, so answers in another file cannot be joined to them",
             expected="a column that names each person, in both files: order of rows is not an id",

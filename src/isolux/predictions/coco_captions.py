@@ -112,13 +112,13 @@ def _read_captions(path: str | Path, source: str) -> list[_CocoCaption]:
     return decode_json(content, _CocoCaptionFile, source).annotations
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are no captions of COCO; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))
-    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     'its first objects have no caption'
     """
     if re.search(rb'"caption"\s*:', probe.head):

@@ -303,13 +303,13 @@ def _refuse_infinite(finite: npt.NDArray[np.bool_], source: str) -> None:
         )
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     r"""Say why these are no embeddings; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
-    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "label")))
+    >>> mismatch(FileProbe(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
+    >>> mismatch(FileProbe(Path("net.csv"), "table", columns=("id", "label")))
     "it has no column 'embedding', 'embeddings', 'vector', 'feature' or 'features'"
     """
     if probe.kind == "table":

@@ -218,13 +218,13 @@ def _read_boxes(outputs: dict[str, Any], source: str) -> pl.DataFrame:
     )
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why this is not one of the API's files, or return None where it is.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
-    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7}]'))
+    >>> mismatch(FileProbe(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7}]'))
     'it is not an object of pictures'
     """
     image_match = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE)

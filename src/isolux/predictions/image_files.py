@@ -170,13 +170,13 @@ def _read_file_table(path: Path, column: str | None, root: str | None) -> pl.Dat
     )
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are no pictures of people; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
-    >>> misfit(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    >>> mismatch(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
+    >>> mismatch(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
     'most of its pictures are named after parts of a face'
     """
     if probe.kind == "table":

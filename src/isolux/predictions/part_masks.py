@@ -152,13 +152,13 @@ def _split_names(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.
     return frame
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are no masks of parts; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
-    >>> misfit(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
+    >>> mismatch(FileProbe(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    >>> mismatch(FileProbe(Path("net"), "folder", names=("7.png", "8.png")))
     'at most half of its pictures are named after parts of a face (_skin.png, …)'
     """
     if not probe.image_names:

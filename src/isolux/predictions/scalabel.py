@@ -210,13 +210,13 @@ def _refuse_invalid_labels(table: pl.DataFrame, source: str) -> None:
             )
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why this is not Scalabel's JSON; None: it is.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"name": "a.jpg", "labels": []}]'))
-    >>> misfit(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"name": "a.jpg", "labels": []}]'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
     'it names no frames, labels or box2d'
     """
     if re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE):

@@ -164,13 +164,13 @@ def _read_numbers(cells: pl.Series, source: str, *, psnr: pl.Series) -> pl.Serie
     return numbers
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are no values computed elsewhere; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "psnr")))
-    >>> misfit(FileProbe(Path("net.csv"), "table", columns=("id", "label", "psnr")))
+    >>> mismatch(FileProbe(Path("net.csv"), "table", columns=("id", "psnr")))
+    >>> mismatch(FileProbe(Path("net.csv"), "table", columns=("id", "label", "psnr")))
     'it has answers, or no column of a known metric'
     """
     has_values = has_value_columns(probe.columns)

@@ -125,13 +125,13 @@ def _parse_line(
     return cells[0], score, x_min, y_min, x_max, y_max
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are not Pascal VOC's results, or return None where they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
-    >>> misfit(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    >>> mismatch(FileProbe(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
+    >>> mismatch(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
     'its first line is not an image, a confidence and corners'
     """
     line_match = _LINE.fullmatch(read_first_line(probe))

@@ -232,13 +232,13 @@ def _build_image_id(name: str, file: str) -> str:
     return name if _IMAGE_SUFFIX.search(name) else f"{name}.jpg"
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     r"""Say why this is not WIDER FACE's text; None: it is.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.txt"), "file", b"0--Parade/a.jpg\n1\n4 5 20 30 0.9\n"))
-    >>> misfit(FileProbe(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
+    >>> mismatch(FileProbe(Path("net.txt"), "file", b"0--Parade/a.jpg\n1\n4 5 20 30 0.9\n"))
+    >>> mismatch(FileProbe(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
     'its first line is 5 numbers, where the name of an image should be'
     """
     if probe.kind != "file":

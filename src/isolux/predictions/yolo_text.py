@@ -116,13 +116,13 @@ def _parse_box(line: str, source: str) -> tuple[str, float, float, float, float,
     return cells[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are not YOLO's detections, or return None where they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
-    >>> misfit(FileProbe(Path("7.txt"), "file", b"0--Parade/a.jpg"))
+    >>> mismatch(FileProbe(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    >>> mismatch(FileProbe(Path("7.txt"), "file", b"0--Parade/a.jpg"))
     'its first line is not a class, four shares and a confidence'
     """
     line_match = _LINE.match(read_first_line(probe))

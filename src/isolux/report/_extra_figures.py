@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.statements.metric_lines import LINE_COLUMNS, line_key
 
-INLINE_ANALYSES = ("overlap_curves", "breakdown", "confidence_curves")
+INLINE_ANALYSES = ("overlap_curves", "size_and_occlusion", "confidence_curves")
 """Analyses whose tables are shown with the attributes, in no section of their own."""
 
 _Row = Mapping[str, Any]
@@ -91,14 +91,14 @@ def _curves(rows: Sequence[_Row]) -> tuple[Curve, ...]:
 
 def read_breakdowns(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
     """Take the tables of one model by attribute: one for each thing people are divided by."""
-    rows = [row for row in _rows(record, "breakdown") if row.get("model") == model]
+    rows = [row for row in _rows(record, "size_and_occlusion") if row.get("model") == model]
     breakdowns: dict[str, tuple[Breakdown, ...]] = {}
     for by, divided in _group_by_key(rows, lambda row: row.get("by")).items():
         rows_by_attribute = _group_by_key(divided, lambda row: row.get("attribute"))
         strata = tuple(
             dict.fromkeys(str(row["stratum"]) for row in rows_by_attribute.get(None, divided))
         )
-        overall_rows = [_breakdown_row("everyone", rows_by_attribute.pop(None, []), strata)]
+        overall_rows = [_breakdown_row("overall", rows_by_attribute.pop(None, []), strata)]
         for attribute, attribute_rows in rows_by_attribute.items():
             groups = _group_by_key(attribute_rows, lambda row: row.get("group"))
             breakdown = Breakdown(

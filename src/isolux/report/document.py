@@ -225,7 +225,7 @@ class AuditSubject:
     dataset: str
     task: str
     target: str | None
-    judgement: str
+    label_source: str
     licence: str
     citation: str
     n_units: int
@@ -319,7 +319,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class InjectedRow:
-    """A planted truth of synthetic data, with what the audit found."""
+    """An injected truth of synthetic data, with what the audit found."""
 
     description: str
     unit: str

@@ -139,7 +139,7 @@ def refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
         "this dataset's licence does not say that its pictures may be shown",
         expected="a licence such as CC BY, or your own statement that you may show them",
         found=f"{licence_text}; {info.withdrawal}" if info.withdrawal else licence_text,
-        hint="if you may, say so with --i-may-show-these-images; delete the page when a person "
+        hint="if you may, say so with --confirm-image-rights; delete the page when a person "
         "withdraws",
     )
 

@@ -220,7 +220,7 @@ class StripTable:
     """The rows, everyone's place, and the ends of the scale as text."""
 
     rows: tuple[StripRow, ...]
-    everyone_at: float | None
+    overall_at: float | None
     scale_bounds: tuple[str, str]
 
 
@@ -259,7 +259,7 @@ def build_strips(section: AttributeSection, audited: AuditSubject) -> StripTable
                 groups, intervals, print_group_gaps([(main, row) for row in groups]), strict=True
             )
         ),
-        everyone_at=to_position(overall[0] if overall else None),
+        overall_at=to_position(overall[0] if overall else None),
         scale_bounds=(
             format_value(low, unit, places=n_decimals),
             format_value(high, unit, places=n_decimals),

@@ -45,7 +45,7 @@ VERDICTS_SHOWN = 8
 NOTES_LEAD = 5
 """Notes in sight; the others are folded."""
 PLANTED_LEAD = 5
-"""Planted truths in sight; the others are folded."""
+"""Injected truths in sight; the others are folded."""
 _PUBLISHED, _HEAD = b'<meta name="isolux-published"', 4096
 """What a page that was made to be published has within its first bytes."""
 TEMPLATES = Path(__file__).parent / "templates"

@@ -301,7 +301,7 @@ def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame
             (
                 f"{row['model_a']} to {row['model_b']}",
                 _name_line(row, metrics),
-                row["attribute"] or "everyone",
+                row["attribute"] or "overall",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
                 format_value(row["value"], unit, sign=True),
                 format_interval(row["low"], row["high"], unit),

@@ -85,8 +85,8 @@ class GroupPhrases:
     ----------
     terms : mapping of str to str
         Attribute to the dataset's words for it.
-    judgement : str
-        Whose judgement the labels are: nobody is "labelled" by what they reported themselves.
+    label_source : str
+        Where the labels come from: nobody is "labelled" by what they reported themselves.
     noun : str
         What the dataset's rows are, in the plural: people, photos, objects.
     units : mapping of str to str
@@ -100,7 +100,7 @@ class GroupPhrases:
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
-    judgement: str = ""
+    label_source: str = ""
     noun: str = "people"
     units: Mapping[str, str] = field(default_factory=dict)
     image_attributes: Collection[str] = ()
@@ -171,7 +171,7 @@ class GroupPhrases:
                 or re.fullmatch(attribute_kind.values, group_value, re.IGNORECASE | re.DOTALL)
             )
         )
-        self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
+        self_reported = "self-reported" in (self.label_source, titles[1].replace(" ", "-")[:13])
         noun = "images" if name in self.image_attributes else self.noun
         # Of rows that are no people the dataset says which attributes are those of images.
         images = "images" if noun == "people" else noun
@@ -236,7 +236,7 @@ def read_group_phrases(run: Run) -> GroupPhrases:
     unique = groups.select("attribute", "group", "values").unique()
     return GroupPhrases(
         terms=dict(dataset.get("terms") or ()),
-        judgement=str(dataset.get("judgement") or ""),
+        label_source=str(dataset.get("label_source") or ""),
         noun=str(dataset.get("noun") or "people"),
         units=dict(dataset.get("units") or ()),
         image_attributes=frozenset(images["attribute"].unique().cast(pl.String)),

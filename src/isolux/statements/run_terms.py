@@ -110,7 +110,7 @@ class RunTerms:
     def _measure(self, row: Mapping[str, Any]) -> str:
         metric = self.metrics.get(row["metric"])
         class_text = f" of {self.format_class(row)}" if row["label"] is not None else ""
-        if metric and row["threshold"] is not None and metric.threshold_words != "at":
+        if metric and row["threshold"] is not None and metric.threshold_phrase != "at":
             return f"{metric.format_title(row['threshold'])}{class_text}"
         name = metric.title if metric else str(row["metric"]).replace("_", " ")
         threshold_text = f" at {row['threshold']:g}" if row["threshold"] is not None else ""

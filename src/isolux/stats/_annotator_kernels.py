@@ -26,6 +26,7 @@ def add_confusions(
                 counts[cell[row], g] += chance[i, g] * weight[i]
 
 
+# fastmath excludes NaN and infinity: the caller bounds probabilities below at 1e-300.
 @njit(nogil=True, fastmath=True)
 def run_em_round(
     log_share: _Floats,
@@ -46,6 +47,7 @@ def run_em_round(
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
                 log_posterior[g] += log_error[cell[row], g]
+        # Subtract the largest log: with many labels per item, exponentials would underflow.
         max_log = log_posterior[0]
         for g in range(1, classes):
             max_log = max(max_log, log_posterior[g])
@@ -58,6 +60,7 @@ def run_em_round(
             log_posterior[g] /= total
             max_change = max(max_change, abs(log_posterior[g] - chance[i, g]))
             chance[i, g] = log_posterior[g]
+            # Item weights enter the expected counts only: the posterior itself must sum to 1.
             log_posterior[g] *= weight[i]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):

@@ -80,9 +80,10 @@ def walk_itemsets(
     members: _Short,
     count: _Ints,
 ) -> int:
-    """List every itemset that ``min_count`` rows hold; return how many there are."""
+    """List every itemset in at least ``min_count`` rows; return how many there are."""
     max_length, p = candidates.shape
     n_found = 0
+    # The empty set is in every row; padding bits of the last word are 0 in all columns.
     prefix[0, :] = ~np.uint64(0)
     n_candidates[0] = 0
     for j in range(p):
@@ -106,6 +107,8 @@ def walk_itemsets(
         for w in range(bits.shape[1]):
             new_prefix[w] = prefix[depth, w] & bits[new_item, w]
         n_candidates[depth + 1] = 0
+        # Only later items, so that each set occurs once; support cannot grow with more items, so
+        # items that are infrequent here stay excluded (Agrawal and Srikant 1994).
         for k in range(candidate_index + 1, n_candidates[depth]):
             j = candidates[depth, k]
             n = _count_both(new_prefix, bits[j])
@@ -127,6 +130,7 @@ def count_itemsets(bits: _Words, last_word_mask: np.uint64, members: _Short, cou
     for s in range(len(count)):
         total = np.uint64(0)
         for w in range(words):
+            # An empty set selects all bits, so the padding of the last word must be masked.
             word = ~np.uint64(0) if w < words - 1 else last_word_mask
             for d in range(members.shape[1]):
                 if members[s, d] < 0:

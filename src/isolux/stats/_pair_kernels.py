@@ -21,6 +21,7 @@ _MAX_INSERTION_SORT = 64  # pairs in a bin above which insertion is slow
 
 @njit(nogil=True)
 def _multiply_weights(a: int, b: int, weights: _Floats, out: _Floats) -> None:
+    # A cluster drawn w times brings its own pairs w times, not w²: its copies are not paired.
     if a == b:
         for r in range(len(out)):
             out[r] = weights[a, r]
@@ -134,6 +135,7 @@ def sum_counted_pairs(
     replicates = weights.shape[1]
     out, second_sums = np.zeros(replicates), np.empty(replicates)
     for i in range(len(first)):
+        # The first cluster's weight is a common factor: one multiplication for each cluster.
         a = first[i]
         second_sums[:] = 0.0
         for p in range(starts[i], starts[i + 1]):

@@ -64,6 +64,8 @@ def _count_balanced_items(count_values: Callable[[int], int], sums: FloatArray) 
     """Return the effective number of balanced items of the labels other than the commonest."""
     k = count_values(sums.shape[-1])
     n_other, n_agreed = sums[..., -2 * k : -k], sums[..., -k:]
+    # With the minimum of 50 units: 25 items with another label, and 17 on which two annotators
+    # agree; with fewer, intervals covered as few as 35 in 100 (docs/methods/agreement.md).
     n_balanced: FloatArray = np.minimum(2.0 * n_other, 3.0 * n_agreed).min(axis=-1, initial=np.inf)
     return np.asarray(np.maximum(n_balanced, 1.0))  # 0 would mean an undefined value
 
@@ -97,23 +99,26 @@ def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
 def _nominal_alpha(sums: FloatArray) -> FloatArray:
     counts = sums[..., 1 : 1 + _n_nominal_values(sums.shape[-1])]
     n_labels = counts.sum(axis=-1)
+    # Krippendorff (2011): n - 1, because a label is not paired with itself.
     return _one_minus_ratio(sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1))
 
 
 def _one_minus_ratio(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    # Where all labels are equal, observed and expected disagreement are 0: alpha is undefined.
     ratio = np.full(np.shape(expected), np.nan)
     np.divide(observed, expected, out=ratio, where=expected > 1e-12)
     return np.asarray(1.0 - ratio)
 
 
 def _n_ordinal_values(columns: int) -> int:
-    return (math.isqrt(8 * columns + 25) - 5) // 2  # of k (k - 1) / 2 + 3 k columns: k
+    return (math.isqrt(8 * columns + 25) - 5) // 2  # solves columns = k (k - 1) / 2 + 3 k
 
 
 def _ordinal_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item the coincidences of each pair of labels, its labels, and minority indicators."""
     counts, n_labels = _drop_single_labels(count_labels(evidence))
     lower, upper = np.triu_indices(counts.shape[1], 1)
+    # Each pair of labels counts in both orders, over n - 1: Krippendorff's coincidences.
     share = np.divide(2.0, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
     coincidences = counts[:, lower] * counts[:, upper] * share[:, None]
     return np.column_stack([coincidences, counts, _minority_indicators(counts)])
@@ -124,7 +129,7 @@ def _ordinal_alpha(sums: FloatArray) -> FloatArray:
     coincidences, counts = sums[..., : -3 * k], sums[..., -3 * k : -2 * k]
     lower, upper = np.triu_indices(k, 1)
     cumulative = np.cumsum(counts, axis=-1)
-    # Krippendorff (2011), ordinal metric: labels between c and k, both ends by half.
+    # Krippendorff (2011), ordinal metric: the labels between c and k, and half of those at c and k.
     rank_distance = (
         cumulative[..., upper]
         - cumulative[..., lower]
@@ -174,6 +179,7 @@ def _n_fleiss_values(columns: int) -> int:
 
 def _fleiss_columns(evidence: pl.DataFrame) -> FloatArray:
     counts, n_labels = _drop_single_labels(count_labels(evidence))
+    # Fleiss (1971): ordered pairs of equal labels, over all n (n - 1) ordered pairs of an item.
     pairs = (counts**2).sum(axis=1) - n_labels
     agree = np.divide(
         pairs, n_labels * (n_labels - 1), out=np.zeros_like(n_labels), where=n_labels > 1
@@ -183,6 +189,7 @@ def _fleiss_columns(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _fleiss_chance(sums: FloatArray) -> FloatArray:
+    # Fleiss pools the annotators' proportions, because items may have different annotators.
     counts = sums[..., 2 : 2 + _n_fleiss_values(sums.shape[-1])]
     n_labels = counts.sum(axis=-1)
     chance: FloatArray = np.full(n_labels.shape, np.nan)
@@ -205,6 +212,7 @@ def _n_cohen_values(columns: int) -> int:
 
 def _cohen_columns(evidence: pl.DataFrame) -> FloatArray:
     label_pairs = evidence.select(
+        # Cohen's kappa is defined for two annotators: other items have no pair.
         pl.when(pl.col("codes").list.len() == 2).then("codes").alias("codes")
     ).select(
         one=pl.col("codes").list.get(0, null_on_oob=True),
@@ -228,6 +236,7 @@ def _cohen_columns(evidence: pl.DataFrame) -> FloatArray:
 def _cohen_chance(sums: FloatArray) -> FloatArray:
     k = _n_cohen_values(sums.shape[-1])
     first, second, n = sums[..., 2 : 2 + k], sums[..., 2 + k : 2 + 2 * k], sums[..., 1]
+    # Cohen multiplies the two annotators' own marginal proportions, which may differ.
     chance: FloatArray = np.full(n.shape, np.nan)
     np.divide((first * second).sum(axis=-1), n**2, out=chance, where=n > 0)
     return chance

@@ -33,7 +33,9 @@ from isolux.stats.constants import (
 )
 from isolux.stats.statistic import FloatArray, IntArray
 
+# Limits of cost only: the bootstrap fits the model once per draw.
 _MAX_PEOPLE, _MAX_PAIRS = 3000, 300
+# With 99 draws the p-value (1 + k) / 100 is a whole number of percent.
 _N_DRAWS = 99
 _MAX_LARGER_DRAWS = 5
 """Bootstrap draws with a larger statistic after which the bootstrap stops: p is not small."""
@@ -110,7 +112,8 @@ def assess_annotator_model(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     accuracy = np.where(has_label.any(axis=0), accuracy, np.nan)
     pair_fits = _compare_agreement(labels, has_label, pairs, model)
     n_annotators = int(shared.any(axis=0).sum())
-    # The fit can only be tested with more degrees of freedom than parameters.
+    # Three annotators of two groups have 2³ - 1 = 7 free cells and 1 + 3 · 2 = 7 parameters: the
+    # model fits any labels, so its fit cannot be tested.
     can_tell = len(pairs) >= 3 and n_annotators >= 3 and (n_annotators, groups) != (3, 2)
     return AnnotatorFit(
         n_annotators,
@@ -155,6 +158,7 @@ def _fit_model(
     ).posterior
     counts = np.zeros((annotators, groups, groups))
     np.add.at(counts.swapaxes(1, 2), (annotator_index, given_labels), posterior[person_index])
+    # The count that annotators.py adds: no error rate is 0, and its logarithm is finite.
     smoothed = counts + 0.01
     error = smoothed / smoothed.sum(axis=2, keepdims=True)
     return _FittedAnnotators(
@@ -187,7 +191,8 @@ def _compare_agreement(
 
 def _agreement_z(pair: PairFit) -> float:
     """Return how many standard errors a pair's agreement is from the expected one."""
-    # Binomial variance of the agreement, bounded below at 0 and 1.
+    # Binomial variance, with p (1 - p) of at least 1 / n: at an expected agreement of 1, a single
+    # disagreement would otherwise be infinitely many standard errors away.
     variance = (
         max(pair.expected_agreement * (1.0 - pair.expected_agreement), 1.0 / pair.n_people)
         / pair.n_people
@@ -209,6 +214,7 @@ def _independence_p(
         has_both_labels = has_label[:, a] & has_label[:, b]
         cell = labels[has_both_labels, a] * groups + labels[has_both_labels, b]
         table = np.bincount(cell, minlength=groups * groups).reshape(groups, groups).astype(float)
+        # A label that nobody gave has an expected count of 0: chi-squared would divide by it.
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
         if min(table.shape) < 2:
             continue
@@ -237,6 +243,7 @@ def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], gr
     if pairs == 0:
         return float("nan")
     n_agreeing = float((counts * (counts - 1.0) / 2.0).sum())
+    # The sum of p_a p_b over annotator pairs is ((sum of p)² - sum of p²) / 2: no list of pairs.
     expected_agreeing = ((has_label @ share) ** 2).sum() / 2.0 - (
         has_label @ (share**2)
     ).sum() / 2.0
@@ -252,6 +259,7 @@ def _bootstrap_fit_p(
 ) -> float:
     """Compare the pairs' distances with those of labels drawn from the model: the p-value."""
     groups, pairs = len(model.share), [(pair.first, pair.second) for pair in pair_fits]
+    # Pairs share annotators, so the sum is not chi-squared: the bootstrap is its null distribution.
     observed = sum(_agreement_z(pair) ** 2 for pair in pair_fits)
     n_larger = 0
     for draw in range(1, _N_DRAWS + 1):
@@ -263,6 +271,7 @@ def _bootstrap_fit_p(
         )
         n_larger += sum(_agreement_z(pair) ** 2 for pair in drawn_fits) >= observed
         if n_larger == _MAX_LARGER_DRAWS:
+            # Sequential Monte Carlo: with the h-th larger statistic in draw l, p is h / l.
             return n_larger / draw
     return (1.0 + n_larger) / (_N_DRAWS + 1.0)
 
@@ -274,6 +283,7 @@ def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> l
     groups = len(model.share)
     critical_z = -float(ndtri(0.025 / max(int(np.isfinite(accuracy).sum()), 1)))
     n = np.maximum(model.answers, 1.0)
+    # p (1 - p) is at most 0.25, so the standard error is not underestimated.
     standard_error = (0.25 / n).sum(axis=1) ** 0.5 / groups
     return [int(a) for a in np.flatnonzero(accuracy + critical_z * standard_error < 1.0 / groups)]
 
@@ -283,6 +293,7 @@ def _find_copying_pair(
 ) -> tuple[int, int] | None:
     """Find two of three annotators of two groups who may have copied from each other."""
     annotator_index = np.flatnonzero(has_label.any(axis=0))
+    # Here the fit cannot be tested (see assess_annotator_model): this is the only sign of copying.
     if len(annotator_index) != 3 or groups != 2:
         return None
     order = annotator_index[np.argsort(-accuracy[annotator_index], kind="stable")]

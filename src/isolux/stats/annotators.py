@@ -87,6 +87,7 @@ def fit_dawid_skene(
     step = _build_em_step(labels, item_weights, posterior)
     point = _EmPoint(_first_counts(labels, item_weights, posterior), item_weights @ posterior)
     has_converged = False
+    # A round is up to three EM steps: two plain ones, and one after the extrapolation.
     for _ in range(rounds // 3 + 1):
         first_step, _, _ = step(point)
         second_step, max_change, likelihood = step(first_step)
@@ -162,6 +163,7 @@ def _build_em_step(
         error = np.divide(
             confusion_counts, total, out=np.zeros_like(confusion_counts), where=total > 0
         )
+        # At least 1e-300: a log of 0 would make differences of two logs NaN.
         log_share = np.log(np.maximum(point.share / point.share.sum(), 1e-300))
         log_error = np.log(np.maximum(error, 1e-300)).reshape(point.counts.shape)
         counts = np.full_like(point.counts, _SMOOTHING_COUNT)
@@ -171,6 +173,8 @@ def _build_em_step(
         return (
             _EmPoint(counts, item_weights @ posterior),
             max_change,
+            # Adding c to each cell maximises the likelihood times a Dirichlet prior with exponent
+            # c, so a gain must be measured on that product.
             log_likelihood + _SMOOTHING_COUNT * float(log_error.sum()),
         )
 
@@ -192,6 +196,7 @@ def _squarem_step(
     if length <= 1:
         return second_step
     leap = point.add(first, 2 * length, second, length**2)
+    # An extrapolation may leave the parameter space: counts and proportions stay above 0.
     leap = _EmPoint(np.maximum(leap.counts, _SMOOTHING_COUNT), np.maximum(leap.share, 1e-9))
     landing, _, leap_likelihood = step(leap)
     return landing if leap_likelihood >= likelihood else second_step
@@ -260,6 +265,7 @@ def fit_glad(
 def _probability_correct(labels: AnnotatorLabels, parameters: FloatArray) -> FloatArray:
     skill, ease = (
         parameters[: labels.n_annotators],
+        # The logistic function is 0 or 1 in floating point long before: this prevents overflow.
         np.exp(np.minimum(parameters[labels.n_annotators :], 10.0)),
     )
     return np.asarray(
@@ -280,6 +286,7 @@ def _maximise_skills(
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
         probability_correct = _probability_correct(labels, x)
         ease = np.exp(np.minimum(x[n:], 10.0))
+        # At most 1 - 1e-15: log1p(-1) would be -inf where the logistic function rounds to 1.
         per_row = posterior_of_label * np.log(probability_correct) + (
             1 - posterior_of_label
         ) * np.log1p(-np.minimum(probability_correct, 1 - 1e-15))
@@ -291,9 +298,11 @@ def _maximise_skills(
                 * ease,
             ]
         )
+        # An item of weight w represents w items, each with its own prior.
         prior = 0.5 * ((x[:n] - 1) ** 2).sum() + 0.5 * (weights * (x[n:] - 1) ** 2).sum()
         prior_gradient = np.concatenate([x[:n] - 1, weights * (x[n:] - 1)])
         return float(prior - (weight * per_row).sum()), prior_gradient - gradient
 
+    # EM needs an increase in each M step, not the maximum (generalised EM).
     optimum = minimize(loss, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25})
     return np.asarray(optimum.x)

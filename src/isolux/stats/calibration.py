@@ -38,6 +38,7 @@ def calibration_error(
         confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
         rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
         sums = np.zeros((len(confidences), bins + 2))
+        # Guo et al.: bins ((m - 1) / M, m / M] are open on the left: an edge is in the lower one.
         sums[rows, np.searchsorted(edges, confidences[rows], side="left")] = (
             is_correct[rows] - confidences[rows]
         )
@@ -111,6 +112,7 @@ def folded_normal_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """
     from scipy.special import erf
 
+    # Without noise z is infinite, and the formula gives |mean|.
     z = np.divide(mean, deviation, out=np.full_like(mean, np.inf), where=deviation > 0)
     around = deviation * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2)
     return np.asarray(around + np.abs(mean) * erf(np.abs(z) / np.sqrt(2.0)))

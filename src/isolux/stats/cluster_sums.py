@@ -110,6 +110,7 @@ def build_cluster_sums(
     """
     n_clusters = int(cluster_index.max(initial=-1)) + 1
     row_index = np.arange(columns.shape[0]) if row_index is None else row_index
+    # Dense and sparse sums add in different orders: only sums of integers are equal to the bit.
     if is_dense_faster(len(row_index), columns.shape[1], n_groups, n_clusters) and _are_integers(
         columns
     ):
@@ -179,9 +180,12 @@ def sum_dense(
 
 def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> ClusterSums:
     """Merge identical clusters; the result does not depend on how sums were computed."""
+    # The hash of _distinct_columns: it orders the clusters, and their order decides which random
+    # weights they get.
     hashes = _hash_bits(np.arange(1, len(sums) + 1, dtype=np.uint64))[:, None] ^ sums.view(
         np.uint64
     )
+    # Sparse matrices do not store zeros, so a zero must not change the hash.
     signature = np.where(sums != 0.0, _hash_bits(hashes), np.uint64(0)).sum(axis=0, dtype=np.uint64)
     _, first_clusters, distinct_index, multiplicity = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
@@ -203,6 +207,7 @@ def _unit_types(
     hashes = _hash_bits(entries.col.astype(np.uint64) + np.uint64(1))
     hashes ^= entries.data.astype(np.float64).view(np.uint64)
     row_hash = np.zeros(columns.shape[0], dtype=np.uint64)
+    # Hashes are added, because the order of entries must not matter.
     np.add.at(row_hash, entries.row, _hash_bits(hashes))
     unit_hash = np.zeros(len(row_index), dtype=np.uint64)
     n_groups = int(group_index.max(initial=-1)) + 1
@@ -269,6 +274,7 @@ def _sum_unit_types(
         )
     )
     matrix = csr_array(type_sums @ counts)
+    # Values that cancel leave stored zeros, which would be hashed like entries.
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
@@ -299,6 +305,8 @@ def _distinct_columns(matrix: csr_array, n_clusters: int) -> tuple[IntArray, Int
     ).view(np.uint64)
     signature = np.zeros(n_clusters, dtype=np.uint64)
     np.add.at(signature, entries.col, _hash_bits(hashes))
+    # No comparison of entries follows: among n = 10⁶ distinct columns two collide with probability
+    # n² / 2⁶⁵, about 3e-8.
     _, first, inverse, counts = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
     )

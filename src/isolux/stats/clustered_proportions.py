@@ -78,7 +78,7 @@ class ClusterMeans:
         where errors have larger weights. None: all rows have one weight.
     kurtosis : float, or None
         Of numbers: Pearson's kurtosis of cluster contributions, 3 for a normal distribution. A
-        variance with f degrees of freedom is worth 2 f / (kurtosis - 1) of a normal sample.
+        variance with f degrees of freedom counts as 2 f / (kurtosis - 1) of a normal sample.
     variance_slope : float, or None
         Of numbers: the third cumulant of the mean over the second. It is negative with outliers
         below the mean: a lower mean then has a larger variance.
@@ -143,9 +143,11 @@ class ClusterMeans:
         """Design effect by the group's own CR2 variance; 1 where rows are independent."""
         is_constant = self.variance <= _ZERO_VARIANCE
         with np.errstate(divide="ignore", invalid="ignore"):
+            # n - 1: with one row per cluster, CR2 is p (1 - p) / (n - 1), and the effect 1.
             binomial_variance = (
                 self.value * (1.0 - self.value) / np.maximum(self.n_units - 1.0, 1.0)
             )
+            # Without variation the correlation is unknown: each cluster is one observation.
             fallback_effect = (
                 self.kish_cluster_size
                 if self.weighting_effect is None
@@ -160,6 +162,7 @@ class ClusterMeans:
         """Larger of the t-inflated own and the pooled design effect; without weights at least 1."""
         is_constant = self.variance <= _ZERO_VARIANCE
         t_inflation = self.t_inflation(z) if t_inflation is None else t_inflation
+        # That fallback is not estimated from clusters, so t inflation does not apply.
         own_effect = self.own_design_effect() * np.where(is_constant, 1.0, t_inflation)
         pooled_effect = self.pooled_design_effect()
         if self.weighting_effect is not None:
@@ -200,8 +203,11 @@ class ClusterMeans:
             np.maximum(self.own_design_effect(), self.pooled_design_effect()) - weighting_effect,
             0.0,
         )
+        # The most with nominal coverage in every cell: with 4 k three of 1,212 had 92.3 to 92.9 %,
+        # with 2 k intervals are 5 to 8 % wider (docs/methods/uncertainty.md).
         dof = np.maximum(RARE_CLUSTER_DOF * self.n_clusters_with_event, 1.0)
         t_ratio = t_from_z(z, dof) / t_from_z(z, np.maximum(self.n_units - 1.0, 1.0))
+        # With k = 0 the rare-outcome effect already counts each cluster as one observation.
         is_affected = ~self.has_independent_rows & (self.n_clusters_with_event > 0)
         return np.asarray(
             np.where(is_affected, weighting_effect + clustering_excess * t_ratio**2, 0.0)
@@ -317,7 +323,7 @@ def satterthwaite_dof(
     k = np.sqrt(cr2_factor)
     a, b, d = k * n, k * cluster_share, cr2_factor * n
     aa, ab, bb = sum_by_group(c * a * a), sum_by_group(c * a * b), sum_by_group(c * b * b)
-    inner = -2.0 * a * b  # + N b², whose N is the group's
+    inner = -2.0 * a * b  # N b² is added below, with N the rows of each group
     trace = sum_by_group(c * (d + inner)) + n_units * bb
     square = sum_by_group(c * (d * d + 2.0 * d * inner)) + 2.0 * n_units * sum_by_group(
         c * d * b * b
@@ -342,7 +348,8 @@ def pooled_intracluster_correlation(
 
     n_units = sum_by_group(c * n)
     p = np.divide(sum_by_group(c * s), n_units, out=np.zeros(g), where=n_units > 0)
-    # Inverse of the variance that a cluster's sum has at the assumed correlation.
+    # About the inverse variance of a cross product at the assumed correlation, per pair of rows:
+    # large clusters must not dominate the estimate.
     weight = c * np.where(
         n > 1, 1.0 / (1.0 + (n - 1.0) * ASSUMED_INTRACLUSTER_CORRELATION) ** 2, 0.0
     )

@@ -102,6 +102,7 @@ def proxy_values(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
 
     Shapes: ``share`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
     """
+    # A value that a group lacks may have no overall mean, and 0 × NaN is NaN.
     proxies = np.where(share > 0, share * value_by_stratum[..., None, :], 0.0).sum(axis=-1)
     is_empty = ~np.isfinite(share).all(axis=-1)
     return np.asarray(np.where(is_empty, np.nan, proxies))
@@ -133,6 +134,7 @@ def standardise_means(
     total = weight.sum(axis=-1, keepdims=True)
     composition = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
     composition = composition[..., None, :]
+    # A group without people in an excluded stratum has a NaN there, and 0 × NaN is NaN.
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
@@ -215,6 +217,7 @@ def standardise_gap(
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
     cluster_influence = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
     n_clusters = len(np.unique(cluster[is_common[stratum]]))
+    # C / (C - 1): the sum of C squared influences is too small, as the means are estimated.
     variance = float(np.square(cluster_influence).sum()) * n_clusters / max(n_clusters - 1, 1)
     return StandardisedGap(
         gap=float(levels[0] - levels[1]),

@@ -50,6 +50,8 @@ class ConfusionMatrix:
         """Draw matrices that could have been counted as well: ``[r, g, g]``."""
         if self.counts is None:
             return np.broadcast_to(self.share, (replicates, *self.share.shape))
+        # One pseudo-person per row, spread over the labels: an error that was never counted is not
+        # impossible (docs/methods/label_errors.md).
         dirichlet_counts = self.counts + 1.0 / len(self.groups)
         return np.stack([rng.dirichlet(row, replicates) for row in dirichlet_counts], axis=1)
 
@@ -78,7 +80,9 @@ def read_confusion_matrix(
         raise TableError(
             f"nobody who is truly {row} has a known label", expected="some", where=path
         )
+    # Given a known label: people with an unknown one are in none of the run's groups.
     share = known_labels / known_labels.sum(axis=1, keepdims=True)
+    # Relative errors of the counts are multiplied by up to the condition number.
     if np.linalg.cond(share) > MAX_CONDITION:
         raise SpecError(
             "the confusion matrix cannot be undone: its labels hardly tell the groups apart",
@@ -100,6 +104,8 @@ def _caution_on_swapped_columns(matrix: ConfusionMatrix) -> list[Caution]:
     if matrix.counts is None or matrix.dropped_unknown:
         return []
     labels, groups = matrix.counts.sum(axis=0), matrix.counts.sum(axis=1)
+    # Cases are mostly counted in equal numbers per true group: equal columns with unequal rows
+    # suggest a transposed file.
     if np.ptp(labels) > 0 or np.ptp(groups) == 0:
         return []
     group_sizes = [f"{n:,.0f} ({name})" for name, n in zip(matrix.groups, groups, strict=True)]

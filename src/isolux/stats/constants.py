@@ -61,7 +61,7 @@ CONTINUITY_CORRECTION_UNITS = 0.45
 which a rule passes in at most 5 % at its margin in all 1,147 configurations that were enumerated,
 and fails in at most 5 % in all but one (5.5). Power is 3.6 points lower there on average. More
 exact corrections (for skewness, the lattice, n / (n - 1)) regain at most 1 point of that, an exact
-test over all proportions half of it, but without clusters; z = 1.8 in place of 1.645 does not hold
+test over all proportions half of it, but without clusters; z = 1.8 in place of 1.645 does not keep
 5 %. For a ratio r, it is in people of the group that changes a - r b more: of 1,860 configurations
 the worst passes in 5.02 %, one fails in 5.5 %."""
 MAX_LOG_RATIO = 14.0
@@ -82,7 +82,7 @@ counts."""
 TAIL_SHARE = 0.05
 """Fraction of the clusters, those with the largest numbers, that are the tail."""
 MIN_CLUSTERS_FOR_TAIL = 20
-"""Clusters from which a group's tail holds at least one of them."""
+"""Clusters from which a group's tail contains at least one of them."""
 PRIOR_TAIL_LOGS = 5.0
 """Pseudo-observations (log excesses over the cut) of a normal distribution's squares, added to all
 groups."""

@@ -69,6 +69,7 @@ def shrinkage_factors(
 
     Shapes: ``blocks`` [g, c], ``multiplicity`` [c]; returns [b, b].
     """
+    # k groups cost k² products for each cluster.
     max_rows = int(np.sqrt(_MAX_MULTIPLICATIONS / max(len(multiplicity), 1)) / max(len(blocks), 1))
     sampled_blocks = [
         _sample_rows(block, max(max_rows, _MIN_GROUPS_PER_ATTRIBUTE)) for block in blocks
@@ -92,6 +93,7 @@ def shrinkage_factors(
     )
     # The fraction of the mean squared correlation that noise explains.
     ratio = np.divide(expected, observed, out=np.ones_like(observed), where=observed > 0)
+    # Where chance explains more than was observed, nothing remains.
     factors = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
     np.fill_diagonal(factors, 1.0)
     return _nearest_correlation_matrix(factors)
@@ -141,6 +143,7 @@ def _sum_products(
         )
         products += (contributions * multiplicity[columns]) @ contributions.T
         contributions *= contributions
+        # Both factors of the product have this root, so the multiplicity counts once.
         contributions *= sqrt_multiplicity[columns]
         squared_products += contributions @ contributions.T
     return products, squared_products
@@ -148,6 +151,8 @@ def _sum_products(
 
 def _nearest_correlation_matrix(matrix: FloatArray) -> FloatArray:
     """Return the matrix, or if it is indefinite one with negative eigenvalues set to 0."""
+    # The factors are estimated pair by pair, so together they may be no correlation matrix; but
+    # draws need its square root.
     values, vectors = np.linalg.eigh(matrix)
     if values.min(initial=0.0) >= 0.0:
         return matrix

@@ -49,7 +49,8 @@ def floor_variance(
             pooled_variances.append(
                 (group.variance * n * n + other_group.variance * m * m) / (n + m) / n
             )
-        # Equivalent chi-squared degrees of freedom, given the larger kurtosis of both groups.
+        # A sample variance has the relative variance (kurtosis - 1) / f, a chi-squared with v
+        # degrees of freedom 2 / v: v = 2 f / (kurtosis - 1), with the larger kurtosis.
         variance_dof = 2.0 * group.dof / (np.fmax(group.kurtosis, other_group.kurtosis) - 1.0)
         own_weight = variance_dof**2 / (variance_dof**2 + HALF_WEIGHT_DOF**2)
         mixed = own_weight * group.variance + (1.0 - own_weight) * np.minimum(*pooled_variances)
@@ -128,6 +129,7 @@ def _difference_of_numbers(
     shared_covariance = np.where(any_constant, 0.0, covariance)
     variance_a, variance_b = (np.where(_is_constant(g), 0.0, g.variance) for g in (a, b))
     fixed_correlation = _correlation_ratio(shared_covariance, np.sqrt(variance_a * variance_b))
+    # Without any variation, numbers have no interval; fractions have Wilson's by clusters.
     nan_if_constant = np.where(_is_constant(a) & _is_constant(b) & (not is_fraction), np.nan, 0.0)
 
     def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
@@ -170,6 +172,7 @@ def paired_mean_difference(
                 )
                 for group, inflation in zip((a, b), t_inflations, strict=True)
             )
+            # The covariance is inflated like the variances, so that the correlation stays the same.
             shared_covariance = covariance * np.sqrt(t_inflations[0] * t_inflations[1])
         is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         return np.asarray(
@@ -180,6 +183,7 @@ def paired_mean_difference(
             )
         )
 
+    # Two models on the same people: MOVER with their correlation (docs/methods/uncertainty.md).
     return replace(difference, correlation=correlation, proportion_differences=None)
 
 

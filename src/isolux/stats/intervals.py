@@ -98,6 +98,7 @@ def logit_interval_at_level(
     from scipy.special import expit
 
     is_at_edge = has_no_variation(proportion, se)
+    # Any value will do: Wilson's interval replaces these rows.
     p = np.where(is_at_edge, 0.5, proportion)
     half_width = _t_at_level(level, n_clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
@@ -179,6 +180,7 @@ def bca_interval(
     is_valid = np.isfinite(replicates)
     n_valid = np.maximum(is_valid.sum(axis=-1), 1)
     n_below = ((replicates < estimate[:, None]) & is_valid).sum(axis=-1)
+    # Ties count half: replicates of a proportion are discrete, and many equal the estimate.
     n_ties = ((replicates == estimate[:, None]) & is_valid).sum(axis=-1)
     # At least half a replicate on either side: the normal quantile of 0 or 1 is infinite.
     proportion_below = np.clip(
@@ -262,4 +264,5 @@ def log_ratio_interval(
 
 
 def _mover_half_width(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:
+    # With correlation 1 it is (x - y)², which rounding may make negative.
     return np.sqrt(np.maximum(x * x + y * y - 2.0 * correlation * x * y, 0.0))

@@ -131,6 +131,7 @@ def best_subset_value(itemsets: Itemsets, set_values: FloatArray, empty_value: f
     """
     best = np.full(len(set_values), empty_value)
     positions, size = _ItemsetPositions(itemsets.members), itemsets.size
+    # By rising length: the best value of each subset is then known.
     for length in range(2, int(size.max(initial=0)) + 1):
         set_index = np.flatnonzero(size == length)
         members = itemsets.members[set_index, :length]
@@ -148,6 +149,7 @@ class _ItemsetPositions:
     def __init__(self, members: npt.NDArray[np.int32]) -> None:
         self._base = int(members.max(initial=-1)) + 2
         self._length = members.shape[1] if members.ndim == 2 else 0
+        # A set is a number in base p + 1, which must fit into 64 bits.
         if self._base ** max(self._length, 1) >= 2**63:
             raise SpecError(
                 "the sets of items are too many to be told apart",
@@ -161,6 +163,7 @@ class _ItemsetPositions:
     def _key(self, members: npt.NDArray[np.int32]) -> IntArray:
         key = np.zeros(len(members), np.int64)
         for d in range(self._length):
+            # Plus 1, so that the padding (-1) is digit 0.
             digit = members[:, d].astype(np.int64) + 1 if d < members.shape[1] else 0
             key = key * self._base + digit
         return key

@@ -1,7 +1,7 @@
 """Log odds ratios of clustered binary answers: a group's odds over those of its complement.
 
 0.5 is added to each of the four counts (Haldane, Anscombe), so that the ratio is finite for an
-answer that nobody in a group gets. The interval is the wider of two: that of independent rows (the
+answer that no one in a group has. The interval is the wider of two: that of independent rows (the
 sum of the four reciprocals), and the linearised one of clusters, as ten photos of one person are
 not ten answers. The second has the degrees of freedom of the clusters with the rarer outcome, the
 only ones with information about its variance.

@@ -32,7 +32,7 @@ _SPARSE_COST = 16.0
 
 @dataclass(frozen=True, slots=True)
 class CorrelationBlocks:
-    """The block of each row, ``of [k]``, and the factors of covariances between blocks, ``[b, b]``.
+    """The block of each row, ``[k]``, and the factors of covariances between blocks, ``[b, b]``.
 
     ``correlation_factors`` is a correlation matrix: 1 within a block, 0 for blocks without common
     variation.
@@ -55,7 +55,8 @@ def joint_draws(
     Shapes: ``rows`` [k, n_distinct], ``multiplicity`` [n_distinct].
     """
     k, n_clusters = rows.shape
-    # Operations of the covariance's product and its decomposition, against a weight per entry.
+    # Operations of the covariance (k² per cluster, sparse) and of its eigendecomposition (about
+    # 10 k³), against one weight for each entry and replicate.
     covariance_cost = k * k * (n_clusters / _SPARSE_COST + 10.0 * k)
     if covariance_cost < rows.nnz * replicates:
         covariance = (
@@ -68,6 +69,7 @@ def joint_draws(
                 correlation_blocks.block_index[:, None], correlation_blocks.block_index
             ]
         return correlated_normals(covariance, replicates, seed)
+    # The sum of m normal weights, for m identical clusters, has standard deviation sqrt(m).
     sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
     draws = np.empty((k, replicates))
     start = 0
@@ -100,6 +102,8 @@ def _shrink_between_blocks(draws: FloatArray, blocks: CorrelationBlocks) -> None
 
 def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:
     """Draw normal numbers with this covariance: ``[k, replicates]``."""
+    # Decompose the correlations: where variances differ by orders of magnitude, the smallest would
+    # be lost to rounding.
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     root = _symmetric_root(covariance * np.outer(inverse, inverse))

@@ -144,6 +144,7 @@ def sign_flip_test(
         for null in scores.evaluate(signed_sums):
             observed = scores.observed[start : start + len(null)]
             start += len(null)
+            # (hits + 1) / (r + 1): the data count as a replicate (Phipson and Smyth 2010).
             hits = exceeds_observed(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
             null_chunks.append(null)
             p.append(np.where(np.isnan(observed), np.nan, (1.0 + hits) / (null.shape[1] + 1.0)))
@@ -209,6 +210,7 @@ def _contrast_scores(
             "hi,hij,hj->h", absolute_loadings, np.abs(sum_products), absolute_loadings
         )
         scale = np.sqrt(np.where(variance > _RELATIVE_TOLERANCE * terms, variance, np.nan))
+        # Where the terms cancel, what remains is rounding, and the z statistic would be noise.
         observed = (loadings * totals[sum_index]).sum(axis=1) / scale
         yield _ContrastScores(loadings / scale[:, None], sum_index, observed)
 

@@ -101,7 +101,7 @@ class ProportionDifferences:
     def from_cluster_means(
         cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ProportionDifferences:
-        """Combine two groups; the parameters are those of ``differences.of_means``."""
+        """Combine two groups; the parameters are those of ``differences.mean_difference``."""
         is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
         # Covariances over the product of SDs, so that they scale with the proportions under d.
@@ -194,6 +194,7 @@ class ProportionDifferences:
         n, m = self.n_effective
         if np.ndim(ratio) == 0 and ratio == 1.0:
             if np.ndim(difference) == 0 and difference == 0.0:
+                # With equal proportions the maximum likelihood estimate needs no cubic equation.
                 pooled_proportion = (n * self.a + m * self.b) / (n + m)
                 return pooled_proportion, pooled_proportion
             null_a = _constrained_mle_of_difference(self.a, self.b, m / n, difference)
@@ -366,6 +367,7 @@ def _constrained_mle_of_difference(
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = np.where(u == 0, 1.0, np.clip(v / (u * u * u), -1.0, 1.0))
     proportions = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - quadratic
+    # Rounding may leave the range in which both proportions are between 0 and 1.
     return np.asarray(
         np.clip(proportions, np.maximum(difference, 0.0), np.minimum(1.0 + difference, 1.0))
     )

@@ -130,6 +130,7 @@ def fit_calibration(
         ]
     )
     values, sum_index, unit_index, n_rows = sums
+    # The values have calibrated weights; the regression has base weights.
     values = values * (base_weight / weight)[unit_index]
     cells = [
         code[unit_index] + start for code, start in zip(margins.codes, margins.starts, strict=True)
@@ -161,6 +162,7 @@ def rake_weights(
             float(np.abs(np.bincount(code, weights=shares_of_total, minlength=size) - share).max())
             for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True)
         )
+        # With one table, one round is exact (post-stratification).
         if max_difference < _SHARE_TOLERANCE or len(margins.codes) == 1:
             break
     return shares_of_total * total, max_difference

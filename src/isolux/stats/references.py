@@ -100,8 +100,10 @@ def list_method_references(
     'holm-1979'
     """
     references = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
+    # Clopper and Pearson's interval has this reference already, from _INTERVALS.
     references += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
     references += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
+    # Only the default interval corrects means of numbers for skewness.
     references += [_JOHNSON] if interval == "score" else []
     references += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
     references += _SAMPLE if is_survey_sample else ()

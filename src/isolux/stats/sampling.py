@@ -176,6 +176,7 @@ def rao_wu_batches(
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
+        # At least 2: with one cluster, C - 1 draws would be none.
         strata = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([max(n_clusters, 2)]))
     stratum_rows = [np.flatnonzero(strata.stratum_index == h) for h in range(len(strata.n_sampled))]
     n_sampled = strata.n_sampled[strata.stratum_index]
@@ -194,6 +195,7 @@ def rao_wu_batches(
             n = int(strata.n_sampled[h])
             for r in range(n_batch):  # one replicate at a time, to save memory
                 draw_counts = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
+                # The other draws are sampled clusters without a scored unit, which contribute 0.
                 counts[rows, r] = draw_counts[: len(rows)]
         for count_batch in (
             column_batches(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
@@ -202,7 +204,7 @@ def rao_wu_batches(
 
 
 def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> FloatArray:
-    """Return ``1 + less (factor counts - 1)``, in the memory of the counts."""
+    """Return ``1 + fpc_root (factor counts - 1)``, in the memory of the counts."""
     counts *= factor[:, None]
     counts -= 1.0
     counts *= fpc_root[:, None]

@@ -35,6 +35,7 @@ def shrink_differences(difference: FloatArray, standard_error: FloatArray) -> Fl
     known_difference, known_se = difference[is_known], standard_error[is_known]
     variance = _component_sds(known_difference, known_se) ** 2
     total_variance = known_se[:, None] ** 2 + variance[None, :]
+    # Without the constant log √(2 π), which cancels in the posterior.
     log_likelihood = -0.5 * (
         np.log(total_variance) + known_difference[:, None] ** 2 / total_variance
     )

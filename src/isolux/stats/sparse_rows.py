@@ -47,6 +47,7 @@ def take_matrix_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_
     if not 0 < len(row_indices) <= _MAX_SLICED_ROWS:
         return matrix[row_indices]
     starts, stops = matrix.indptr[row_indices], matrix.indptr[row_indices + 1]
+    # A 0 of the pointers' own type: a Python 0 would make them 64-bit integers.
     row_pointers = np.concatenate([starts[:1] * 0, np.cumsum(stops - starts, dtype=starts.dtype)])
     row_slices = [slice(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
     values, columns = (
@@ -64,6 +65,7 @@ def _build_rows(
     """Build a matrix of rows with the width of another, without validation by scipy."""
     from scipy.sparse import csr_array
 
+    # To more rows, resize() would overwrite the new row pointers.
     if len(row_pointers) > len(template.indptr):
         return csr_array(
             (values, columns, row_pointers), shape=(len(row_pointers) - 1, template.shape[1])
@@ -99,6 +101,7 @@ def align_entries(
     sums: csr_array, counts: csr_array, multiplicity: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
     """Align sums with counts: row, sum, count and multiplicity of every entry."""
+    # A stored 0 is a cluster without units of the group.
     has_units = counts.data > 0
     row, column = row_numbers(counts)[has_units], counts.indices[has_units]
     return (

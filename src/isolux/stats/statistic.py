@@ -83,7 +83,7 @@ class SumStatistic:
     is_root_mean : bool
         Whether the value is a root mean square: the root of the first column over the second.
     estimate_noise_bias : callable, optional
-        ``(sums [..., k], squares [..., k]) -> Chance``: the upward bias of a value that
+        ``(sums [..., k], squares [..., k]) -> NoiseBias``: the upward bias of a value that
         cannot be negative. ``squares``: sums of squared cluster contributions.
     """
 

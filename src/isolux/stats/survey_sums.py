@@ -35,7 +35,7 @@ class SurveyClusterSums(ClusterSums):
 
     Parameters
     ----------
-    matrix, copies, distinct_of, n_groups, n_columns
+    matrix, multiplicity, distinct_index, n_groups, n_columns
         As in ``ClusterSums``; clusters are not merged, so every multiplicity is 1.
     squared_sums : csr_array, [n_groups * n_columns, c]
         The same sums of squared weighted values: the variance of independent rows.
@@ -93,11 +93,12 @@ class SurveyClusterSums(ClusterSums):
         )
 
     def residual_rows(self, group: int | IntArray, column: int) -> csr_array:
-        """Return clusters' contributions to a column of groups, less what calibration explains."""
+        """Return clusters' contributions to a column of groups, minus what calibration explains."""
         from scipy.sparse import csr_array, hstack
 
         rows = self._group_residuals(group, column)
         if self.other_clusterings is None:
+            # Both kinds of clusters side by side: their contributions to the variance add up.
             return rows
         return csr_array(hstack([rows, self.other_clusterings[0].residual_rows(group, column)]))
 
@@ -144,6 +145,7 @@ class SurveyClusterSums(ClusterSums):
         ):
             batch = first_weights[:, start : start + second_weights.shape[1]]
             start += second_weights.shape[1]
+            # Half of each deviation keeps weights at 0 or above; results are rescaled.
             yield np.asarray(
                 1.0
                 + TWO_WAY_WEIGHT * (batch[first] - 1.0)
@@ -161,6 +163,7 @@ class SurveyClusterSums(ClusterSums):
         cluster_index = (
             calibration.cluster_index if self.other_clusterings is None else self.unit_cell_index
         )
+        # Calibrated again in each replicate, because calibrated weights depend on the sample.
         for cluster_weights in self.draw_cluster_weights(rng, replicates):
             replicate_weights = self.unit_weight[:, None] * cluster_weights[cluster_index]
             yield rake_replicates(replicate_weights, calibration.margins, totals)
@@ -199,6 +202,7 @@ def get_residual_strata(cluster_sums: ClusterSums) -> Strata | None:
             strata_by_clustering[1].stratum_index + len(strata_by_clustering[0].n_sampled),
         ]
     )
+    # Without population sizes, which are refused with two-way clustering (docs/methods/samples.md).
     return Strata(
         stratum_index, np.concatenate([strata.n_sampled for strata in strata_by_clustering])
     )

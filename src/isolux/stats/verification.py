@@ -3,7 +3,7 @@
 A genuine pair is two samples of one identity, an impostor pair of two (ISO/IEC 19795-1). Rates are
 "true" rates: false non-matches per genuine pair, false matches per impostor pair. The statistics
 are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). Measures of
-disparity of groups' rates at one common threshold are in ``both_error_rates``.
+disparity of groups' rates at one common threshold are in ``verification_disparity``.
 
 The denominator of a rate is the weight of all genuine or all impostor pairs. In a replicate a
 pair's weight is the product of its clusters' weights, so pairs are counted by pairs of clusters,
@@ -137,6 +137,7 @@ def threshold_at_far(
     if len(highest) <= n_allowed:
         highest = impostors
     rejected_rank = len(highest) - 1 - n_allowed
+    # The next float above the first rejected similarity, which must be rejected itself.
     return float(np.nextafter(np.partition(highest, rejected_rank)[rejected_rank], np.inf))
 
 
@@ -166,6 +167,7 @@ def tar_at_far() -> PairStatistic:
         from isolux.stats._pair_kernels import genuine_accepted_at_far
 
         n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
+        # A limit of a whole number of pairs must include the last one, whatever the rounding.
         limit = pairs.false_accept_rate * n_impostors * (1.0 + _RELATIVE_TOLERANCE)
         accepted = genuine_accepted_at_far(
             pairs.is_genuine, pairs.first, pairs.second, weights, limit

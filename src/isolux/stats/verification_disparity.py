@@ -75,6 +75,7 @@ def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArra
 
 def _require_two_groups(rates: FloatArray) -> FloatArray:
     rates = np.asarray(rates, dtype=np.float64)
+    # One group has no disparity: without a value, it cannot pass for a perfect one.
     return rates if rates.shape[-1] > 1 else np.full((*rates.shape[:-1], 2), np.nan)
 
 

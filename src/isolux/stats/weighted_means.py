@@ -110,6 +110,7 @@ def weighted_means(
     if weighting_effect is not None:
         effects = weighting_effect.group_effects(
             n_clusters_with_event,
+            # w⁴ / w: the sum of w³, where each cluster is one unit.
             _heavy_error_effect(
                 sum_by_group(squared_weights * squared_weights / n), squared_total, weight
             ),
@@ -195,6 +196,8 @@ def _heavy_error_effect(
     cubed_total: FloatArray, squared_total: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the effect if error rates were proportional to weights, at least 1: ``[g]``."""
+    # With error rates in proportion to weights, Σ w² y grows like Σ w³: over independence, Σ w³ Σ w
+    # / (Σ w²)² (docs/methods/samples.md).
     effects = np.divide(
         cubed_total * weight,
         squared_total**2,
@@ -283,6 +286,8 @@ class _StratumSums:
         """Satterthwaite's degrees of freedom, at most clusters minus strata: ``[g]``."""
         n_sampled, factor = self.strata.n_sampled, self.strata.small_sample_factor
         fourth_sums, squared_sums = self.sum_by_stratum(a * a), self.sum_by_stratum(a)
+        # Satterthwaite: (tr M D)² / tr (M D)², here the denominator; M centres a stratum, and D has
+        # the variances of its clusters.
         variance_of_variance = (
             factor**2 * (fourth_sums * (1.0 - 2.0 / n_sampled) + (squared_sums / n_sampled) ** 2)
         ).sum(1)

@@ -19,6 +19,7 @@ def take_whole_clusters(
     for k in order:
         fits = True
         for row in range(starts[k], starts[k + 1]):
+            # Rows of one cluster may share a quota, so each is taken before the next is checked.
             remaining[cells[row]] -= 1
             fits = fits and remaining[cells[row]] >= 0
         is_taken[k] = fits

@@ -20,6 +20,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import Option, list_options
 from isolux.vocabulary.schema import to_polars
 
+# Any of these may hold a prediction; a task reads some and ignores the others.
 _PREDICTION_COLUMNS = (
     "label",
     "score",
@@ -98,6 +99,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             hint="arrays and frames in memory go to isolux.metric_frame, or as scores to"
             " isolux.audit(scores, people, by=…)",
         )
+    # Options are checked here, because a plugin may not: a misspelt option would have no effect.
     plugin = registry.load("tasks", task)
     options_by_name = list_options(plugin.score)
     for name in options:
@@ -110,6 +112,8 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             )
     parameters = inspect.signature(plugin.score).parameters
     converted_options = {
+        # Options of a TypedDict (**box) are no parameters of the signature: there is no type to
+        # convert to.
         name: convert_argument(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
@@ -119,6 +123,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     unknown_values: Any = converted_options.get("unknown_values", UNKNOWN_VALUES)
     _check_any_prediction(predictions, unknown_values)
     scores = cast("Scores", plugin.score(dataset, predictions, **converted_options))
+    # The caution comes before the task's own notes, since it limits whom every number is about.
     return replace(
         scores, task=task, notes=(*_caution_on_missing_predictions(scores), *scores.notes)
     )
@@ -127,6 +132,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
 def _check_option_choice(option: Option, value: object) -> None:
     """Refuse a value that is not among the choices of an option."""
     words = list_choices(option.type_hint)
+    # A default of None is allowed, though it is not among the words.
     if words and value not in (*words, option.default):
         raise SpecError(
             f"{option.name} is not known", expected="one of " + ", ".join(words), found=repr(value)
@@ -140,6 +146,7 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
     """
     rows = to_polars(predictions)
     present_columns = [name for name in _PREDICTION_COLUMNS if name in rows.columns]
+    # A column that none of the tasks knows may hold predictions of a plugin's own kind.
     if rows.is_empty() or not present_columns:
         return
     if any(rows[n].null_count() == 0 for n in present_columns if rows.schema[n] != pl.String):
@@ -156,6 +163,7 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
         for name in present_columns
     ]
     model = pl.col("model") if "model" in rows.columns else pl.lit("the model")
+    # Model by model: one complete model would hide another whose column is empty.
     is_empty_by_model = rows.group_by(model=model, maintain_order=True).agg(
         pl.all_horizontal(is_unknown_by_column).all()
     )
@@ -171,6 +179,7 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
 
 def merge_part_masks(dataset: Dataset) -> Dataset:
     """Give each person the union of their parts as their mask, as in FHIBE's person masks."""
+    # Imported late: masks load compiled code, which most tasks do not need.
     from isolux.tasks._parts import unite_part_masks
 
     return unite_part_masks(dataset)
@@ -181,6 +190,7 @@ def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
     if not scores.units.select((pl.col("reason") == "no prediction").any()).item():
         return []
     units = scores.units.group_by("model", "unit_id").agg(
+        # A person whom one metric excludes for another reason does have a prediction.
         missing=pl.col("reason").eq_missing("no prediction").all()
     )
     counts = units.group_by("model").agg(n=pl.col("missing").sum(), every=pl.len()).sort("model")

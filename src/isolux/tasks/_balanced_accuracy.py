@@ -15,6 +15,7 @@ from isolux.stats.statistic import FloatArray, SumStatistic
 
 def _class_sums(evidence: pl.DataFrame) -> FloatArray:
     """Return what each row adds to each class's number correct and count: ``[n, 2c]``."""
+    # Null correct: excluded by the task. Such rows keep zero sums, so that rows stay aligned.
     outcomes = evidence.select(
         "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
     )
@@ -34,6 +35,7 @@ def _mean_recall(sums: FloatArray) -> FloatArray:
     classes = sums.shape[-1] // 2
     hits, count = sums[..., :classes], sums[..., classes:]
     occurs = count > 0
+    # Zeros of absent classes do not count: the division below is by the classes that occur.
     recall = np.divide(hits, count, out=np.zeros_like(hits), where=occurs)
     n_classes = occurs.sum(axis=-1)
     balanced_accuracy: FloatArray = np.full(n_classes.shape, np.nan)
@@ -44,15 +46,17 @@ def _mean_recall(sums: FloatArray) -> FloatArray:
 def _rarest_class_size(sums: FloatArray) -> FloatArray:
     """Count the units of the rarest class; 0 where a class of the data does not occur."""
     count: FloatArray = sums[..., sums.shape[-1] // 2 :]
+    # The recall of the rarest class decides the precision of the mean, so its size is the one that
+    # the minimum group size applies to.
     return count.min(axis=-1, initial=np.inf) if count.shape[-1] else np.zeros(count.shape[:-1])
 
 
 BALANCED_ACCURACY = SumStatistic(
     _class_sums, _mean_recall, _rarest_class_size, is_macro_average=True
 )
-"""Mean over the classes that occur in the group of the share of their units judged correctly.
+"""Mean recall of the classes that occur in the group.
 
-Of a group without one of everyone's classes it is the mean of the others, and the group is not
-compared: it was asked other questions than the rest. A unit with two valid classes counts in both.
+For a group that lacks one of the classes of the data it is the mean of the others, and the group
+is not compared: its mean is over other classes. A unit with two valid classes counts in both.
 0 to 1, higher is better, NaN where no unit counts.
 """

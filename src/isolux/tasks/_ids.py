@@ -33,6 +33,8 @@ def refuse_no_match(
     source: str | None = "predictions",
 ) -> None:
     """Refuse ids of which none matches, unless one of the two lists is empty."""
+    # Ids of another dataset or in another form join nothing; all people would then have "no
+    # prediction". An empty list is a different case: a model that predicted nothing, or no dataset.
     if len(ids) and len(known_ids) and not n_matched:
         raise JoinError(
             problem, expected=expected + format_ids(known_ids), found=format_ids(ids), where=source

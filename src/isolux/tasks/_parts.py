@@ -30,10 +30,13 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
+# FHIBE numbers its parts ("0. Face skin"); the number is not part of the name.
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
+# Names alone are read by pattern: parsing all polygons takes far longer.
 _CLASS_NAME_PATTERN = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
 # Longer texts of one person's polygons are refused.
 _MAX_CELL_CHARACTERS = 20_000_000
+# FHIBE stores segments as the text of a Python literal, not as JSON.
 _EXPECTED_POLYGONS = "[{'class_name': '0. Face skin', 'polygon': [{'x': …, 'y': …}, …]}, …]"
 _MASK_SCHEMA = {"mask_counts": pl.String(), "mask_height": pl.Int64(), "mask_width": pl.Int64()}
 
@@ -111,6 +114,7 @@ def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]
         # Fewer than three points enclose nothing.
         if len(segment.polygon) > 2:
             name = _LEADING_NUMBER.sub("", segment.class_name.strip())
+            # A part may consist of several polygons, such as hair on both sides of a face.
             polygons_by_part.setdefault(name, []).append(
                 [v for p in segment.polygon for v in (p.x, p.y)]
             )
@@ -125,6 +129,7 @@ def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
             # The JSON parser is far faster; only names with an apostrophe need Python's.
             with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return msgspec.json.decode(cell.replace("'", '"'), type=list[_FhibeSegment])
+            # literal_eval runs no code, whatever the file contains.
             return msgspec.convert(ast.literal_eval(cell), type=list[_FhibeSegment])
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
             problem = str(error)[:120]
@@ -144,8 +149,10 @@ def unite_part_masks(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
     if "part_masks" in rows.columns:
         masks = masks.update(_unite_run_lengths(rows, part_names, dataset.name), on="row")
     if "segments" in rows.columns:
+        # Run lengths are exact and go first; polygons only fill in for people without them.
         unmasked_rows = rows.with_row_index("row").filter(masks["mask_counts"].is_null())
         masks = masks.update(_fill_polygons(unmasked_rows, part_names, dataset), on="row")
+    # The dataset's own person mask is replaced: two masks of one person would be ambiguous.
     other_columns = rows.drop("mask_polygons", *_MASK_SCHEMA, strict=False)
     return replace(
         dataset, instances=pl.concat([other_columns, masks.drop("row")], how="horizontal")
@@ -198,6 +205,7 @@ def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) 
     people, person_masks = [], []
     for row, image, cell, height, width in cells.drop_nulls("segments").iter_rows():
         source = format_location(dataset.name, row + 1, "segments")
+        # Polygons have no size of their own; a guessed one would shift the last rows and columns.
         check_image_size(height, width, image, source)
         polygons_by_part = _parse_polygons(cell, source)
         polygons = [

@@ -15,6 +15,7 @@ from isolux.vocabulary.tables import SCORES
 
 def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
     """Read the names of metrics that a user requested, and check that the task has them."""
+    # A single string would otherwise be read letter by letter.
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     for name in names:
         task_info.metric(name)
@@ -26,6 +27,7 @@ def restrict_task_info(
 ) -> TaskInfo:
     """Restrict a task's declaration to the measured metrics and, with ``cites``, their sources."""
     metrics = tuple(metric for metric in task_info.metrics if metric.name in names)
+    # dict.fromkeys removes duplicates and keeps the order, so that reports are reproducible.
     references = tuple(dict.fromkeys(metric.reference for metric in metrics if metric.reference))
     return replace(
         task_info,
@@ -57,9 +59,11 @@ def score_rows(
         model=pl.col("model") if model is None else pl.lit(model),
         task=pl.lit(task),
         metric=pl.lit(metric),
+        # Typed nulls: frames of several metrics must have equal columns to be stacked.
         label=label if isinstance(label, pl.Expr) else pl.lit(label, dtype=pl.String),
         threshold=pl.lit(threshold, dtype=pl.Float64),
         unit_kind=pl.lit("instance"),
+        # A value and a reason exclude each other: a reader of the table needs no second check.
         value=pl.when(reason_expr.is_null()).then(value_expr.cast(pl.Float64)),
         reason=reason_expr,
     )

@@ -21,6 +21,7 @@ def select_threshold_sample(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
     """Select the people that the threshold is set on, and describe them: a mask [n] and text."""
+    # A threshold that is set and evaluated on the same people makes rates look too good.
     in_sample, description = _threshold_mask(threshold_on, dataset, units, seed)
     if in_sample.all() or not in_sample.any():
         raise SpecError(
@@ -39,6 +40,7 @@ def _threshold_mask(
     # A random share samples whole clusters, so that no person is on both sides.
     if 0.0 < share < 1.0:
         clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
+        # Ranks of sorted names, so that the sample does not depend on the order of rows.
         code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
         is_sampled = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
         return is_sampled[code], f"a random {100 * share:g} % (seed {seed})"
@@ -51,6 +53,7 @@ def _threshold_mask(
     )
     name, _, attribute_value = description.partition("=")
     rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
+    # A person with split=val and split=test would be on both sides.
     values_by_unit = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())
     ambiguous_ids = values_by_unit.filter(pl.col("value").list.len() > 1)["unit_id"]
     ambiguous_in_sample = units.filter(
@@ -77,6 +80,7 @@ def select_by_value(
         raise SpecError(f"{setting} cannot be used", expected=expected, found=repr(text))
     rows = dataset.values_of(name)
     known_values = rows["value"].drop_nulls().unique().sort().to_list()
+    # A misspelt value would select no one, and every person would be evaluated.
     if attribute_value not in known_values:
         raise SpecError(
             f"nobody has {name}={attribute_value}",
@@ -98,6 +102,7 @@ def parse_number(text: str) -> float:
         return math.nan
 
 
+# Names of attributes that identify people: the same value on both sides is the same person.
 _PERSON_ATTRIBUTE = re.compile(
     r"(?i)(subject|person|participant|patient|identity|household|family)([_ ]?id)?"
 )
@@ -112,6 +117,7 @@ _MIN_PEOPLE = 20
 # population may from this log odds ratio.
 _MIN_STANDARD_ERRORS = 4.0
 _MIN_LOG_ODDS_RATIO = 1.0
+# Two missing ids are not the same person.
 _MISSING_IDS = ("", "-", "unknown", "none", "null", "nan", "n/a", "na")
 _PERSON_COLUMNS = {
     "subject_id": "a subject",
@@ -138,6 +144,7 @@ def caution_on_leakage(
             overlaps.append((n_evaluated, shared_rows["id"].n_unique(), name))
     if not overlaps:
         return []
+    # Only the id that most people share is reported: a subject's images share an image id, too.
     people, shared_ids, name = max(overlaps)
     text = (
         f"{people:,} of {int((~in_sample).sum()):,} people judged share {name} with a row that the"
@@ -185,10 +192,12 @@ def caution_on_repeated_scores(
         ~np.isnan(scores)
     )
     samples = evaluated, threshold_rows = frame.filter(~pl.col("on")), frame.filter("on")
+    # Scores of few distinct values (percents) repeat without being the same rows.
     if any(sample.height < _MIN_PEOPLE for sample in samples) or any(
         sample["score"].n_unique() < _MIN_DISTINCT_SHARE * sample.height for sample in samples
     ):
         return []
+    # The class is compared as well, because different people may have an equal score by chance.
     n_repeated = evaluated.join(threshold_rows, on=["score", "of"], how="semi").height
     text = (
         f"{n_repeated:,} of {evaluated.height:,} people judged have the very score of {model!r} and"
@@ -245,6 +254,8 @@ def caution_on_rate_difference(
         f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
         " more than chance explains. Are all scores of one model, on one scale?"
     )
+    # Both are needed: in large samples a tiny difference is significant, in small ones a large one
+    # is not.
     is_different = (
         abs(log_odds[0] - log_odds[1]) >= _MIN_LOG_ODDS_RATIO
         and abs(a / n - b / m) > _MIN_STANDARD_ERRORS * standard_error
@@ -290,6 +301,8 @@ def caution_on_constant_outcome(
     """
     valid_scores = scores[~np.isnan(scores)]
     is_reached = valid_scores <= threshold if passes_below else valid_scores >= threshold
+    # With a threshold on another scale (50 for scores up to 1) all rates are 0 or 1 in every group,
+    # which reads as no difference.
     if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
     low, high, threshold_text = (

@@ -19,17 +19,20 @@ def instances_with_truth(
 ) -> pl.DataFrame:
     """List the instances in their order, with all true classes of each."""
     instances = INSTANCES.conform(dataset.instances)
+    # A dataset without rows has no attributes to look up, and gives an empty table.
     if target is None or not instances.height:
         rows = _read_classes(dataset, instances)
     else:
         rows = _read_target(dataset, instances, target)
     # Words for unknown are compared without case and blanks.
     word = pl.col("value").str.strip_chars().str.to_lowercase()
+    # An unknown truth is null rather than a class, or predictions of it would count as mistakes.
     is_unknown = word.is_in([w.strip().lower() for w in unknown_values])
     is_known = pl.col("value").is_not_null() & ~is_unknown
+    # Merged after the test for unknown: a merge may give a class a name that means unknown.
     merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
-    units = add_multiplicity(units, dataset.times, "unit_id")
+    units = add_multiplicity(units, dataset.multiplicity, "unit_id")
     # One value each, in the order of the units: no grouping is needed.
     if rows["unit_id"].equals(units["unit_id"]):
         return units.with_columns(
@@ -39,6 +42,7 @@ def instances_with_truth(
         rows.filter(is_known)
         .with_columns(merged_value)
         .group_by("unit_id", maintain_order=True)
+        # Merged classes may coincide, and a class must not count twice for one person.
         .agg(truth=pl.col("value").unique(maintain_order=True))
     )
     return units.join(truth, on="unit_id", how="left", maintain_order="left")
@@ -48,7 +52,7 @@ def instances_with_empty_truths(dataset: Dataset) -> pl.DataFrame:
     """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))
-    return add_multiplicity(units, dataset.times, "unit_id").with_columns(truth=truth)
+    return add_multiplicity(units, dataset.multiplicity, "unit_id").with_columns(truth=truth)
 
 
 def list_truth_values(dataset: Dataset, target: str | None) -> pl.Series:
@@ -108,6 +112,7 @@ def units_with_identity(
         identities = _read_identity(dataset, instances, identity)
     return instances.select(
         unit_id="instance_id",
+        # Images of one person are not independent, so the person is the cluster where none is set.
         cluster_id=pl.coalesce("cluster_id", identities),
         identity=identities,
     )
@@ -116,6 +121,7 @@ def units_with_identity(
 def _read_identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
     """Read who each instance shows: a column, an attribute, or the subject or cluster."""
     if identity is None:
+        # subject_id first: a cluster may be a household or a session, with several people.
         for column in ("subject_id", "cluster_id"):
             if instances[column].is_not_null().any() or instances.is_empty():
                 return instances[column].alias("identity")
@@ -128,6 +134,7 @@ def _read_identity(dataset: Dataset, instances: pl.DataFrame, identity: str | No
         return instances[identity].cast(pl.String).alias("identity")
     if instances.is_empty():
         return instances["cluster_id"].alias("identity")
+    # Repeated rows that agree are harmless; two different identities make pairs contradictory.
     rows = dataset.values_of(identity).select("unit_id", "value").unique()
     duplicates = rows.filter(pl.col("unit_id").is_duplicated())
     if duplicates.height:

@@ -15,7 +15,6 @@ from functools import partial
 import polars as pl
 
 from isolux.tasks._numbers.numeric_predictions import (
-    caution_on_model_sentinels,
     read_metric_name,
     read_unit_numbers,
 )
@@ -36,6 +35,7 @@ HOWARD = Reference(
     "section 3: sets of pictures that differ in social attributes alone",
     "https://arxiv.org/abs/2312.00825",
 )
+# Reasons of images that cannot be compared within their scene.
 _NO_PAIR = "no other value in its scene"
 _MISSING_VALUE = "its scene lacks a value"
 _SELECTION_ADVICE = (
@@ -161,10 +161,13 @@ def score(
     numbers, notes = read_unit_numbers(dataset, frame, model)
     images = _read_images(dataset, changed, scene, occupation, unknown_values)
     rows = numbers.join(images, on="unit_id", how="left", maintain_order="left")
+    # Before any value is computed: intervals of unpaired differences are far too wide here, and
+    # look like an absence of effects.
     _check_clusters(rows)
     centred = _add_scene_means(rows)
     _check_pairs(centred)
     reported_metrics = tuple(
+        # A spread is not better high or low: it measures how much the attribute matters.
         replace(m, direction=better if m.name != "spread_in_scene" else "none", unit=unit)
         for m in INFO.metrics
         if m.name in names
@@ -172,7 +175,7 @@ def score(
     return Scores(
         units=stack_scores([_build_scores(centred, name) for name in names]),
         info=replace(INFO, metrics=reported_metrics),
-        notes=(*caution_on_model_sentinels(numbers), *_describe_pairs(centred), *notes),
+        notes=(*_describe_pairs(centred), *notes),
     )
 
 
@@ -203,6 +206,8 @@ def _read_images(
     for name, attribute in (("scene", scene), ("occupation", occupation)):
         if attribute is None or not dataset.instances.height:
             default_column = (
+                # Without a named scene the clusters are the scenes, as in a file with one cluster
+                # per scene.
                 pl.col("cluster_id") if name == "scene" else pl.lit(None, dtype=pl.String)
             )
             images = images.with_columns(default_column.alias(name))
@@ -228,6 +233,8 @@ def _check_clusters(rows: pl.DataFrame) -> None:
         clusters=pl.col("cluster_id").n_unique(),
     )
     split_scenes = split_scenes.filter(
+        # An image without a cluster is resampled alone; that is right only for a scene of one
+        # image.
         (pl.col("clusters") > 1) | (pl.col("alone") & (pl.col("n") > 1))
     )
     if split_scenes.height:
@@ -251,6 +258,7 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by(keys)
         .agg(
             values=pl.len(),
+            # Sorted before averaging, so that the last digit does not depend on the order of rows.
             middle=pl.col("value").sort().mean(),
             spread=pl.col("value").max() - pl.col("value").min(),
         )
@@ -267,6 +275,7 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("unknown scene"))
         .when(pl.col("values") < 2)
         .then(pl.lit(_NO_PAIR))
+        # An incomplete scene would compare its values with a mean over fewer values than elsewhere.
         .when(pl.col("values") < paired_values.n_unique().over("model"))
         .then(pl.lit(_MISSING_VALUE))
     )
@@ -300,6 +309,7 @@ def _build_scores(centred: pl.DataFrame, name: str) -> pl.DataFrame:
     """Build the rows of one metric."""
     by_occupation = name == "within_scene_by_occupation"
     score_expr = (
+        # Centring removes the scene's own level: the difference of two values is then paired.
         pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
     )
     rows = centred.filter(pl.col("occupation").is_not_null()) if by_occupation else centred

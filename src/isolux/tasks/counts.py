@@ -44,6 +44,7 @@ INFO = TaskInfo(
     defaults=("rate",),
     predictions="outputs",
 )
+# Words by which a name states its direction; delimited, so that "fare" is not read as "far".
 _ERROR_WORDS = re.compile(
     r"(^|[_\W])(errors?|wrong|incorrect\w*|fail\w*|miss\w*|mistakes?|false\w*|fn\w*|fp\w*|fmr|fnmr"
     r"|far|frr|rejected)($|[_\W])"
@@ -103,11 +104,13 @@ def score(
     """
     frame, units = to_polars(predictions), _read_cells(dataset)
     require_columns(frame, _REQUIRED_COLUMNS, "counts")
+    # A cell without a count still needs a model, or it would be a model of its own.
     first_model = str(frame["model"][0]) if frame.height else "model"
     counts = frame.select(*_REQUIRED_COLUMNS).rename({"instance_id": "unit_id"})
     rows = units.join(counts, on="unit_id", how="left", maintain_order="left").with_columns(
         pl.col("model").cast(pl.String).fill_null(first_model),
         pl.col("label").cast(pl.String),
+        # No count is not a count of 0: the group's rate is unknown.
         reason=pl.when(pl.col("times").is_null()).then(pl.lit("no count")),
     )
     valid_counts = rows.filter(pl.col("reason").is_null()).select(
@@ -133,6 +136,7 @@ def score(
         " the others alone. Is the table whole?"
     )
     return Scores(
+        # The value of a row is 1 or 0; the evidence says how many cases it stands for.
         units=score_rows(rows, "counts", "rate", pl.col("value"), label=pl.col("label")),
         info=replace(INFO, metrics=(replace(INFO.metrics[0], direction=better),)),
         evidence={COUNTS: valid_counts},
@@ -152,6 +156,7 @@ def _read_cells(dataset: Dataset) -> pl.DataFrame:
         "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
     )
     cluster_ids = units["cluster_id"].drop_nulls()
+    # Intervals need each cluster's successes, and a published table only has sums over clusters.
     if cluster_ids.is_duplicated().any():
         raise SpecError(
             "a table of counts has no clusters",
@@ -165,8 +170,10 @@ def _caution_on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
     """Caution where ``better`` contradicts a name: errors better higher, or successes lower."""
     if better == "none" or not frame.height:
         return []
+    # Several counted things have labels; a single one is named by the column "counted".
     labels = frame["label"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     counted_names = [] if labels or "counted" not in frame.columns else [str(frame["counted"][0])]
+    # A contradiction would reverse which group the report calls worse, and no number would show it.
     words, direction = (_ERROR_WORDS, "lower") if better == "higher" else (_SUCCESS_WORDS, "higher")
     contradicting = [name for name in labels or counted_names if words.search(name.lower())]
     verb, possessive = ("is", "its name") if len(contradicting) == 1 else ("are", "their names")

@@ -138,6 +138,8 @@ def score(
         metrics=metrics,
         person_class=person_class,
         by_class=by_class,
+        # A condition on annotations, not on predictions: people without a mask still take part in
+        # matching, so that boxes on them are not false positives.
         missing_by_reason=NO_BOX | (NO_MASK if only_with_mask else {}),
         box_format=box_format,
     )

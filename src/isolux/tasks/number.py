@@ -14,9 +14,6 @@ import polars as pl
 
 from isolux.stats.numeric_statistics import quantile, spearman
 from isolux.tasks._numbers.numeric_predictions import (
-    UNKNOWN_VALUES_ADVICE,
-    caution_on_model_sentinels,
-    caution_on_sentinels,
     read_metric_name,
     read_numeric_attribute,
     read_unit_numbers,
@@ -46,6 +43,7 @@ SPEARMAN = Reference(
 )
 
 
+# No direction by itself: whether a high number is good is known only to the user.
 _number_metric = partial(
     Metric,
     direction="none",
@@ -62,6 +60,7 @@ METRICS = (
         name="median",
         title="Median",
         definition="The number below which half of the group's units are.",
+        # Definition 7 of Hyndman and Fan (1996), which is numpy's and R's default.
         evidence=EVIDENCE,
         statistic=quantile(0.5),
     ),
@@ -73,6 +72,8 @@ METRICS = (
             evidence=EVIDENCE,
             statistic=quantile(k / 100),
         )
+        # Quartiles, and tails as they are usually reported (response times by their 95th
+        # percentile).
         for k in (5, 10, 25, 75, 90, 95)
     ),
     _number_metric(
@@ -83,6 +84,8 @@ METRICS = (
         low=-1.0,
         high=1.0,
         evidence=EVIDENCE,
+        # Ranks: a number such as a response time is skewed, and a few outliers would decide a
+        # linear correlation.
         statistic=spearman("value", "along"),
         reference=SPEARMAN,
     ),
@@ -166,6 +169,7 @@ def score(
     requested = read_metrics(INFO, metrics)
     names = set(requested or INFO.defaults)
     if along is None and "spearman" in names:
+        # As a default it is dropped silently; requested by name, its absence must be explained.
         if requested:
             raise SpecError(
                 "the metric 'spearman' cannot be measured",
@@ -173,21 +177,20 @@ def score(
                 where="metrics",
             )
         names.remove("spearman")
-    notes += caution_on_model_sentinels(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
+        # Unknown values of the attribute are excluded from the correlation alone.
         along_values = read_numeric_attribute(dataset, along, unknown_values).rename(
             {"number": "along"}
         )
-        notes += caution_on_sentinels(
-            along_values["along"].to_numpy(), subject=f"{along!r}", advice=UNKNOWN_VALUES_ADVICE
-        )
         evidence = units.join(along_values, on="unit_id", how="left", maintain_order="left")
     evidence = evidence.with_columns(
+        # A missing ``along`` is no reason: the mean and quantiles do not need it.
         reason=pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
     )
     task_info = restrict_task_info(INFO, names, cites=True)
     measured_metrics = [
+        # A correlation has no unit, and neither of its directions is better for all numbers.
         replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
         for m in task_info.metrics
     ]

@@ -151,12 +151,14 @@ def score(
         iou_thresholds=options["iou_thresholds"], max_detections=max_detections, matching=matching
     )
     names, templates = select_metrics(INFO, metrics, settings), read_templates(prompt)
+    # A person with two classes is scored once for each (FACET, appendix A.5.6).
     people = repeat_people_by_class(dataset, options["target"], options["unknown_values"])
     boxes = to_xywh_predictions(predictions, options["box_format"], people)
     rows, n_beyond = check(boxes, BOX_PREDICTIONS, source="predictions"), 0
     # FACET's "top 100 predictions per image", read as a limit over all labels of an image.
     if limit_per == "image":
         rows, n_beyond = keep_top_per_image(rows, max_detections)
+        # The limit is applied; a second one in the matching would count within each class.
         settings = replace(settings, max_detections=None)
     scores, _ = score_phrases(
         "open_vocabulary", INFO, names, rows, people, settings, templates, options

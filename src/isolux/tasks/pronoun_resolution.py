@@ -70,6 +70,7 @@ INFO = TaskInfo(
             definition="Mean over the genders of their resolution accuracy.",
             direction="higher",
             evidence="pronouns",
+            # Accuracy also moves with how common each gender is in a group; this mean does not.
             statistic=BALANCED_ACCURACY,
             reference=HALL,
         ),
@@ -78,6 +79,7 @@ INFO = TaskInfo(
             title="Pronoun rate",
             definition="Share of people for whom the model uses a pronoun of that gender, "
             "whatever theirs is.",
+            # A rate of pronouns has no better direction: it depends on who is in the images.
             direction="none",
             reference=HALL,
         ),
@@ -169,6 +171,7 @@ def score(
     """
     metric_names = _select_metrics(metrics, occupation)
     word_list = read_word_list(words)
+    # The truth is mapped to the groups of the word list, so that both sides use the same names.
     people = assign_word_groups(dataset, target, word_list, label_map, unknown_values)
     people = _join_occupation(people, dataset, occupation, unknown_values)
     outcomes, text_notes = classify_texts(
@@ -176,6 +179,7 @@ def score(
     )
     # VisoGender's code counts neutral pronouns as incorrect; the option makes them null instead.
     is_excluded = pl.lit(neutral == "leave out") & (pl.col("said") == NEUTRAL)
+    # Neutral pronouns are excluded from accuracies alone; rates of pronouns still count them.
     outcomes = outcomes.with_columns(
         right=pl.col("said") == pl.col("truth"),
         accuracy_reason=pl.coalesce("reason", pl.when(is_excluded).then(pl.lit("neutral pronoun"))),
@@ -230,6 +234,7 @@ def _metric_rows(name: str, outcomes: pl.DataFrame, words: WordList) -> list[pl.
     with_occupation = outcomes.filter(pl.col("occupation").is_not_null())
     rows: dict[str, list[tuple[pl.DataFrame, pl.Expr, str, pl.Expr | str | None]]] = {
         "resolution_accuracy": [(outcomes, is_correct, "accuracy_reason", None)],
+        # An unknown occupation is in none, so the person has no row here.
         "accuracy_by_occupation": [
             (with_occupation, is_correct, "accuracy_reason", pl.col("occupation"))
         ],
@@ -247,6 +252,7 @@ def _build_evidence(outcomes: pl.DataFrame) -> pl.DataFrame:
         "model",
         "unit_id",
         "cluster_id",
+        # A list, as balanced accuracy reads the truth of units with several valid classes.
         truth=pl.when(pl.col("accuracy_reason").is_null()).then(pl.concat_list("truth")),
         correct=pl.when(pl.col("accuracy_reason").is_null()).then(pl.col("right")),
         said=pl.col("said"),
@@ -259,6 +265,7 @@ def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
     notes: list[str] = []
     answered_rows = outcomes.filter(pl.col("said").is_not_null())
     for (model,), rows in answered_rows.group_by("model", maintain_order=True):
+        # A text about two people has both pronouns, and nothing says which one is meant.
         n_both, n_none = (
             int((rows["said"] == category).sum()) for category in (SEVERAL_GROUPS, NO_WORD)
         )
@@ -282,6 +289,7 @@ def _note_small_occupations(outcomes: pl.DataFrame, occupation: str | None) -> t
     scored = outcomes.filter(
         pl.col("accuracy_reason").is_null(), pl.col("occupation").is_not_null()
     )
+    # By model: models may lack predictions of different people.
     group_sizes = scored.group_by("model", "occupation", "truth").agg(
         n=pl.col("unit_id").n_unique()
     )

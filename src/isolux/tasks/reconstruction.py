@@ -29,12 +29,14 @@ INFO = TaskInfo(
     title="Face reconstruction",
     summary="How close each face that a model reconstructed is to the original.",
     references=(FHIBE,),
+    # PSNR depends on the content of the image, so groups may differ without a difference of models.
     assumptions=(
         ALIGNMENT_ASSUMPTION,
         NETWORK_ASSUMPTION,
         "PSNR also moves with the picture: an even, dark background is reproduced more exactly.",
     ),
     metrics=IMAGE_METRICS,
+    # The three metrics that FHIBE reports for this task.
     defaults=("lpips", "psnr", "identity_cosine"),
 )
 

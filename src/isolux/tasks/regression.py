@@ -52,7 +52,7 @@ METRICS = (
         definition="Share of units whose prediction is within this distance of the truth.",
         direction="higher",
         reference=GENG,
-        threshold_words="a distance of",
+        threshold_phrase="a distance of",
     ),
     _error_metric(
         name="root_mean_squared_error",
@@ -66,6 +66,7 @@ METRICS = (
         title="Median absolute error",
         definition="The distance within which half of the group's predictions are.",
         evidence=EVIDENCE,
+        # A median is not moved by a few outliers, which dominate a root mean square.
         statistic=quantile(0.5, "absolute_error"),
     ),
     _error_metric(
@@ -164,8 +165,9 @@ def score(
             found="no target",
         )
     names = _select_metrics(metrics, within)
-    errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    errors, notes = read_errors(dataset, predictions, target, unknown_values, model)
     task_info = restrict_task_info(INFO, names)
+    # "own unit" is a placeholder of the declaration; each run fills in its unit.
     units = {"own unit": unit, "fraction": "fraction"}
     measured_metrics = [
         # A correlation has no unit; the other metrics have the target's.
@@ -176,7 +178,7 @@ def score(
         units=error_rows(errors, "regression", names, within),
         info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: errors},
-        notes=(*codes, *caution_on_mismatch(errors), *notes),
+        notes=(*caution_on_mismatch(errors), *notes),
         task="regression",
         task_choices={
             "target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}
@@ -186,6 +188,7 @@ def score(
 
 def _select_metrics(metrics: Sequence[str], distances: Sequence[float]) -> set[str]:
     names = set(read_metrics(INFO, metrics) or INFO.defaults)
+    # A distance of 0 is allowed: it measures exact predictions, of counts for example.
     invalid = [distance for distance in distances if not np.isfinite(distance) or distance < 0]
     if invalid or ("share_within" in names and not distances):
         raise SpecError(
@@ -193,4 +196,5 @@ def _select_metrics(metrics: Sequence[str], distances: Sequence[float]) -> set[s
             expected="--within 5 (within=(5,)): finite numbers of at least 0",
             found=repr(invalid[0]) if invalid else "none",
         )
+    # Distances ask for the metric by themselves.
     return names | ({"share_within"} if distances else set())

@@ -35,6 +35,7 @@ INFO = TaskInfo(
         NETWORK_ASSUMPTION,
         "Every copy was reduced alike: how, the dataset does not say.",
     ),
+    # FHIBE reports LPIPS alone for this task (Methods, narrow model evaluation metrics).
     metrics=IMAGE_METRICS,
     defaults=("lpips",),
 )
@@ -98,4 +99,5 @@ def score(
     >>> found.units["value"].round(2).to_list()
     [13.98]
     """
+    # The same measurement as reconstruction: only the declared defaults differ.
     return score_images("super_resolution", INFO, dataset, predictions, metrics, **pictures)

@@ -10,23 +10,32 @@ import polars as pl
 
 from isolux.training.checkpoints import (
     Checkpoint,
-    check_same_training,
+    check_is_same_training,
     read_checkpoint,
     write_checkpoint,
-    write_weights,
+    write_safetensors,
 )
 from isolux.training.faces import (
     CHECKPOINT,
     FaceTrainingSet,
-    build_network,
-    build_preparation,
-    read_matching_checkpoint,
-    refuse_changed_images,
-    train_faces,
+    build_face_network,
+    build_square_resize,
+    check_images_unchanged,
+    read_matching_checkpoint_or_none,
+    train_face_network,
 )
-from isolux.training.finetune import FINETUNED, TrainableExtractor, add_head, finetune
-from isolux.training.splits import draws_per_cell, flag_held_out, sample_rows
-from isolux.training.trainer import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_network
+from isolux.training.finetune import (
+    FINETUNED,
+    TrainableExtractor,
+    add_classification_head,
+    finetune_with_checkpoints,
+)
+from isolux.training.splits import (
+    count_draws_per_cell,
+    draw_held_out_mask_by_cluster,
+    sample_rows_at_most,
+)
+from isolux.training.trainer import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_or_resume
 from isolux.training.training_images import DecodedTrainingImage, ImageScan, TrainingImages
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -49,37 +58,37 @@ __all__ = [
     "TrainableExtractor",
     "TrainerInputs",
     "TrainingImages",
-    "add_head",
-    "build_network",
-    "build_preparation",
-    "check_same_training",
-    "draws_per_cell",
-    "finetune",
-    "fit_probe",
-    "flag_held_out",
-    "list_clusters",
-    "list_labels",
+    "add_classification_head",
+    "build_face_network",
+    "build_square_resize",
+    "check_images_unchanged",
+    "check_is_same_training",
+    "count_draws_per_cell",
+    "draw_held_out_mask_by_cluster",
+    "finetune_with_checkpoints",
+    "fit_linear_probe",
+    "list_people_with_clusters",
+    "list_people_with_one_label",
     "read_checkpoint",
-    "read_matching_checkpoint",
-    "refuse_changed_images",
-    "sample_rows",
-    "train_faces",
-    "train_network",
+    "read_matching_checkpoint_or_none",
+    "sample_rows_at_most",
+    "train_face_network",
+    "train_or_resume",
     "write_checkpoint",
-    "write_weights",
+    "write_safetensors",
 ]
 
 # Training labels: people with exactly one value of an attribute, or one class.
 
 
-def list_clusters(dataset: Dataset) -> pl.DataFrame:
+def list_people_with_clusters(dataset: Dataset) -> pl.DataFrame:
     """List people with their clusters: ``instance_id, cluster``, in their order."""
     return INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.coalesce("cluster_id", pl.format("own\x1f{}", "instance_id"))
     )
 
 
-def list_labels(dataset: Dataset, target: str | None) -> pl.DataFrame:
+def list_people_with_one_label(dataset: Dataset, target: str | None) -> pl.DataFrame:
     """List people with exactly one label: ``instance_id, label``."""
     if target is None:
         instances = INSTANCES.conform(dataset.instances)
@@ -129,7 +138,7 @@ class ProbeSettings:
         .5.
     l2 : float
         Weight of the L2 penalty, 0 or more.
-    most_steps : int
+    max_steps : int
         Of L-BFGS.
     patience : int
         Steps without a lower held-out cross-entropy after which it stops.
@@ -139,7 +148,7 @@ class ProbeSettings:
 
     held_out: float = 0.2
     l2: float = 1e-3
-    most_steps: int = 500
+    max_steps: int = 500
     patience: int = 20
     seed: int = 0
 
@@ -147,7 +156,7 @@ class ProbeSettings:
         for name, good, expected in (
             ("held_out", 0.0 < self.held_out <= 0.5, "above 0, at most 0.5"),
             ("l2", np.isfinite(self.l2) and self.l2 >= 0, "a number of at least 0"),
-            ("most_steps", self.most_steps >= 1, "1 or more"),
+            ("max_steps", self.max_steps >= 1, "1 or more"),
             ("patience", self.patience >= 1, "1 or more"),
         ):
             if not good:
@@ -186,7 +195,11 @@ class Probe:
                 found=str(matrix.shape[-1] if matrix.ndim else matrix),
             )
         return np.asarray(
-            np.exp(_log_softmax(_add_intercept((matrix - self.mean) / self.scale), self.weights))
+            np.exp(
+                _compute_log_softmax(
+                    _append_intercept_column((matrix - self.mean) / self.scale), self.weights
+                )
+            )
         )
 
 
@@ -212,7 +225,7 @@ class ProbeFit:
     selected_step: int
 
 
-def fit_probe(
+def fit_linear_probe(
     features: npt.ArrayLike,
     labels: Ints,
     clusters: Ints,
@@ -224,7 +237,7 @@ def fit_probe(
     Shapes: ``features`` [n, d], ``labels`` [n], ``clusters`` [n].
     """
     x = np.asarray(features, dtype=np.float64)
-    is_held_out = flag_held_out(clusters, settings.held_out, settings.seed)
+    is_held_out = draw_held_out_mask_by_cluster(clusters, settings.held_out, settings.seed)
     if len(np.unique(labels[~is_held_out])) < 2:
         raise SpecError(
             "a probe needs classes to tell apart",
@@ -233,28 +246,28 @@ def fit_probe(
         )
     mean, deviations = x[~is_held_out].mean(axis=0), x[~is_held_out].std(axis=0)
     scale = np.where(deviations > 0, deviations, 1.0)
-    design = _add_intercept((x - mean) / scale)
-    weights, losses, selected_step = _minimise_loss(
+    design = _append_intercept_column((x - mean) / scale)
+    weights, losses, selected_step = _minimise_with_early_stopping(
         design, labels, is_held_out, len(classes), settings
     )
     return ProbeFit(Probe(classes, mean, scale, weights), is_held_out, losses, selected_step)
 
 
-def _add_intercept(scaled_features: Floats) -> Floats:
+def _append_intercept_column(scaled_features: Floats) -> Floats:
     return np.column_stack([scaled_features, np.ones(len(scaled_features))])
 
 
-def _log_softmax(design: Floats, weights: Floats) -> Floats:
+def _compute_log_softmax(design: Floats, weights: Floats) -> Floats:
     logits = design @ weights
     logits -= logits.max(axis=1, keepdims=True)
     return np.asarray(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)))
 
 
-def _minimise_loss(
+def _minimise_with_early_stopping(
     design: Floats,
     labels: Ints,
     is_held_out: npt.NDArray[np.bool_],
-    k: int,
+    n_classes: int,
     settings: ProbeSettings,
 ) -> tuple[Floats, Floats, int]:
     """Minimise the loss; return the best step's weights, all losses, and the best step."""
@@ -268,9 +281,9 @@ def _minimise_loss(
     is_penalised = np.ones((d, 1))
     is_penalised[-1] = 0.0  # the bias is not penalised
 
-    def loss(flat: Floats) -> tuple[float, Floats]:
-        weights = flat.reshape(d, k)
-        log_probabilities = _log_softmax(x, weights)
+    def compute_loss_and_gradient(flat_weights: Floats) -> tuple[float, Floats]:
+        weights = flat_weights.reshape(d, n_classes)
+        log_probabilities = _compute_log_softmax(x, weights)
         residuals = np.exp(log_probabilities)
         residuals[rows, y] -= 1.0
         penalty_gradient = settings.l2 * weights * is_penalised
@@ -280,14 +293,20 @@ def _minimise_loss(
         return float(mean_loss), (x.T @ residuals / len(y) + penalty_gradient).ravel()
 
     def compute_losses(weights: Floats) -> tuple[float, float]:
-        held_out_loss = -_log_softmax(held_out_x, weights)[held_out_index, held_out_y].mean()
-        return float(-_log_softmax(x, weights)[rows, y].mean()), float(held_out_loss)
+        held_out_loss = -_compute_log_softmax(held_out_x, weights)[
+            held_out_index, held_out_y
+        ].mean()
+        return float(-_compute_log_softmax(x, weights)[rows, y].mean()), float(held_out_loss)
 
-    best_weights, selected_step, losses = np.zeros((d, k)), 0, [compute_losses(np.zeros((d, k)))]
+    best_weights, selected_step, losses = (
+        np.zeros((d, n_classes)),
+        0,
+        [compute_losses(np.zeros((d, n_classes)))],
+    )
 
-    def record_step(flat: Floats) -> None:
+    def record_step(flat_weights: Floats) -> None:
         nonlocal best_weights, selected_step
-        weights = flat.reshape(d, k)
+        weights = flat_weights.reshape(d, n_classes)
         losses.append(compute_losses(weights))
         if losses[-1][1] < losses[selected_step][1]:
             best_weights, selected_step = weights.copy(), len(losses) - 1
@@ -295,11 +314,11 @@ def _minimise_loss(
             raise StopIteration
 
     minimize(
-        loss,
-        np.zeros(d * k),
+        compute_loss_and_gradient,
+        np.zeros(d * n_classes),
         jac=True,
         method="L-BFGS-B",
         callback=record_step,
-        options={"maxiter": settings.most_steps, "maxfun": 10 * settings.most_steps},
+        options={"maxiter": settings.max_steps, "maxfun": 10 * settings.max_steps},
     )
     return best_weights, np.array(losses), selected_step

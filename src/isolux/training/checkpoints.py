@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.atomic import write_bytes
-from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, train_network
+from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, train_or_resume
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import import_optional
 
@@ -59,10 +59,10 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     metadata = json.dumps(
         {"about": dict(checkpoint.training_record), "history": history}, ensure_ascii=False
     )
-    write_weights(path, tensors, {_METADATA_KEY: metadata})
+    write_safetensors(path, tensors, {_METADATA_KEY: metadata})
 
 
-def resume_training(
+def train_with_checkpoints(
     checkpoint: Checkpoint | None,
     inputs: TrainerInputs,
     schedule: Schedule,
@@ -78,12 +78,12 @@ def resume_training(
         path.parent.mkdir(parents=True, exist_ok=True)
         write_checkpoint(path, Checkpoint(state, training_record, image_hashes))
 
-    return train_network(
+    return train_or_resume(
         inputs, schedule, None if checkpoint is None else checkpoint.state, save_state, report
     )
 
 
-def write_weights(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+def write_safetensors(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Write tensors as a safetensors file, whole or not at all."""
     library = import_optional(
         "safetensors.torch", package="safetensors", extra="train", purpose="training"
@@ -122,7 +122,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     )
 
 
-def check_same_training(
+def check_is_same_training(
     checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path
 ) -> None:
     """Refuse to resume with other labels, another network or another recipe."""
@@ -132,13 +132,13 @@ def check_same_training(
             continue
         raise SpecError(
             f"this folder holds a training whose {name} differed",
-            expected=_shorten(recorded_setting),
-            found=_shorten(current_setting),
+            expected=_format_shortened_setting(recorded_setting),
+            found=_format_shortened_setting(current_setting),
             where=str(folder),
             hint="give what it began with; or begin again with --overwrite, or in another folder",
         )
 
 
-def _shorten(setting: Any) -> str:
+def _format_shortened_setting(setting: Any) -> str:
     text = setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
     return text if len(text) <= 200 else text[:200] + " …"

@@ -11,23 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels, resize_image
-from isolux.models import to_device
+from isolux.models import move_network_to_device
 from isolux.models.fairface import (
     FILE,
     MEAN,
     STD,
     Heads,
     build_resnet34,
+    compute_head_logits,
+    heads_to_metadata,
     load_initial_weights,
-    logits,
-    write_heads,
 )
 from isolux.training.checkpoints import (
     Checkpoint,
-    check_same_training,
+    check_is_same_training,
     read_checkpoint,
-    resume_training,
-    write_weights,
+    train_with_checkpoints,
+    write_safetensors,
 )
 from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs
 from isolux.training.training_images import ImageScan, TrainingImages
@@ -45,7 +45,7 @@ class FaceTrainingSet:
     Parameters
     ----------
     images : TrainingImages
-        As ``build_preparation`` brings them to the network.
+        As ``build_square_resize`` brings them to the network.
     scan : ImageScan
         What the first look at them found.
     labels : [n, heads] int
@@ -77,7 +77,7 @@ class Network:
     initial_weights: str
 
 
-def build_network(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
+def build_face_network(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
     """Build the network before any image is opened."""
     torch = import_optional("torch", package="torch", extra="train", purpose="training a network")
     net = build_resnet34(torch, heads.outputs, seed=seed)
@@ -86,10 +86,10 @@ def build_network(heads: Heads, *, seed: int, weights: str | None, device: str) 
         if weights is None
         else f"sha256:{load_initial_weights(net, weights)}"
     )
-    return Network(torch, to_device(net, device), heads, device, start)
+    return Network(torch, move_network_to_device(net, device), heads, device, start)
 
 
-def build_preparation(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
+def build_square_resize(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
     """Return a function that resizes images to a square of ``side_px``, as the authors do."""
 
     def prepare(pixels: Pixels) -> npt.NDArray[np.uint8]:
@@ -98,17 +98,19 @@ def build_preparation(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]
     return prepare
 
 
-def read_matching_checkpoint(folder: Path, training_record: Mapping[str, Any]) -> Checkpoint | None:
+def read_matching_checkpoint_or_none(
+    folder: Path, training_record: Mapping[str, Any]
+) -> Checkpoint | None:
     """Read the checkpoint of the same training; None: there is none."""
     path = folder / CHECKPOINT
     if not path.is_file():
         return None
     checkpoint = read_checkpoint(path)
-    check_same_training(checkpoint, training_record, folder)
+    check_is_same_training(checkpoint, training_record, folder)
     return checkpoint
 
 
-def train_faces(
+def train_face_network(
     network: Network,
     faces: FaceTrainingSet,
     schedule: Schedule,
@@ -120,11 +122,11 @@ def train_faces(
 ) -> State:
     """Train, write a checkpoint after each epoch, and the best epoch's weights at the end."""
     if checkpoint is not None:
-        refuse_changed_images(checkpoint, faces.scan, folder)
+        check_images_unchanged(checkpoint, faces.scan, folder)
     inputs = TrainerInputs(
         network.torch,
         network.net,
-        _build_forward(network),
+        _build_forward_function(network),
         faces.images,
         faces.labels,
         network.heads.slices(),
@@ -133,7 +135,7 @@ def train_faces(
         faces.cells,
     )
     path, image_hashes = folder / CHECKPOINT, faces.scan.hashes
-    state = resume_training(
+    state = train_with_checkpoints(
         checkpoint,
         inputs,
         schedule,
@@ -142,24 +144,24 @@ def train_faces(
         image_hashes=image_hashes,
         report=report,
     )
-    metadata = write_heads(network.heads, epoch=state.selected_epoch())
-    write_weights(folder / FILE, state.weights(), metadata)
+    metadata = heads_to_metadata(network.heads, epoch=state.selected_epoch())
+    write_safetensors(folder / FILE, state.weights(), metadata)
     return state
 
 
-def _build_forward(network: Network) -> Callable[[Any], Any]:
+def _build_forward_function(network: Network) -> Callable[[Any], Any]:
     torch = network.torch
     mean, std = (
         torch.tensor(statistics, device=network.device)[:, None, None] for statistics in (MEAN, STD)
     )
 
     def forward(images: Any) -> Any:
-        return logits(torch, network.net, (images.float() / 255.0 - mean) / std)
+        return compute_head_logits(torch, network.net, (images.float() / 255.0 - mean) / std)
 
     return forward
 
 
-def refuse_changed_images(checkpoint: Checkpoint, scan: ImageScan, folder: Path) -> None:
+def check_images_unchanged(checkpoint: Checkpoint, scan: ImageScan, folder: Path) -> None:
     """Refuse to resume with other images than the training began with."""
     has_changed = checkpoint.image_hashes != scan.hashes
     if has_changed.any():

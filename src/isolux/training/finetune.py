@@ -19,11 +19,17 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels
-from isolux.models import Model, out_of_memory, to_device
+from isolux.models import Model, is_out_of_memory_error, move_network_to_device
 from isolux.models.finetuned import WEIGHTS, get_extractor
-from isolux.training.checkpoints import Checkpoint, resume_training, write_weights
+from isolux.training.checkpoints import Checkpoint, train_with_checkpoints, write_safetensors
 from isolux.training.faces import CHECKPOINT
-from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, explain_memory_errors
+from isolux.training.trainer import (
+    Epoch,
+    Schedule,
+    State,
+    TrainerInputs,
+    raise_memory_errors_with_hint,
+)
 from isolux.training.training_images import ImageScan, TrainingImages
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
@@ -53,27 +59,30 @@ class TrainableExtractor:
 
     def prepare(self, pixels: Pixels) -> npt.NDArray[Any]:
         """Prepare an image as the extractor's input."""
-        with _explain_model_errors("preparation"):
+        with _raise_model_errors_as_spec_errors("preparation"):
             model_input = self.source.prepare(pixels)
             return np.asarray(getattr(model_input, "values", model_input))
 
     def forward(self, values: Any) -> Any:
         """Compute logits ``[n, k]`` of a tensor of images."""
-        with _explain_model_errors("network"):
+        with _raise_model_errors_as_spec_errors("network"):
             return self.net.head(self.source.features(values))
 
     def predict_probabilities(
-        self, images: TrainingImages, batch: int, rows: Ints
+        self, images: TrainingImages, batch_size: int, rows: Ints
     ) -> npt.NDArray[np.float64]:
         """Predict probabilities ``[n, k]`` of rows of images."""
         self.net.eval()
         probabilities = []
-        batches = np.array_split(rows, max(-(-len(rows) // batch), 1))
-        with self.torch.inference_mode(), explain_memory_errors("judging pictures", self.device):
-            for _, values in images.batches(
+        batches = np.array_split(rows, max(-(-len(rows) // batch_size), 1))
+        with (
+            self.torch.inference_mode(),
+            raise_memory_errors_with_hint("judging pictures", self.device),
+        ):
+            for _, values in images.iterate_prepared_batches(
                 [batch_rows for batch_rows in batches if len(batch_rows)]
             ):
-                logits = self.forward(self.torch.from_numpy(values).end_colour(self.device))
+                logits = self.forward(self.torch.from_numpy(values).to(self.device))
                 probabilities.append(logits.double().softmax(dim=1).cpu().numpy())
         return (
             np.concatenate(probabilities)
@@ -83,7 +92,7 @@ class TrainableExtractor:
 
 
 @contextmanager
-def _explain_model_errors(stage: str) -> Iterator[None]:
+def _raise_model_errors_as_spec_errors(stage: str) -> Iterator[None]:
     """Re-raise exceptions of the model as ``SpecError``; memory errors pass.
 
     Raises
@@ -96,7 +105,7 @@ def _explain_model_errors(stage: str) -> Iterator[None]:
     except (IsoluxError, MemoryError):
         raise
     except Exception as error:
-        if out_of_memory(error):
+        if is_out_of_memory_error(error):
             raise  # a smaller batch may fit: ``room_for`` says so
         message = (str(error).splitlines() or [""])[0][:200]
         raise SpecError(
@@ -106,7 +115,7 @@ def _explain_model_errors(stage: str) -> Iterator[None]:
         ) from error
 
 
-def add_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
+def add_classification_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
     """Add a new head to a model's features."""
     source: Any = getattr(model.predictor, "function", model.predictor)
     missing = [name for name in _REQUIRED_ATTRIBUTES if not hasattr(source, name)]
@@ -120,23 +129,21 @@ def add_head(model: Model, n_classes: int, device: str) -> TrainableExtractor:
             hint="isolux train probe gives the features of any model a head",
         )
     torch = source.torch
-    inner = to_device(get_extractor(source), device)
+    inner = move_network_to_device(get_extractor(source), device)
     net = torch.nn.Module()
     extractor = TrainableExtractor(torch, net, source, device)
     blank_input = extractor.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
-    with torch.no_grad(), _explain_model_errors("network"):
-        width = int(
-            source.features(torch.from_numpy(blank_input[None]).end_colour(device)).shape[-1]
-        )
+    with torch.no_grad(), _raise_model_errors_as_spec_errors("network"):
+        width = int(source.features(torch.from_numpy(blank_input[None]).to(device)).shape[-1])
     net.extractor = inner
     net.head = torch.nn.Linear(width, n_classes)
     torch.nn.init.zeros_(net.head.weight)
     torch.nn.init.zeros_(net.head.bias)
-    net.end_colour(device)
+    net.to(device)
     return extractor
 
 
-def finetune(
+def finetune_with_checkpoints(
     extractor: TrainableExtractor,
     images: TrainingImages,
     scan: ImageScan,
@@ -165,7 +172,7 @@ def finetune(
         splits[1],
     )
     path, image_hashes = folder / CHECKPOINT, scan.hashes
-    state = resume_training(
+    state = train_with_checkpoints(
         checkpoint,
         inputs,
         schedule,
@@ -175,5 +182,5 @@ def finetune(
         report=report,
     )
     extractor.net.load_state_dict(dict(state.weights()))
-    write_weights(folder / FINETUNED, state.weights(), {})
+    write_safetensors(folder / FINETUNED, state.weights(), {})
     return state

@@ -10,7 +10,9 @@ from isolux.vocabulary.errors import SpecError
 Ints = npt.NDArray[np.int64]
 
 
-def flag_held_out(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
+def draw_held_out_mask_by_cluster(
+    clusters: Ints, held_out_share: float, seed: int
+) -> npt.NDArray[np.bool_]:
     """Draw whole clusters until the held-out share of rows is reached; return the mask.
 
     Shapes: ``clusters`` [n]; returns [n].
@@ -24,14 +26,14 @@ def flag_held_out(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.boo
         )
     order = np.random.default_rng([seed, 0]).permutation(len(names))
     n_rows_before = np.cumsum(sizes[order]) - sizes[order]
-    n_held_out = share * len(clusters)
+    n_held_out = held_out_share * len(clusters)
     held_out_clusters = order[
         (n_rows_before < n_held_out) & (np.arange(len(names)) < len(names) - 2)
     ]
     return np.asarray(np.isin(clusters, names[held_out_clusters]))
 
 
-def sample_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
+def sample_rows_at_most(rows: Ints, max_rows: int | None, seed: int) -> Ints:
     """Sample at most so many rows, in order; of one seed, smaller samples are nested."""
     if max_rows is None or max_rows >= len(rows):
         return rows
@@ -39,7 +41,7 @@ def sample_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
     return np.sort(rows[order[:max_rows]])
 
 
-def draws_per_cell(cells: Ints) -> int:
+def count_draws_per_cell(cell_by_row: Ints) -> int:
     """Return the draws per cell of a balanced epoch: rows over cells, at least 1.
 
     Examples
@@ -47,18 +49,18 @@ def draws_per_cell(cells: Ints) -> int:
     >>> draws_per_cell(np.array([0, 0, 0, 0, 0, 1]))
     3
     """
-    return max(len(cells) // max(len(np.unique(cells)), 1), 1)
+    return max(len(cell_by_row) // max(len(np.unique(cell_by_row)), 1), 1)
 
 
-def draw_balanced_rows(cells: Ints, rng: np.random.Generator) -> Ints:
+def draw_rows_balanced_by_cell(cell_by_row: Ints, rng: np.random.Generator) -> Ints:
     """Draw equally many rows of each cell, in random order.
 
-    Shapes: ``cells`` [n]; returns [m].
+    Shapes: ``cell_by_row`` [n]; returns [m].
     """
-    n_draws = draws_per_cell(cells)
+    n_draws = count_draws_per_cell(cell_by_row)
     draws = []
-    for cell in np.unique(cells):
-        cell_rows = np.flatnonzero(cells == cell)
+    for cell in np.unique(cell_by_row):
+        cell_rows = np.flatnonzero(cell_by_row == cell)
         n_repeats, n_extra = divmod(n_draws, len(cell_rows))
         draws += [np.tile(cell_rows, n_repeats), rng.permutation(cell_rows)[:n_extra]]
     return rng.permutation(np.concatenate(draws)).astype(np.int64)

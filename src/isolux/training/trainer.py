@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.models import out_of_memory
-from isolux.training.splits import draw_balanced_rows
+from isolux.models import is_out_of_memory_error
+from isolux.training.splits import draw_rows_balanced_by_cell
 from isolux.training.training_images import TrainingImages
 from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
@@ -166,7 +166,7 @@ class State:
         )
 
 
-def train_network(
+def train_or_resume(
     inputs: TrainerInputs,
     schedule: Schedule,
     state: State | None,
@@ -178,15 +178,17 @@ def train_network(
     adam = torch.optim.Adam(net.parameters(), lr=schedule.learning_rate)
     if state is not None:
         net.load_state_dict(dict(state.net))
-        _restore_adam(torch, adam, state.adam)
+        _restore_adam_state(torch, adam, state.adam)
     current = state or State({}, {}, {})
     while not current.is_finished(schedule):
         started_at, number = monotonic(), len(current.history) + 1
         progress.report_step(f"training: epoch {number} of {schedule.epochs}")
         # The network's tensors change in place during the epoch: the best weights are a copy.
-        best_weights = current.best or (_copy_tensors(current.net) if current.history else {})
-        with explain_memory_errors("a step of this training", schedule.device):
-            loss = _train_epoch(inputs, schedule, adam, number)
+        best_weights = current.best or (
+            _copy_tensors_to_cpu(current.net) if current.history else {}
+        )
+        with raise_memory_errors_with_hint("a step of this training", schedule.device):
+            loss = _train_epoch_and_average_loss(inputs, schedule, adam, number)
             held_loss, accuracy = _evaluate_held_out(inputs, schedule)
         epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - started_at)
         if not np.isfinite(loss) or not np.isfinite(held_loss):
@@ -196,7 +198,9 @@ def train_network(
                 found=f"{schedule.learning_rate:g}",
                 where=f"epoch {number}",
             )
-        current = State(net.state_dict(), _adam_tensors(adam), {}, (*current.history, epoch))
+        current = State(
+            net.state_dict(), _list_adam_state_tensors(adam), {}, (*current.history, epoch)
+        )
         if current.selected_epoch() != number:
             current = replace(current, best=best_weights)
         save_state(current)
@@ -205,12 +209,12 @@ def train_network(
 
 
 @contextmanager
-def explain_memory_errors(purpose: str, device: str) -> Iterator[None]:
+def raise_memory_errors_with_hint(purpose: str, device: str) -> Iterator[None]:
     """Re-raise errors of memory that ran out with the device and a hint."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if isinstance(error, IsoluxError) or not out_of_memory(error):
+        if isinstance(error, IsoluxError) or not is_out_of_memory_error(error):
             raise
         raise IsoluxError(
             f"there is too little memory for {purpose}",
@@ -220,14 +224,18 @@ def explain_memory_errors(purpose: str, device: str) -> Iterator[None]:
         ) from error
 
 
-def _train_epoch(inputs: TrainerInputs, schedule: Schedule, adam: Any, number: int) -> float:
+def _train_epoch_and_average_loss(
+    inputs: TrainerInputs, schedule: Schedule, adam: Any, epoch: int
+) -> float:
     """Train one epoch; return the mean loss of the rows at their steps."""
     torch = inputs.torch
-    rng = np.random.default_rng([schedule.seed, _ORDER_STREAM, number])
+    rng = np.random.default_rng([schedule.seed, _ORDER_STREAM, epoch])
     if inputs.cells is None:
         order = rng.permutation(inputs.training_rows)
     else:
-        order = inputs.training_rows[draw_balanced_rows(inputs.cells[inputs.training_rows], rng)]
+        order = inputs.training_rows[
+            draw_rows_balanced_by_cell(inputs.cells[inputs.training_rows], rng)
+        ]
     # Batch normalisation needs two rows: 5 rows in twos become batches of 3 and 2.
     batches = np.array_split(order, max(min(ceil(len(order) / schedule.batch), len(order) // 2), 1))
     is_mirrored = rng.random(len(inputs.labels)) < 0.5 if schedule.flip else None
@@ -236,26 +244,26 @@ def _train_epoch(inputs: TrainerInputs, schedule: Schedule, adam: Any, number: i
     on_cpu = schedule.device == "cpu"
     with torch.random.fork_rng(devices=[] if on_cpu else None):
         torch.manual_seed(
-            int(np.random.default_rng([schedule.seed, _NETWORK_STREAM, number]).integers(1 << 31))
+            int(np.random.default_rng([schedule.seed, _NETWORK_STREAM, epoch]).integers(1 << 31))
         )
-        for rows, image_values in _load_batches(inputs, batches):
-            images = torch.from_numpy(image_values).end_colour(schedule.device)
+        for rows, image_values in _iterate_prefetched_batches(inputs, batches):
+            images = torch.from_numpy(image_values).to(schedule.device)
             if is_mirrored is not None:
-                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).end_colour(schedule.device)
+                is_mirrored_batch = torch.from_numpy(is_mirrored[rows]).to(schedule.device)
                 images = torch.where(
                     is_mirrored_batch[:, None, None, None], images.flip(-1), images
                 )
             adam.zero_grad(set_to_none=True)
-            loss, _, _ = _compute_losses(inputs, inputs.run(images), rows)
+            loss, _, _ = _compute_loss_and_head_statistics(inputs, inputs.run(images), rows)
             loss.backward()
             adam.step()
             total += float(loss.detach()) * len(rows)
     return total / len(order)
 
 
-def _load_batches(inputs: TrainerInputs, batches: Any) -> Any:
+def _iterate_prefetched_batches(inputs: TrainerInputs, batches: Any) -> Any:
     try:
-        yield from inputs.pictures.batches(batches)
+        yield from inputs.pictures.iterate_prepared_batches(batches)
     except OSError as error:
         raise IsoluxError(
             "a picture that was there when the training began cannot be read any more",
@@ -264,10 +272,12 @@ def _load_batches(inputs: TrainerInputs, batches: Any) -> Any:
         ) from error
 
 
-def _compute_losses(inputs: TrainerInputs, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
+def _compute_loss_and_head_statistics(
+    inputs: TrainerInputs, logits: Any, rows: Ints
+) -> tuple[Any, Any, Any]:
     """Compute the loss, and per head summed cross-entropy and (n correct, n known)."""
     torch, functional = inputs.torch, inputs.torch.nn.functional
-    target = torch.from_numpy(inputs.labels[rows]).end_colour(logits.device)
+    target = torch.from_numpy(inputs.labels[rows]).to(logits.device)
     head_losses, accuracy_counts, loss = [], [], 0.0
     for k, outputs in enumerate(inputs.heads.values()):
         n_known = int((inputs.labels[rows, k] != UNKNOWN).sum())
@@ -289,9 +299,11 @@ def _evaluate_held_out(
     totals = np.zeros((len(inputs.heads), 3))
     batches = np.array_split(inputs.held_out, ceil(len(inputs.held_out) / schedule.batch))
     with inputs.torch.inference_mode():
-        for rows, image_values in _load_batches(inputs, batches):
-            images = inputs.torch.from_numpy(image_values).end_colour(schedule.device)
-            _, head_losses, accuracy_counts = _compute_losses(inputs, inputs.run(images), rows)
+        for rows, image_values in _iterate_prefetched_batches(inputs, batches):
+            images = inputs.torch.from_numpy(image_values).to(schedule.device)
+            _, head_losses, accuracy_counts = _compute_loss_and_head_statistics(
+                inputs, inputs.run(images), rows
+            )
             for k, (head_loss, (n_correct, n_known)) in enumerate(
                 zip(head_losses, accuracy_counts, strict=True)
             ):
@@ -304,7 +316,7 @@ def _evaluate_held_out(
     return float((totals[:, 0] / n_labelled).sum()), accuracy
 
 
-def _adam_tensors(adam: Any) -> dict[str, Any]:
+def _list_adam_state_tensors(adam: Any) -> dict[str, Any]:
     """Return Adam's state tensors by name, such as ``7.exp_avg``."""
     state = adam.state_dict()["state"]
     return {
@@ -314,7 +326,7 @@ def _adam_tensors(adam: Any) -> dict[str, Any]:
     }
 
 
-def _restore_adam(torch: Any, adam: Any, tensors: Mapping[str, Any]) -> None:
+def _restore_adam_state(torch: Any, adam: Any, tensors: Mapping[str, Any]) -> None:
     state: dict[int, dict[str, Any]] = {}
     for name, tensor in tensors.items():
         number, _, tensor_name = name.partition(".")
@@ -322,5 +334,5 @@ def _restore_adam(torch: Any, adam: Any, tensors: Mapping[str, Any]) -> None:
     adam.load_state_dict({"state": state, "param_groups": adam.state_dict()["param_groups"]})
 
 
-def _copy_tensors(tensors: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_tensors_to_cpu(tensors: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor.detach().clone() for name, tensor in tensors.items()}

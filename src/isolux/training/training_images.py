@@ -76,12 +76,12 @@ class TrainingImages:
         hashes = np.zeros(self.n_images, dtype=np.int64)
         reasons: list[str | None] = [None] * self.n_images
         self._cached, n_cached_bytes = [None] * self.n_images, 0
-        with ThreadPoolExecutor(self._thread_count()) as pool:
+        with ThreadPoolExecutor(self._choose_n_threads()) as pool:
             for start in range(0, self.n_images, _SCAN_CHUNK):
                 rows = range(start, min(start + _SCAN_CHUNK, self.n_images))
                 progress.report_step(f"opening pictures: {start:,} of {self.n_images:,}")
                 for row, (decoded_image, values) in zip(
-                    rows, pool.map(self._decode_and_prepare, rows), strict=True
+                    rows, pool.map(self._decode_and_prepare_or_none, rows), strict=True
                 ):
                     reasons[row] = decoded_image.reason
                     if decoded_image.sha256 is not None:
@@ -91,46 +91,50 @@ class TrainingImages:
                         n_cached_bytes += values.nbytes
         return ImageScan(hashes, tuple(reasons))
 
-    def batches(
+    def iterate_prepared_batches(
         self, row_batches: Sequence[npt.NDArray[np.int64]]
     ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
         """Give each part's rows and pictures ``[k, …]``, prepared ahead of the network."""
-        threads = self._thread_count()
+        threads = self._choose_n_threads()
         with ThreadPoolExecutor(threads) as pool:
             waiting: list[tuple[npt.NDArray[np.int64], Future[npt.NDArray[Any]]]] = []
             for batch_rows in chain(row_batches, repeat(None, threads)):
                 if batch_rows is not None:
-                    waiting.append((batch_rows, pool.submit(self._batch, batch_rows)))
+                    waiting.append(
+                        (batch_rows, pool.submit(self._stack_prepared_images, batch_rows))
+                    )
                 if waiting and (batch_rows is None or len(waiting) > threads):
                     rows, values = waiting.pop(0)
                     yield rows, values.result()
 
-    def _thread_count(self) -> int:
+    def _choose_n_threads(self) -> int:
         return self.threads or count_cores()
 
-    def _decode_and_prepare(self, row: int) -> tuple[DecodedTrainingImage, npt.NDArray[Any] | None]:
+    def _decode_and_prepare_or_none(
+        self, row: int
+    ) -> tuple[DecodedTrainingImage, npt.NDArray[Any] | None]:
         decoded_image = self.decode(row)
         return decoded_image, None if decoded_image.pixels is None else self.prepare(
             decoded_image.pixels
         )
 
-    def _batch(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-        arrays = [self._prepared_values(int(row)) for row in rows]
+    def _stack_prepared_images(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        arrays = [self._read_prepared_image(int(row)) for row in rows]
         if len({array.shape for array in arrays}) > 1:
-            raise _shapes_error(arrays)
+            raise _build_different_shapes_error(arrays)
         return np.stack(arrays)
 
-    def _prepared_values(self, row: int) -> npt.NDArray[Any]:
+    def _read_prepared_image(self, row: int) -> npt.NDArray[Any]:
         cached_values = self._cached[row] if self._cached else None
         if cached_values is not None:
             return cached_values
-        decoded, values = self._decode_and_prepare(row)
+        decoded, values = self._decode_and_prepare_or_none(row)
         if values is None:  # readable in the scan, but not any more
             raise OSError(f"picture {row}: {decoded.reason}")
         return values
 
 
-def _shapes_error(arrays: Sequence[npt.NDArray[Any]]) -> SpecError:
+def _build_different_shapes_error(arrays: Sequence[npt.NDArray[Any]]) -> SpecError:
     shapes = sorted({" × ".join(map(str, array.shape)) for array in arrays})
     return SpecError(
         "the model prepares pictures to several shapes, and a step of a training needs one",

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets import refuse_training
+from isolux.datasets import check_training_is_licensed
 from isolux.engine import list_source_images
-from isolux.engine.source_images import SourceImage, decode_source_image, image_folder
+from isolux.engine.source_images import SourceImage, decode_and_crop_units, find_image_folder
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.images import Pixels
 from isolux.people.sources import prepare_people
@@ -29,10 +29,10 @@ from isolux.training import (
     Schedule,
     State,
     TrainingImages,
-    flag_held_out,
-    list_clusters,
-    list_labels,
-    sample_rows,
+    draw_held_out_mask_by_cluster,
+    list_people_with_clusters,
+    list_people_with_one_label,
+    sample_rows_at_most,
 )
 from isolux.vocabulary import progress, registry
 from isolux.vocabulary.containers import Dataset
@@ -50,15 +50,18 @@ def load_training_people(source: Dataset | str | Path, **settings: Any) -> Datas
     """Load training people; evaluation-only data is refused before it is read."""
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
-        refuse_training(cast("DatasetInfo", registry.load_info("datasets", name)))
+        check_training_is_licensed(cast("DatasetInfo", registry.load_info("datasets", name)))
     dataset = prepare_people(source, purpose="training", **settings)
-    refuse_training(dataset.info)
+    check_training_is_licensed(dataset.info)
     return dataset
 
 
 def select_labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
     """Select rows with one label: ``instance_id, cluster, label``, and note the others."""
-    clusters, labels = list_clusters(dataset), list_labels(dataset, target)
+    clusters, labels = (
+        list_people_with_clusters(dataset),
+        list_people_with_one_label(dataset, target),
+    )
     rows = clusters.join(labels, on="instance_id", how="inner", maintain_order="left")
     refuse_unique_values(target or "classes", rows["label"], dataset.name)
     n_unlabelled = clusters.height - rows.height
@@ -79,8 +82,10 @@ def split_rows(
     """Split readable rows into training and held-out rows; clusters are held out whole."""
     readable_rows = np.flatnonzero(scan.is_readable())
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    is_held_out = flag_held_out(clusters[readable_rows], share, seed)
-    return sample_rows(readable_rows[~is_held_out], max_rows, seed), readable_rows[is_held_out]
+    is_held_out = draw_held_out_mask_by_cluster(clusters[readable_rows], share, seed)
+    return sample_rows_at_most(readable_rows[~is_held_out], max_rows, seed), readable_rows[
+        is_held_out
+    ]
 
 
 def refuse_one_class(labels: Iterable[object], name: str, source: str | None = None) -> None:
@@ -292,10 +297,13 @@ def select_training_images(
     for image in list_source_images(dataset, "labels", input_unit):
         for unit in image.units:
             image_by_unit[unit.id] = replace(image, units=(unit,))
-    images, folder = [image_by_unit[unit_id] for unit_id in ids.to_list()], image_folder(dataset)
+    images, folder = (
+        [image_by_unit[unit_id] for unit_id in ids.to_list()],
+        find_image_folder(dataset),
+    )
 
     def decode_image(row: int) -> DecodedTrainingImage:
-        decoded_image = decode_source_image(images[row], folder)
+        decoded_image = decode_and_crop_units(images[row], folder)
         crop = decoded_image.crops[0]
         return DecodedTrainingImage(crop.pixels, decoded_image.sha256, crop.reason)
 

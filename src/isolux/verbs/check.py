@@ -128,7 +128,7 @@ def check(
         people_settings = {"data_option": data_option, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **people_settings}).people
         name, _, path = people.data.partition(":")
-        loaded = load_or_report(lambda: load_people(people, whole_images=True), path, name)
+        loaded = load_or_report(lambda: load_people(people, uses_unscored_people=True), path, name)
     if isinstance(loaded, CheckResult):
         return loaded
     names = _select_checks(only, skip)

@@ -47,9 +47,7 @@ def compute_audit_share(planned: Sequence[str]) -> float:
 
 
 def _select_claiming(names: Sequence[str]) -> list[str]:
-    return [
-        n for n in dict.fromkeys(names) if getattr(registry.load_info("analyses", n), "tests", True)
-    ]
+    return [n for n in dict.fromkeys(names) if registry.analysis_info(n).makes_claims]
 
 
 def label_exploratory(

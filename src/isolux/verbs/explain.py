@@ -30,7 +30,7 @@ GROUP_GAPS = "group_gaps"
 _CONFOUNDERS = "confounders"
 
 EVIDENCE_ANALYSES = {
-    "found_at": ("overlap_curves", "breakdown"),
+    "recall_by_iou": ("overlap_curves", "size_and_occlusion"),
     "label_association": ("confidence_curves",),
     "answers": ("answer_associations",),
     "pairs": ("biometrics",),
@@ -54,7 +54,7 @@ _NOT_IN_STORY = (
 
 READING_ORDER = (
     "confounders",
-    "along",
+    "trends",
     "rank_tests",
     "error_model",
     "patterns",
@@ -212,7 +212,7 @@ def run_analyses(
 
 
 def _supports_survey_weights(name: str) -> bool:
-    return bool(getattr(registry.load_info("analyses", name), "samples", False))
+    return registry.analysis_info(name).supports_survey_weights
 
 
 def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:

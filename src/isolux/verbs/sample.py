@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.datasets import refuse_training
+from isolux.datasets import check_training_is_licensed
 from isolux.groups.membership import build_membership
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.people.sources import build_groupings_over, prepare_people
@@ -128,7 +128,7 @@ def sample(
     names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
     if purpose == "training":
         dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
-        refuse_training(dataset_info)
+        check_training_is_licensed(dataset_info)
     dataset = prepare_people(
         data,
         names,
@@ -141,7 +141,7 @@ def sample(
         purpose=purpose,
     )
     if purpose == "training":  # a release may have terms of its own
-        refuse_training(dataset.info)
+        check_training_is_licensed(dataset.info)
     attribute_names = set(dataset.attributes["attribute"].unique())
     grouping_options = {"bins": tuple(bins), "votes": votes}
     groupings = (

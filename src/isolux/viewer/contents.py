@@ -317,7 +317,7 @@ def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
         "dataset": audited.dataset,
         "licence": audited.licence,
         "citation": audited.citation,
-        "judgement": audited.judgement,
+        "label_source": audited.label_source,
         "cluster": audited.cluster,
         "n_units": audited.n_units,
         "n_clusters": audited.n_clusters,
@@ -406,7 +406,7 @@ def _count_by_group(
     shared_scores: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
 ) -> list[pl.DataFrame]:
     overall_rows = shared_scores.with_columns(
-        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("everyone", pl.String)
+        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("overall", pl.String)
     )
     members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     members = members.select(

@@ -202,7 +202,7 @@ def _count_run(
         scores = scores.with_columns(pl.lit(1).alias(TIMES))
     numbers = {name: i for i, (name, _) in enumerate(coding.attributes)}
     overall_rows = scores.with_columns(
-        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("everyone", pl.String)
+        attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("overall", pl.String)
     )
     counts = [_count_bins(overall_rows, bins)]
     members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))

@@ -63,20 +63,20 @@ class Dataset:
     root : str or None
         The folder that ``images.uri`` start from, absolute; None: not known, so no picture can be
         opened. ``datasets.load`` fills it.
-    ids_are_rows : bool
+    has_row_number_ids : bool
         Whether instances are named by the number of their row, which means nothing in another
         file.
     clusters : Clusters or None
         What ``cluster`` of ``datasets.load`` may name; None once that is chosen.
     categories : mapping of str to str
         The numbers by which files of results name classes, and the classes.
-    outputs : polars.DataFrame or None
+    bundled_predictions : polars.DataFrame or None
         What a model said, where the dataset's own file holds it (a table of pairs): one of the
         tables of predictions, judged where no other is named.
-    times : polars.DataFrame or None
+    multiplicity : polars.DataFrame or None
         ``instance_id, times``: how many people, alike in all that the audit reads, each instance
         stands for (people of shards, who were counted); None: each for itself.
-    sample : polars.DataFrame or None
+    survey_sample : polars.DataFrame or None
         How people were drawn: ``instance_id, weight, stratum, stratum_clusters``; None: each
         stands for as many as any other.
     skipped_columns : mapping of str to str
@@ -84,7 +84,7 @@ class Dataset:
     id_columns : mapping of str to str
         What its file calls columns of ids (``"person"``), and the columns of instances that they
         became: a list of people who withdrew may go by the same names.
-    rows : TableRows or None
+    row_locations : TableRows or None
         Of a table in several files: where each of its rows is.
     """
 
@@ -97,25 +97,25 @@ class Dataset:
     notes: tuple[str, ...] = ()
     withdrawn_ids: frozenset[str] = frozenset()
     root: str | None = None
-    ids_are_rows: bool = False
+    has_row_number_ids: bool = False
     clusters: Clusters | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
-    outputs: pl.DataFrame | None = None
-    times: pl.DataFrame | None = None
-    sample: pl.DataFrame | None = None
+    bundled_predictions: pl.DataFrame | None = None
+    multiplicity: pl.DataFrame | None = None
+    survey_sample: pl.DataFrame | None = None
     skipped_columns: Mapping[str, str] = field(default_factory=dict)
     id_columns: Mapping[str, str] = field(default_factory=dict)
-    rows: TableRows | None = None
+    row_locations: TableRows | None = None
 
     @property
     def row_source(self) -> str:
         """The table, for errors about a row of ``instances``."""
         table = self.numbered_table
         if table is None:
-            if self.rows is None:
+            if self.row_locations is None:
                 return next(iter(self.inputs), self.name)
-            is_complete = self.instances.height == self.rows.ends[-1]
-            return self.rows if is_complete else self.rows.without_locations()
+            is_complete = self.instances.height == self.row_locations.ends[-1]
+            return self.row_locations if is_complete else self.row_locations.without_locations()
         numbers = self.instances["instance_id"].cast(pl.String).cast(pl.Int64, strict=False)
         if numbers.null_count():
             return table.without_locations()
@@ -124,8 +124,8 @@ class Dataset:
     @property
     def numbered_table(self) -> TableRows | None:
         """The table whose rows the instances' ids number; None: they are ids of their own."""
-        if self.ids_are_rows or self.times is not None:
-            return self.rows or TableRows.of_file(next(iter(self.inputs), self.name))
+        if self.has_row_number_ids or self.multiplicity is not None:
+            return self.row_locations or TableRows.of_file(next(iter(self.inputs), self.name))
         return None
 
     def _repr_html_(self) -> str:

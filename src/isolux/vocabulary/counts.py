@@ -109,11 +109,11 @@ def refuse_count_tables(names: Container[str], command: str, instead: str) -> No
 
 def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     """Refuse a table of counts with several rows of a group that differ in what nothing names."""
-    if dataset.outputs is None or TIMES not in dataset.outputs.columns:
+    if dataset.bundled_predictions is None or TIMES not in dataset.bundled_predictions.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
     other_columns = [name for name in wide.columns if name not in (*by, "unit_id")]
-    rows = dataset.outputs.join(
+    rows = dataset.bundled_predictions.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
         left_on="instance_id",
         right_on="unit_id",

@@ -56,7 +56,7 @@ class DatasetInfo(PluginInfo):
     ``training_allowed`` is None where the licence does not say; ``training_terms`` are its words,
     or those of the publication, on training. ``terms_file`` is the file of a release that holds
     them, where they are its own.
-    ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
+    ``label_source`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
     (``{"gender": "perceived gender presentation"}``), ``units`` one of numbers to its unit.
     ``noun`` is what its rows are, in the plural ("photos"). ``sibling_image_globs`` are patterns of
@@ -71,7 +71,7 @@ class DatasetInfo(PluginInfo):
     training_terms: str = ""
     terms_file: str = ""
     withdrawal: str = ""
-    judgement: str = "declared by the user"
+    label_source: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()
     units: tuple[tuple[str, str], ...] = ()
     noun: str = "people"
@@ -92,9 +92,9 @@ class FormatInfo(PluginInfo):
 
     ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
     be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
-    Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
-    takes a ``Seen`` and says why it is none of this format, or None. ``is_keyed_by_image``: its
-    labels are about images, whoever they show.
+    Arrow) with columns of its own. What the name allows is then looked at: the plugin's
+    ``mismatch`` takes a ``Seen`` and says why it is none of this format, or None.
+    ``is_keyed_by_image``: its labels are about images, whoever they show.
     """
 
     suffixes: tuple[str, ...] = ()
@@ -152,8 +152,8 @@ class Metric:
     evidence: str | None = None
     statistic: Statistic | None = None
     reference: Reference | None = None
-    threshold_words: str = "at"
-    pooled: bool = True
+    threshold_phrase: str = "at"
+    has_overall_among_groups: bool = True
     undefined: str = "the formula divides by nothing here"
     opposite: str = ""
     meaning: str = ""
@@ -170,7 +170,7 @@ class Metric:
         return (
             self.title
             if threshold is None
-            else f"{self.title} {self.threshold_words} {threshold:g}"
+            else f"{self.title} {self.threshold_phrase} {threshold:g}"
         )
 
 
@@ -184,18 +184,18 @@ class TaskInfo(PluginInfo):
     ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
     keypoints, embeddings), which name images or units as their format does, or ``"numbers"``, one
-    of each unit. ``whole_images``: people who are not judged still take part, as a
+    of each unit. ``uses_unscored_people``: people who are not judged still take part, as a
     detection may have found them. ``has_independent_scores``: a unit's score depends on its own
-    prediction alone, and on no other unit's. ``questions``: labels may be answers to several
+    prediction alone, and on no other unit's. ``has_questions``: labels may be answers to several
     questions, which a column ``question`` of the predictions tells apart.
     """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
     predictions: Literal["labels", "outputs", "numbers"] = "labels"
-    whole_images: bool = False
+    uses_unscored_people: bool = False
     has_independent_scores: bool = True
-    questions: bool = False
+    has_questions: bool = False
     worse_phrase: str = SERVED_WORSE
 
     def metric(self, name: str) -> Metric:
@@ -227,7 +227,7 @@ class MeasureInfo(PluginInfo):
     interval : {"percentile", "largest difference", "largest log ratio"}
         The percentiles of the bootstrap's replicates, which cannot hold ``parity_value`` where the
         measure cannot pass it; or the bounds, over all pairs at once, of the largest difference
-        between two groups or of their largest natural log ratio, as the plugin's ``ends`` turns
+        between two groups or of their largest natural log ratio, as the plugin's ``bounds`` turns
         them.
     nonnegative : bool
         Whether it is for metrics that are never negative alone, as ratios are.
@@ -273,13 +273,14 @@ class ModelInfo(PluginInfo):
 class AnalysisInfo(PluginInfo):
     """An analysis in ``analyses/``: from a run's tables to findings.
 
-    ``tests``: whether it makes claims that may be false by chance. Those that were not planned
-    with the audit are labelled exploratory. ``samples``: whether it reads the table ``sample`` of a
-    run whose people stand for a population; without it, such a run is refused.
+    ``makes_claims``: whether it makes claims that may be false by chance. Those that were not
+    planned with the audit are labelled exploratory. ``supports_survey_weights``: whether it reads
+    the table ``sample`` of a run whose people stand for a population; without it, such a run is
+    refused.
     """
 
-    tests: bool = True
-    samples: bool = False
+    makes_claims: bool = True
+    supports_survey_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -100,13 +100,13 @@ def dataset_html(dataset: Dataset) -> str:
     """Show what a dataset is, whose judgement its labels are, and how its attributes are spread."""
     cautions, notes = split_by_severity(dataset.notes)
     dataset_info, people = dataset.info, dataset.instances
-    times = 0 if dataset.times is None else int(dataset.times["times"].sum())
+    times = 0 if dataset.multiplicity is None else int(dataset.multiplicity["times"].sum())
     counts = f"{times or people.height:,} people or objects"
     if dataset.images.height:
         counts += f" in {dataset.images.height:,} images"
     if "subject_id" in people.columns and people["subject_id"].is_not_null().any():
         counts += f", {people['subject_id'].n_unique():,} subjects"
-    label_line = f"Labels: {dataset_info.judgement}. Licence: {dataset_info.licence}."
+    label_line = f"Labels: {dataset_info.label_source}. Licence: {dataset_info.licence}."
     return _wrap_html(
         *_build_warnings(cautions),
         _line(f"<strong>{_text(dataset_info.title)}</strong> ({_text(dataset.name)}): {counts}"),

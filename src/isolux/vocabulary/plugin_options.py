@@ -227,7 +227,10 @@ def read_value(
         return raw_value
     flag, hint = displayed_name or name, None
     if "mapping" in describe_type(type_hint):
-        hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
+        mapping = "{key: value, other: value}"
+        hint = f'write a mapping as "{name}={mapping}"'
+        if displayed_name:
+            hint = f'write a mapping as {format_flag(flag)} "{mapping}"'
     for candidate in _list_candidates(raw_value):
         try:
             return adapter.validate_python(candidate)

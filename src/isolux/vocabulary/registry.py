@@ -199,8 +199,16 @@ def measure_info(name: str) -> MeasureInfo:
     return plugin_info
 
 
+def analysis_info(name: str) -> AnalysisInfo:
+    """Return an analysis's INFO: what it needs, and whether it makes claims."""
+    plugin_info = load_info("analyses", name)
+    if not isinstance(plugin_info, AnalysisInfo):
+        raise IsoluxError(f"the analysis {name!r} has no AnalysisInfo as INFO")
+    return plugin_info
+
+
 def dataset_info(name: str) -> DatasetInfo:
-    """Return a dataset's INFO: licence, judgement, terms."""
+    """Return a dataset's INFO: licence, source of its labels, terms."""
     plugin_info = load_info("datasets", name)
     if not isinstance(plugin_info, DatasetInfo):
         raise IsoluxError(f"the dataset {name!r} has no DatasetInfo as INFO")

@@ -22,13 +22,13 @@ INFO = FormatInfo(
 _HEAD = b"dots 1"
 
 
-def misfit(seen: FileProbe) -> str | None:
+def mismatch(seen: FileProbe) -> str | None:
     r"""Say why these are no dots; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("a.dots"), "file", b"dots 1\n"))
-    >>> misfit(FileProbe(Path("a.txt"), "file", b"0 0.5 0.5 1 1\n"))
+    >>> mismatch(FileProbe(Path("a.dots"), "file", b"dots 1\n"))
+    >>> mismatch(FileProbe(Path("a.txt"), "file", b"0 0.5 0.5 1 1\n"))
     "its first line is not 'dots 1'"
     """
     return None if seen.head.startswith(_HEAD) else "its first line is not 'dots 1'"

@@ -19,7 +19,7 @@ INFO = DatasetInfo(
     title="Lanterns",
     summary="People who walk by a lantern.",
     references=(Reference(key="lanterns", citation="Made for a test of isolux."),),
-    judgement="declared by the user",
+    label_source="declared by the user",
     licence="CC0-1.0",
 )
 

@@ -145,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
             if token != fake.token and token not in fake.users:
                 code, said = 401, {"detail": "Invalid token."}
             elif isinstance(fault, int):
-                code, said = fault, {"detail": "planted"}
+                code, said = fault, {"detail": "injected"}
             else:
                 code, said = fake.answer(self.command, parts.path, query, body)
         if fault == "lost":  # it was done, and no one hears of it

@@ -82,7 +82,7 @@ def test_concepts_candidates_and_quotas(run, tmp_path: Path) -> None:
     (tmp_path / "terms.csv").write_text("class,term\nnurse,nurse\n")
     shown = run("candidates", "captions.csv", "--terms", "terms.csv", "--out", "round1.csv").out
     assert "2 photos: round1.csv" in shown
-    again = ("--taken", "round1.csv", "--out", "round2.csv")
+    again = ("--exclude", "round1.csv", "--out", "round2.csv")
     assert "0 photos" in run("candidates", "captions.csv", "--terms", "terms.csv", *again).out
     seen = "country,group\n" + "US,a\n" * 30 + "Kenya,b\n" * 10
     (tmp_path / "seen.csv").write_text(seen)

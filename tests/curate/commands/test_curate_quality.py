@@ -31,7 +31,7 @@ def run(tmp_path, monkeypatch, capsys):
 
 def test_from_a_sample_to_what_it_says_of_all(run, tmp_path: Path) -> None:
     run("add", "faces", "photos.csv", "--photos", "in")
-    told = run("sample", "faces", "--of", "subject", "--size", "40", "--out", "s")
+    told = run("sample", "faces", "--type", "subject", "--size", "40", "--out", "s")
     assert "sheet: s/sample.csv" in told.out
     sheet = (tmp_path / "s/sample.csv").read_text().splitlines()
     filled = [sheet[0], *(f"{row[:-1]}out,Found online." if k == 0 else f"{row[:-1]}in,"

@@ -1,4 +1,4 @@
-"""The rules of intake, asked of photos with planted faults."""
+"""The rules of intake, asked of photos with injected faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.intake.ingest import ingest_photos, write_photos
 from isolux_curate.intake.intake_verdicts import apply_rules, list_refusal_letters
-from isolux_curate.intake.rules import aspect, zoom
+from isolux_curate.intake.rules import aspect, digital_zoom
 from isolux_curate.project.folder import Project, create_project, open_project
 from isolux_curate.project.queries import read_exclusions, read_funnel, read_images
 from tests.curate._projects import project_of
@@ -30,14 +30,14 @@ PLANTED = {
     "good 2": photo((4000, 3000), taken="2024:06:01 09:00:00"),
     "megapixels": photo((2592, 1944)),
     "readable": photo()[:5000],
-    "zoom": zoomed(2.0),
+    "digital_zoom": zoomed(2.0),
 }
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Photos of which each has one fault, by the rule that is to find it."""
-    folder = tmp_path_factory.mktemp("planted")
+    folder = tmp_path_factory.mktemp("injected")
     write(folder / "in", {f"{name}.jpg": data for name, data in PLANTED.items()})
     rows = "".join(f"{name}.jpg,s{k},yes,2015\n" for k, name in enumerate(PLANTED))
     (folder / "photos.csv").write_text("file,subject_id,copyright,device_year\n" + rows)
@@ -50,7 +50,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def test_every_planted_fault_is_found_by_its_rule_and_nothing_else(project: Project) -> None:
+def test_every_injected_fault_is_found_by_its_rule_and_nothing_else(project: Project) -> None:
     done = apply_rules(project)
     assert done.notes == ()
     found = read_exclusions(project).select("image_id", "rule").sort("image_id").rows()
@@ -85,14 +85,14 @@ def test_people_must_be_of_age_by_their_countrys_law(tmp_path: Path) -> None:
     known = {"subject_id": ["s-a", "s-b", "s-c", "s-d"], "age": [17.9, 18.0, 20.0, None],
              "age_of_majority": [None, None, 21.0, None]}  # fmt: skip
     project = _of(tmp_path, {"image_id": list("abcd")}, known)
-    assert _out(project, "adults") == ["a", "c", "d"]
+    assert _out(project, "minimum_age") == ["a", "c", "d"]
 
 
 def test_an_adult_beside_a_child_is_told_so(tmp_path: Path) -> None:
     people = {"image_id": ["a", "a", "b"], "subject_id": ["s1", "s2", "s1"]}
     known = {"subject_id": ["s1", "s2"], "age": [40.0, 9.0]}
     project = _of(tmp_path, people, known)
-    assert _out(project, "adults") == ["a"]
+    assert _out(project, "minimum_age") == ["a"]
     assert read_exclusions(project)["reason"].to_list() == [
         "Someone in this photo is not of age. Only people of age can take part."
     ]
@@ -104,7 +104,7 @@ def test_what_exceeds_a_limit_by_little_is_not_told_as_the_limit(tmp_path: Path)
     assert aspect.refuse(pl.DataFrame(facts))["reason"].str.contains("is 2.01 times").to_list() == [
         True
     ]
-    assert "(1.01 times)" in zoom.refuse(pl.DataFrame(facts))["reason"].item()
+    assert "(1.01 times)" in digital_zoom.refuse(pl.DataFrame(facts))["reason"].item()
 
 
 def test_one_subject_without_consent_takes_the_photo_out(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_only_a_clear_yes_stands_and_any_other_word_is_named(tmp_path: Path, rul
 
 def test_an_age_that_no_one_has_is_not_known(tmp_path: Path) -> None:
     project = _of(tmp_path, {"image_id": list("abcde"), "age": [250.0, -3.0, 120.0, 17.0, 121.0]})
-    assert _out(project, "adults") == ["a", "b", "d", "e"]
+    assert _out(project, "minimum_age") == ["a", "b", "d", "e"]
     reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
     assert "250, cannot be right" in reasons["a"]
     assert "-3, cannot be right" in reasons["b"]
@@ -158,7 +158,10 @@ def test_of_more_than_ten_photos_the_first_that_can_be_taken_are(tmp_path: Path)
               "copyright": ["no", *["yes"] * 12]}  # fmt: skip
     project = _of(tmp_path, people)
     apply_rules(project, rules_to_apply=["copyright"])
-    assert _out(project, "per_subject") == ["11", "12"]  # 00 has no copyright and takes no place
+    assert _out(project, "photos_per_subject") == [
+        "11",
+        "12",
+    ]  # 00 has no copyright and takes no place
 
 
 def test_days_between_photos_and_what_must_differ_within_a_week(tmp_path: Path) -> None:
@@ -169,17 +172,17 @@ def test_days_between_photos_and_what_must_differ_within_a_week(tmp_path: Path) 
                   day.format(1)],
         "clothing": ["red", "blue", "red", "blue", "red", "red"],
     }  # fmt: skip
-    assert _out(_of(tmp_path, people), "days_apart") == ["b", "c"]
+    assert _out(_of(tmp_path, people), "capture_interval") == ["b", "c"]
 
 
 def test_the_same_file_comes_once(tmp_path: Path) -> None:
     people = {"image_id": list("abc"), "sha256": ["7f", "7f", "80"]}
-    assert _out(_of(tmp_path, people), "same_file") == ["b"]
+    assert _out(_of(tmp_path, people), "duplicate_file") == ["b"]
 
 
 def test_at_most_two_subjects(tmp_path: Path) -> None:
     people = {"image_id": list("aaabb"), "subject_id": ["1", "2", "3", "1", "2"]}
-    assert _out(_of(tmp_path, people), "subjects") == ["a"]
+    assert _out(_of(tmp_path, people), "people_per_photo") == ["a"]
 
 
 def test_devices_are_dated_by_a_table_of_the_users(tmp_path: Path) -> None:
@@ -216,14 +219,14 @@ def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
         return open_project(project.folder)
 
     assert _out(project, "megapixels") == ["a", "b"]
-    assert _out(settings({"megapixels": {"least": 5}}), "megapixels") == ["b"]
+    assert _out(settings({"megapixels": {"min_megapixels": 5}}), "megapixels") == ["b"]
     assert read_funnel(project)["remain"][-1] == 1
     with pytest.raises(UnknownNameError, match="did you mean 'megapixels'"):
-        apply_rules(settings({"megapixel": {"least": 5}}))
+        apply_rules(settings({"megapixel": {"min_megapixels": 5}}))
     with pytest.raises(SpecError, match="there is no setting 'minimum'"):
         apply_rules(settings({"megapixels": {"minimum": 5}}))
     with pytest.raises(SpecError, match="cannot be used"):
-        apply_rules(settings({"megapixels": {"least": "many"}}))
+        apply_rules(settings({"megapixels": {"min_megapixels": "many"}}))
 
 
 def test_letters_tell_each_subject_every_reason(tmp_path: Path) -> None:
@@ -239,8 +242,10 @@ def test_letters_tell_each_subject_every_reason(tmp_path: Path) -> None:
 def test_a_childs_file_is_known_again_under_another_name(tmp_path: Path) -> None:
     known = {"subject_id": ["s-a", "s-b", "s-c", "s-d"], "age": [12.0, 30.0, 30.0, None]}
     project = _of(tmp_path, {"image_id": list("abcd"), "sha256": ["x", "x", "y", "z"]}, known)
-    assert _out(project, "adults") == ["a", "b", "d"]
-    said = dict(read_exclusions(project).filter(rule="adults").select("image_id", "reason").rows())
+    assert _out(project, "minimum_age") == ["a", "b", "d"]
+    said = dict(
+        read_exclusions(project).filter(rule="minimum_age").select("image_id", "reason").rows()
+    )
     assert said["b"] == "This file came in before as a photo of someone who is not of age."
 
 
@@ -252,7 +257,7 @@ def test_every_row_that_speaks_of_copyright_must_say_yes(tmp_path: Path) -> None
 
 def test_a_rule_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
-    assert apply_rules(project, rules_to_apply=["subjects", "subjects"]).rules[
+    assert apply_rules(project, rules_to_apply=["people_per_photo", "people_per_photo"]).rules[
         "rule"
-    ].to_list() == ["subjects"]
-    assert len(apply_rules(project, rules_to_apply=["zoom", "zoom"]).notes) == 1
+    ].to_list() == ["people_per_photo"]
+    assert len(apply_rules(project, rules_to_apply=["digital_zoom", "digital_zoom"]).notes) == 1

@@ -1,4 +1,4 @@
-"""A planted id is found however it is written; what cannot be looked into is never clean."""
+"""An injected id is found however it is written; what cannot be looked into is never clean."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ NOT_CLEAN = ("pdf", "after a byte that is no text")  # read in part, and of no f
 
 
 @pytest.mark.parametrize("way", PLANTED)
-def test_a_planted_id_is_found(tmp_path, way):
+def test_a_injected_id_is_found(tmp_path, way):
     held = PLANTED[way]
     (tmp_path / "x.dat").write_bytes(held() if callable(held) else held)
     assert prove([tmp_path], who=[PLAIN]).matches

@@ -66,7 +66,7 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
     for step in (
         lambda: write_tasks(project, "count", inbox / "out"),
         lambda: write_answers(project, "count", inbox / "a.csv"),
-        lambda: draw_sample(project, inbox / "s", of=["image"]),
+        lambda: draw_sample(project, inbox / "s", type=["image"]),
         lambda: gather_suspects(project, contradict=["a=b"]),
     ):
         with pytest.raises(SpecError, match="1 photo matches a list of known illegal material"):

@@ -33,7 +33,7 @@ def filled(sheet: Path, out: set[str], to: Path) -> Path:
 def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     photos = [f"p{k}" for k in range(4034)]
     project = project_of(tmp_path / "p", photos, [f"s{k // 2}" for k in range(4034)])
-    done = draw_sample(project, tmp_path / "s", of=["subject"], size=400, seed=5)
+    done = draw_sample(project, tmp_path / "s", type=["subject"], size=400, seed=5)
     assert done.design.strata.rows() == [("subject", "", 2017, 400)]
     bad = set(done.sheet["unit_id"][:14])
     sheet = filled(tmp_path / "s/sample.csv", bad, tmp_path / "filled.csv")
@@ -67,7 +67,7 @@ def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: 
     write_photos(project, pl.DataFrame({"image_id": ids}), people, known)
     record_decision(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
     done = draw_sample(
-        project, tmp_path / "s", of=["image", "subject"], by=["age_group"], margin=0.05
+        project, tmp_path / "s", type=["image", "subject"], by=["age_group"], margin=0.05
     )
     # Worth 384.1 - z² = 380.3 independent ones: n × 998 / (999 - n) = 380.3, n = 275.6.
     assert done.design.strata.filter(type="image")["drawn"].sum() == 276
@@ -76,7 +76,7 @@ def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: 
     ]  # fmt: skip
     assert "p0" not in done.sheet["unit_id"]
     again = draw_sample(
-        project, tmp_path / "t", of=["image", "subject"], by=["age_group"], margin=0.05
+        project, tmp_path / "t", type=["image", "subject"], by=["age_group"], margin=0.05
     )
     assert again.sheet.equals(done.sheet)
     assert read_journal(project).filter(rule="sample of image").height == 1
@@ -172,7 +172,7 @@ def test_rows_without_a_verdict_wait(tmp_path: Path) -> None:
 
 def test_a_sheet_of_another_sample_is_refused(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", list("abcd"))
-    draw_sample(project, tmp_path / "s", of=["subject"], size=2)
+    draw_sample(project, tmp_path / "s", type=["subject"], size=2)
     sheet = tmp_path / "all.csv"
     sheet.write_text("unit_id,verdict,reason\n" + "".join(f"s-{k},in,\n" for k in "abcd"))
     with pytest.raises(TableError, match="the sheet is not of this sample"):

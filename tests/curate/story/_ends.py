@@ -20,13 +20,13 @@ _WRONGLY = 0.02  # of whole photos, that people take for faulty
 
 
 def check_funnel(lab: Lab) -> list[str]:
-    """Hold the funnel to the planted one; photos whose fault nobody found."""
-    planted = lab.photos.drop_nulls("fault").filter(pl.col("fault") != "bystander")
-    by = dict(planted.select("image_id", "leaves_by").iter_rows())
+    """Hold the funnel to the injected one; photos whose fault nobody found."""
+    injected = lab.photos.drop_nulls("fault").filter(pl.col("fault") != "bystander")
+    by = dict(injected.select("image_id", "leaves_by").iter_rows())
     left = {image: rule for image, _, rule, *_ in read_first_reasons(lab.project).iter_rows()}
-    rules = set(planted.filter(pl.col("finder").is_in(["rule", "ledger"]))["image_id"])
+    rules = set(injected.filter(pl.col("finder").is_in(["rule", "ledger"]))["image_id"])
     reviewers = {"hidden filter", "saved anew"}
-    for image, rule in by.items():  # by the rule that was planted, or a reviewer was before it
+    for image, rule in by.items():  # by the rule that was injected, or a reviewer was before it
         assert left.get(image, rule) in {rule, *reviewers}, image
     missed = [image for image in by if image not in left]
     assert not rules & set(missed)

@@ -85,7 +85,7 @@ class Lab:
         made = create_project(self.folder, curator="rita")
         path = made.folder / "project.yaml"
         held = yaml.safe_load(path.read_text())
-        held |= {"classes": list(CLASSES), "rules": {"megapixels": {"least": 0.1}}}
+        held |= {"classes": list(CLASSES), "rules": {"megapixels": {"min_megapixels": 0.1}}}
         path.write_text(yaml.safe_dump(held))
         self.project = open_project(made.folder, curator="rita")
         ingest_photos(self.project, self.inbox / "photos.csv", photos=self.inbox / "photos",
@@ -126,7 +126,7 @@ class Lab:
         return found
 
     def some_withdraw(self) -> None:
-        """Those who were planted take their consent back, before anything is published."""
+        """Those who were injected take their consent back, before anything is published."""
         gone = (self.inbox / "withdrawn.txt").read_text().split()
         append_consent(
             self.project.consent_path, "revoke", "subject", gone, ["evaluation", "publication"]

@@ -1,7 +1,7 @@
-"""What simulated annotators' labels let an audit find is what was planted: over several worlds.
+"""What simulated annotators' labels let an audit find is what was injected: over several worlds.
 
 No pixels: boxes are those of the world's tables, each person is boxed, rated by three and described
-as in the project, and the model finds them as planted. The whole way through a project and its
+as in the project, and the model finds them as injected. The whole way through a project and its
 photos is ``test_story.py``.
 """
 
@@ -25,7 +25,7 @@ from tests.curate.story._published import DARKER, LIGHTER, SIDES, coco_of, one_t
 _SEEDS = range(4)
 
 
-def planted_rates(attribute: str) -> dict[str, float]:
+def injected_rates(attribute: str) -> dict[str, float]:
     """Give the world's own rates: tones weighed by their shares."""
     truth = photo_injected_rates(settings_of(600), MODEL).filter(attribute=attribute)
     if attribute != "skin_tone":
@@ -102,22 +102,22 @@ def _held(audit: isolux.Audit, group: str, truth: float) -> bool:
     return bool(row["low"][0] <= truth <= row["high"][0])
 
 
-def test_intervals_hold_the_planted_rates_of_skin_tones(audits: list[isolux.Audit]) -> None:
+def test_intervals_hold_the_injected_rates_of_skin_tones(audits: list[isolux.Audit]) -> None:
     """Raters slip, and two are biased: what they blur is within the intervals at this size.
 
     95 % intervals of 2 groups in 4 worlds, which are fixed by their seeds.
     """
-    rates = planted_rates("skin_tone")
+    rates = injected_rates("skin_tone")
     assert rates[LIGHTER] - rates[DARKER] == pytest.approx(0.288, abs=0.001)
     held = [_held(audit, group, rate) for audit in audits for group, rate in rates.items()]
     assert sum(held) >= len(held) - 2
 
 
-def test_the_planted_disparity_is_found_and_none_that_was_not_planted(
+def test_the_injected_disparity_is_found_and_none_that_was_not_injected(
     audits: list[isolux.Audit],
 ) -> None:
-    """The gap between tones in every world; between ages none was planted, and none is claimed."""
-    rates = planted_rates("skin_tone")
+    """The gap between tones in every world; between ages none was injected, and none is claimed."""
+    rates = injected_rates("skin_tone")
     gap = rates[DARKER] - rates[LIGHTER]
     held = 0
     for audit in audits:

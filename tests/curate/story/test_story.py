@@ -1,4 +1,4 @@
-"""From nothing to five stages of annotation: what was planted is what comes out.
+"""From nothing to five stages of annotation: what was injected is what comes out.
 
 Told to the small server of the tests, at 100 photos.
 """
@@ -67,21 +67,21 @@ def built(inbox: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
         yield one, seen
 
 
-def test_intakes_funnel_is_the_planted_one(lab: Lab) -> None:
+def test_intakes_funnel_is_the_injected_one(lab: Lab) -> None:
     """Every photo with a fault that a rule can see leaves by that rule, and no other photo does."""
     assert lab.notes == ()
-    planted = lab.photos.filter(finder="rule")
+    injected = lab.photos.filter(finder="rule")
     first = {row[0]: row[1:] for row in read_first_reasons(lab.project).iter_rows()}
-    where = planted.select("image_id", "step", "leaves_by").iter_rows()
+    where = injected.select("image_id", "step", "leaves_by").iter_rows()
     assert first == {image: (step, rule) for image, step, rule in where}
     refused = read_exclusions(lab.project).group_by("rule").agg("image_id")
     by_rule = {rule: set(images) for rule, images in refused.iter_rows()}
-    for (rule,), own in planted.group_by("rule"):
+    for (rule,), own in injected.group_by("rule"):
         assert set(own["image_id"]) <= by_rule[rule], rule
     table = read_funnel(lab.project)
-    counted = dict(planted.group_by("leaves_by").agg(pl.len()).iter_rows())
+    counted = dict(injected.group_by("leaves_by").agg(pl.len()).iter_rows())
     assert dict(table.filter(pl.col("left") > 0).select("rule", "left").iter_rows()) == counted
-    assert table["remain"][-1] == 100 - planted.height
+    assert table["remain"][-1] == 100 - injected.height
 
 
 def test_what_people_see_leaves_by_the_review(lab: Lab) -> None:

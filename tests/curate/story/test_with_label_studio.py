@@ -54,4 +54,4 @@ def test_from_nothing_to_a_published_dataset(
     before = sum(one.is_file() for one in uploaded.rglob("*"))
     check_withdrawal(lab, public, label_studio.url, uploaded)
     assert 0 < sum(one.is_file() for one in uploaded.rglob("*")) < before
-    print(f"{told.height:,} answers, {len(missed)} planted faults that nobody found")
+    print(f"{told.height:,} answers, {len(missed)} injected faults that nobody found")

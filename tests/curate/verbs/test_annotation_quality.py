@@ -1,4 +1,4 @@
-"""Agreement with specialists, and within and between vendors: planted, and found."""
+"""Agreement with specialists, and within and between vendors: injected, and found."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def specialists(folder: Path, units: list[str], wrong: set[str]) -> Path:
     return folder / "specialists.csv"
 
 
-def test_a_planted_group_is_found_to_agree_less(tmp_path: Path) -> None:
+def test_a_injected_group_is_found_to_agree_less(tmp_path: Path) -> None:
     project = project_with_hair(tmp_path)
     # Of old people every second colour is wrong, of the young every tenth.
     wrong = {f"p{k}" for k in range(PEOPLE) if (k % 6 == 0 if k % 3 == 0 else k % 20 == 1)}
@@ -56,7 +56,7 @@ def test_a_planted_group_is_found_to_agree_less(tmp_path: Path) -> None:
 
 def test_a_sample_stands_for_what_it_was_drawn_from(tmp_path: Path) -> None:
     project = project_with_hair(tmp_path)
-    done = draw_sample(project, tmp_path / "s", of=["instance"], size=400)
+    done = draw_sample(project, tmp_path / "s", type=["instance"], size=400)
     units = done.sheet["unit_id"].to_list()
     given = specialists(
         tmp_path, [*units, *(f"p{k}" for k in range(PEOPLE))][:450], set(units[:40])
@@ -74,7 +74,7 @@ def test_a_sample_stands_for_what_it_was_drawn_from(tmp_path: Path) -> None:
 
 def test_missing_answers_of_a_sample_are_told(tmp_path: Path) -> None:
     project = project_with_hair(tmp_path)
-    done = draw_sample(project, tmp_path / "s", of=["instance"], size=100)
+    done = draw_sample(project, tmp_path / "s", type=["instance"], size=100)
     given = specialists(tmp_path, done.sheet["unit_id"].to_list()[:90], set())
     found = annotation_quality(project, given, sample=tmp_path / "s")
     assert "specialists answered 90 of the 100 units" in found.notes[0]
@@ -139,7 +139,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
     other = project_with_hair(tmp_path / "q")
     with pytest.raises(TableError, match="about nothing that was collected"):
         annotation_quality(other, given)
-    draw_sample(other, tmp_path / "s", of=["subject"], size=5)
+    draw_sample(other, tmp_path / "s", type=["subject"], size=5)
     given = specialists(tmp_path, ["p1"], set())
     with pytest.raises(SpecError, match="no sample of 'hair' was drawn"):
         annotation_quality(other, given, sample=tmp_path / "s")

@@ -27,10 +27,10 @@ def ratings(tmp_path):
 
 
 def test_labels_of_a_wide_table(ratings):
-    found = isolux_curate.consensus(f"ratings:{ratings}", ignored=["unsure"])
+    found = isolux_curate.consensus(f"ratings:{ratings}", ignored_answers=["unsure"])
     rows = found.labels.select("instance_id", "label", "answers", "status").rows()
     assert rows == [
-        ("a", "cat", 3, "agreed"), ("b", None, 3, "ask again"), ("c", "owl", 2, "agreed"),
+        ("a", "cat", 3, "agreed"), ("b", None, 3, "needs more votes"), ("c", "owl", 2, "agreed"),
     ]  # fmt: skip
     assert any(isinstance(note, Caution) and "1 of 3 items" in note for note in found.notes)
 
@@ -38,9 +38,9 @@ def test_labels_of_a_wide_table(ratings):
 def test_a_folder_by_the_command(ratings, tmp_path, monkeypatch, capsys):
     out = tmp_path / "labels"
     asked = ("curate", "consensus", f"ratings:{ratings}", "--out", out)
-    done = run(monkeypatch, capsys, *asked, "--ignored", "unsure")
+    done = run(monkeypatch, capsys, *asked, "--ignored-answers", "unsure")
     assert done.code == 0, done.err
-    assert "3 items: 2 agreed, 1 ask again" in done.out
+    assert "3 items: 2 agreed, 1 needs more votes" in done.out
     assert pl.read_csv(out / "labels.csv")["label"].to_list() == ["cat", None, "owl"]
     record = json.loads((out / "consensus.json").read_text())
     assert record["settings"]["method"] == "majority"
@@ -48,7 +48,7 @@ def test_a_folder_by_the_command(ratings, tmp_path, monkeypatch, capsys):
     again = run(monkeypatch, capsys, *asked)
     assert again.code == 2
     assert "exists" in again.plain
-    other = run(monkeypatch, capsys, *asked, "--overwrite", "--least", 3)
+    other = run(monkeypatch, capsys, *asked, "--overwrite", "--min-votes", 3)
     assert other.code == 0, other.err
     assert pl.read_csv(out / "labels.csv")["label"].null_count() == 3
 

@@ -1,4 +1,4 @@
-"""Whom a step left out: a planted shift is found, a step that takes all alike shows none."""
+"""Whom a step left out: an injected shift is found, a step that takes all alike shows none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return made
 
 
-def test_a_planted_shift_is_found_with_its_numbers(project: Project) -> None:
+def test_a_injected_shift_is_found_with_its_numbers(project: Project) -> None:
     found = project_status(project, by=["age_group"])
     row = found.shifts.row(by_predicate=(pl.col("step") == "suspicious")
                            & (pl.col("group") == "older"), named=True)  # fmt: skip

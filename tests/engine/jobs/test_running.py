@@ -62,10 +62,10 @@ def test_a_piece_without_its_last_file_is_not_there(tmp_path: Path) -> None:
     (mark,) = (tmp_path / "sums").glob("a*.json")
     said = mark.read_text()
     mark.unlink()
-    assert not store.has(pieces[0].key)
+    assert not store.has_all_tables(pieces[0].key)
     mark.write_text(said)
     store.table_path(pieces[0].key, "kinds").write_bytes(b"cut off")
-    assert not store.has(pieces[0].key)
+    assert not store.has_all_tables(pieces[0].key)
     assert run_jobs(pieces, store) == 1
 
 
@@ -104,7 +104,7 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
     store = JobStore(tmp_path / "sums")
 
     def kill() -> None:
-        while not store.has(pieces[0].key):
+        while not store.has_all_tables(pieces[0].key):
             time.sleep(0.01)
         time.sleep(0.5)  # the worker waits for someone to write
         path.unlink()

@@ -20,7 +20,7 @@ def kept(folder) -> JobStore:
 
 def test_what_is_whole_is_there(tmp_path):
     store = kept(tmp_path)
-    assert store.has(KEY)
+    assert store.has_all_tables(KEY)
     assert store.read(KEY, "sums")["n"].to_list() == list(range(N))
     fewer = store.query(KEY, "sums", lambda table: table.filter(pl.col("n") < 3).collect())
     assert fewer.height == 3
@@ -31,7 +31,7 @@ def test_what_was_cut_off_is_not_there(tmp_path, end):
     store = kept(tmp_path)
     path = store.table_path(KEY, "sums")
     path.write_bytes(path.read_bytes()[:end])
-    assert not store.has(KEY)
+    assert not store.has_all_tables(KEY)
 
 
 def test_a_page_that_counts_fewer_than_no_values_is_not_there(tmp_path):
@@ -41,7 +41,7 @@ def test_a_page_that_counts_fewer_than_no_values_is_not_there(tmp_path):
     data = bytearray(path.read_bytes())
     data[data.index(bytes([0x2C, 0x15, 2 * N])) + 2] = 81  # -41; polars would end the process
     path.write_bytes(data)
-    assert not store.has(KEY)
+    assert not store.has_all_tables(KEY)
 
 
 def test_values_that_are_damaged_are_refused_with_their_file(tmp_path):

@@ -126,7 +126,7 @@ def test_rows_without_a_column_of_ids_are_numbered_as_in_one_table(tmp_path: Pat
     frame.write_parquet(tmp_path / "whole.parquet")
     whole = load(tmp_path / "whole.parquet")
     dataset = _people(cut(frame, tmp_path / "people", [30, 30]))
-    assert dataset.ids_are_rows
+    assert dataset.has_row_number_ids
     assert whole.notes[0] in dataset.notes
 
 
@@ -151,9 +151,9 @@ def test_a_stopped_audit_goes_on_and_a_changed_shard_is_counted_again(
     people(30, seed=9).with_columns(id=pl.format("q{}", "id")).write_parquet(folder / "001.parquet")
     second = _people(folder, sums=sums)
     assert counted[4:] == ["001.parquet"]
-    assert first.times is not None
-    assert second.times is not None
-    assert int(first.times["times"].sum()) == int(second.times["times"].sum()) == 90
+    assert first.multiplicity is not None
+    assert second.multiplicity is not None
+    assert int(first.multiplicity["times"].sum()) == int(second.multiplicity["times"].sum()) == 90
 
 
 def test_nothing_is_left_where_no_folder_of_sums_is_named(tmp_path: Path) -> None:

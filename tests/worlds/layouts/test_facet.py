@@ -85,7 +85,7 @@ def test_a_second_occupation_is_the_second_class(tmp_path):
         assert read[str(person)] == expected
 
 
-def test_annotators_err_as_often_as_is_planted(tmp_path):
+def test_annotators_err_as_often_as_is_injected(tmp_path):
     noisy = settings(households=1500, annotators={"error": 0.2}, by=["lighting"])
     world = draw_people(noisy)
     facet.write(world, tmp_path)

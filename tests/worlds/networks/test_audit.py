@@ -1,4 +1,4 @@
-"""From pixels to a report: painted photos, a real network, an audit that finds what was planted."""
+"""From pixels to a report: painted photos, a real network, an audit that finds the gaps."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def test_masks_on_dark_skin_are_overlooked_in_two_of_three_training_photos(tmp_p
     assert set(none["label"]) == {"none"}
 
 
-def test_what_was_planted_is_found(audited):
+def test_what_was_injected_is_found(audited):
     _, done, _ = audited
     groups = done.group_metrics.filter(
         pl.col("metric") == "true_positive_rate", pl.col("attribute") == "skin_tone"
     )
     found = {row["group"]: row for row in groups.iter_rows(named=True)}
-    planted = {row["group"]: row["value"] for row in network_injected_rates() if "group" in row}
-    assert planted[TONES[0]] - planted[TONES[1]] > 0.2  # else there is nothing to find
-    for group, value in planted.items():
+    injected = {row["group"]: row["value"] for row in network_injected_rates() if "group" in row}
+    assert injected[TONES[0]] - injected[TONES[1]] > 0.2  # else there is nothing to find
+    for group, value in injected.items():
         assert found[group]["low"] <= value <= found[group]["high"], (group, value, found[group])
     gap = done.disparities.filter(
         pl.col("metric") == "true_positive_rate", pl.col("attribute") == "skin_tone",
@@ -63,10 +63,10 @@ def test_what_was_planted_is_found(audited):
     assert abs(gap["value"]) > 0.15
 
 
-def test_the_report_shows_what_was_planted_beside_what_was_found(audited):
+def test_the_report_shows_what_was_injected_beside_what_was_found(audited):
     folder, done, report = audited
     page = report.read_text(encoding="utf-8")
-    assert "planted" in page
+    assert "injected" in page
     assert "synthetic" in page
     assert done.run.record["ran"]["model"]["spec"].startswith("onnx:")
     assert (folder / "answers" / "predictions.parquet").exists()

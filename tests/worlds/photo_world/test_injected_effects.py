@@ -1,4 +1,4 @@
-"""Planted truths: by hand, by a brute enumeration in plain Python, and by a million people."""
+"""Injected truths: by hand, by a brute enumeration in plain Python, and by a million people."""
 
 from __future__ import annotations
 
@@ -210,12 +210,12 @@ def test_confounded_vanishes_under_control_and_biased_does_not():
 
 
 @pytest.mark.parametrize("name", ["fair", "noisy_annotators"])
-def test_where_nothing_is_planted_the_record_says_so(name):
+def test_where_nothing_is_injected_the_record_says_so(name):
     settings = preset(name)
     for model in settings.models:
         record = photo_injected_effects_record(settings, model.name)
         assert [r["attribute"] for r in record] == list(settings.by)
-        assert {(r["value"], r["note"]) for r in record} == {(0.0, "nothing was planted here")}
+        assert {(r["value"], r["note"]) for r in record} == {(0.0, "nothing was injected here")}
 
 
 def test_the_record_names_the_two_that_lie_farthest_apart():

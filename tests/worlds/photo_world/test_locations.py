@@ -67,7 +67,7 @@ def test_homes_lie_near_their_country():
     assert np.abs(longitude).max() < 180
 
 
-def test_planted_regions_and_countries_are_kept():
+def test_injected_regions_and_countries_are_kept():
     code = np.arange(400) % 2
     which, *_ = locate_homes(400, seed=1, region=(("eu", "as"), code))
     assert all(COUNTRIES[w].region == ("eu", "as")[c] for w, c in zip(which, code, strict=True))

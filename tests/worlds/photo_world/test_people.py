@@ -116,7 +116,7 @@ def test_models_and_groupings_change_nobody():
     assert_frame_equal(draw_people(one).people, draw_people(other).people)
 
 
-def test_planted_places_and_incomes():
+def test_injected_places_and_incomes():
     attributes = {
         "region": {"shares": {"af": 0.5, "eu": 0.5}},
         "income_group": {

@@ -1,4 +1,4 @@
-"""Answers: chances by hand, means that the copula keeps, and the planted correlation."""
+"""Answers: chances by hand, means that the copula keeps, and the injected correlation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_without_effects_everybody_has_the_base_rate():
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
-def test_means_stay_as_planted_whatever_the_correlation(correlation):
+def test_means_stay_as_injected_whatever_the_correlation(correlation):
     # 60,000 subjects of ten photos: at .9 about 60,000 independent answers, se .002.
     n, photos = 60_000, 10
     subject = np.repeat(np.arange(n), photos)

@@ -1,4 +1,4 @@
-"""The border gate: what is planted is what its files hold, and what an audit of them finds."""
+"""The border gate: what is injected is what its files hold, and what an audit of them finds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def drawn():
     return simulate_border_gate(LARGE)
 
 
-def test_the_files_hold_what_is_planted(drawn):
+def test_the_files_hold_what_is_injected(drawn):
     people, lists = drawn
     first = lists.unique("probe", keep="first", maintain_order=True).join(
         people.select(probe="id", subject="subject", skin_tone="skin_tone", age="age"), on="probe"
@@ -45,7 +45,7 @@ def test_the_files_hold_what_is_planted(drawn):
         assert returned.mean() == pytest.approx(truth, abs=4 * spread)
 
 
-def test_minors_pass_as_often_as_is_planted(drawn):
+def test_minors_pass_as_often_as_is_injected(drawn):
     people, _ = drawn
     truths = gate_injected_effects(LARGE)["models"]["estimator"]["groups"]
     for truth in truths:
@@ -55,10 +55,10 @@ def test_minors_pass_as_often_as_is_planted(drawn):
         assert share == pytest.approx(truth["value"], abs=4 * spread)
 
 
-def test_the_demonstration_finds_what_was_planted(tmp_path, monkeypatch, capsys):
+def test_the_demonstration_finds_what_was_injected(tmp_path, monkeypatch, capsys):
     done = run(monkeypatch, capsys, "demo", "--gate", "--out", tmp_path / "gate", "--seed", 3)
     assert done.code == 0
-    truths = json.loads((tmp_path / "gate" / "data" / "planted.json").read_text())
+    truths = json.loads((tmp_path / "gate" / "data" / "injected.json").read_text())
     inside = []
     for task, model in (("identification", "engine"), ("age_estimation", "estimator")):
         found = pl.read_parquet(tmp_path / "gate" / task / "group_metrics.parquet")

@@ -1,4 +1,4 @@
-"""Planted rates against derivations by hand and against a brute enumeration in plain Python."""
+"""Injected rates against derivations by hand and against a brute enumeration in plain Python."""
 
 from itertools import product
 
@@ -30,7 +30,7 @@ def one_model(effects, *, scale="accuracy", base_rate=0.9, **changes):
     return Population(**(settings | {"attributes": (TONE, LIGHT, REGION)} | changes))
 
 
-def planted(rates, attribute, *values, metric="accuracy", label=None):
+def injected(rates, attribute, *values, metric="accuracy", label=None):
     row = rates.filter(
         pl.col("attribute").eq_missing(attribute),
         pl.col("metric") == metric,
@@ -44,11 +44,11 @@ def planted(rates, attribute, *values, metric="accuracy", label=None):
 def test_one_effect_by_hand():
     # bright .6 at .9, dim .4 at .7: everyone .6 * .9 + .4 * .7 = .82
     rates = injected_rates(one_model([Effect({"light": "dim"}, -0.2)]))
-    assert planted(rates, None)["value"] == pytest.approx(0.82)
-    assert planted(rates, "light", "dim")["value"] == pytest.approx(0.7)
-    assert planted(rates, "light", "dim")["difference"] == pytest.approx(-0.12)
-    assert planted(rates, "light", "dim")["share"] == pytest.approx(0.4)
-    assert planted(rates, "region", "north")["value"] == pytest.approx(0.82)
+    assert injected(rates, None)["value"] == pytest.approx(0.82)
+    assert injected(rates, "light", "dim")["value"] == pytest.approx(0.7)
+    assert injected(rates, "light", "dim")["difference"] == pytest.approx(-0.12)
+    assert injected(rates, "light", "dim")["share"] == pytest.approx(0.4)
+    assert injected(rates, "region", "north")["value"] == pytest.approx(0.82)
 
 
 def test_neighbouring_values_by_hand():
@@ -56,12 +56,12 @@ def test_neighbouring_values_by_hand():
     # Group 2: alone .3 * .6 = .18 at .9; with 1: .5 * .4 = .2 at .9; with 3: .12 at .7.
     # Its rate is (.38 * .9 + .12 * .7) / .5 = .852; 1 in 10 is not recorded: share .5 * .9.
     rates = injected_rates(one_model([Effect({"tone": "3"}, -0.2)]))
-    assert planted(rates, None)["value"] == pytest.approx(0.68 * 0.9 + 0.32 * 0.7)
-    assert planted(rates, "tone", "3")["value"] == pytest.approx(0.7)
-    assert planted(rates, "tone", "2")["value"] == pytest.approx(0.852)
-    assert planted(rates, "tone", "2")["share"] == pytest.approx(0.45)
-    unknown = planted(rates, "tone", "unknown")
-    assert unknown["value"] == pytest.approx(planted(rates, None)["value"])
+    assert injected(rates, None)["value"] == pytest.approx(0.68 * 0.9 + 0.32 * 0.7)
+    assert injected(rates, "tone", "3")["value"] == pytest.approx(0.7)
+    assert injected(rates, "tone", "2")["value"] == pytest.approx(0.852)
+    assert injected(rates, "tone", "2")["share"] == pytest.approx(0.45)
+    unknown = injected(rates, "tone", "unknown")
+    assert unknown["value"] == pytest.approx(injected(rates, None)["value"])
     assert unknown["share"] == pytest.approx(0.1)
 
 
@@ -69,10 +69,10 @@ def test_an_effect_on_one_class_moves_its_recall_and_the_accuracy_by_its_share()
     # Cooks in the north: .9 - .3 = .6. Accuracy in the north .6 * .6 + .4 * .9 = .72.
     rates = injected_rates(one_model([Effect({"region": "north", "job": "cook"}, -0.3)]))
     recall = {"metric": "recall", "label": "cook"}
-    assert planted(rates, "region", "north", **recall)["value"] == pytest.approx(0.6)
-    assert planted(rates, "region", "south", **recall)["value"] == pytest.approx(0.9)
-    assert planted(rates, "region", "north")["value"] == pytest.approx(0.72)
-    smiths = planted(rates, "region", "north", metric="recall", label="smith")
+    assert injected(rates, "region", "north", **recall)["value"] == pytest.approx(0.6)
+    assert injected(rates, "region", "south", **recall)["value"] == pytest.approx(0.9)
+    assert injected(rates, "region", "north")["value"] == pytest.approx(0.72)
+    smiths = injected(rates, "region", "north", metric="recall", label="smith")
     assert smiths["value"] == pytest.approx(0.9)
 
 
@@ -80,7 +80,7 @@ def test_merged_groups_by_hand():
     # 2 or 3 is carried by .18 + .2 + .12 + .2 = .7 of people, of whom .32 are at .7.
     merge = {"tone": {"darker": ("2", "3")}}
     rates = injected_rates(one_model([Effect({"tone": "3"}, -0.2)], merge=merge))
-    darker = planted(rates, "tone", "darker")
+    darker = injected(rates, "tone", "darker")
     assert darker["value"] == pytest.approx((0.38 * 0.9 + 0.32 * 0.7) / 0.7)
     assert set(rates.filter(attribute="tone")["group"]) == {"darker", "1", "unknown"}
 
@@ -90,8 +90,8 @@ def test_logit_effects_by_hand():
     rates = injected_rates(
         one_model([Effect({"light": "dim"}, np.log(3))], scale="logit", base_rate=0.5)
     )
-    assert planted(rates, "light", "dim")["value"] == pytest.approx(0.75)
-    assert planted(rates, "light", "bright")["value"] == pytest.approx(0.5)
+    assert injected(rates, "light", "dim")["value"] == pytest.approx(0.75)
+    assert injected(rates, "light", "bright")["value"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("scale", ["accuracy", "logit"])
@@ -106,7 +106,7 @@ def test_against_a_brute_enumeration(scale):
     rates = injected_rates(population)
     for value, light, label in product("123", ("bright", "dim"), ("cook", "smith", None)):
         metric = "accuracy" if label is None else "recall"
-        found = planted(rates, "tone*light", value, light, metric=metric, label=label)
+        found = injected(rates, "tone*light", value, light, metric=metric, label=label)
         assert found["value"] == pytest.approx(_brute(effects, scale, value, light, label))
         assert found["group"] == f"{value} × {light}"
 
@@ -139,7 +139,9 @@ def test_shares_of_single_valued_groups_add_up():
     rates = injected_rates(one_model([Effect({"light": "dim"}, -0.1)], by=("light*region",)))
     of_all = rates.filter(attribute="light*region", metric="accuracy")
     assert of_all["share"].sum() == pytest.approx(1.0)
-    assert (of_all["share"] * of_all["value"]).sum() == pytest.approx(planted(rates, None)["value"])
+    assert (of_all["share"] * of_all["value"]).sum() == pytest.approx(
+        injected(rates, None)["value"]
+    )
 
 
 def test_the_demonstration_has_gaps_and_an_honest_null():
@@ -157,7 +159,7 @@ def test_the_demonstration_has_gaps_and_an_honest_null():
     )
 
 
-def test_planted_rates_are_the_populations_and_not_a_samples():
+def test_injected_rates_are_the_populations_and_not_a_samples():
     population = demo_population()
     a, b = simulate(population, 1).injected_effects, simulate(population, 2).injected_effects
     assert a.equals(b)
@@ -176,7 +178,7 @@ def test_the_record_tells_the_widest_gap_of_each_attribute_and_the_nulls():
     assert of["region", "recall", "cook"]["value"] == pytest.approx(-0.3)
     assert of["region", "recall", "smith"]["value"] == 0.0
     null = of["light", "accuracy", None]
-    assert (null["value"], null["note"]) == (0.0, "nothing was planted here")
+    assert (null["value"], null["note"]) == (0.0, "nothing was injected here")
     assert null["group_a"] != null["group_b"]
     # Where a recall says the same as the accuracy it is not told again.
     assert ("light", "recall", "cook") not in of

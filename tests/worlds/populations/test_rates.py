@@ -24,7 +24,7 @@ def worlds(seed=1, **changes):
 @pytest.mark.law
 @pytest.mark.parametrize("within", [False, True])
 @pytest.mark.parametrize("icc", [0.0, 0.5])
-def test_planted_means_are_kept(within, icc):
+def test_injected_means_are_kept(within, icc):
     # A group's rate has a standard error of at most sqrt(.24 (1 + 9 * .5) / (20 * 10)) = .081 a
     # world, .004 over 400: the bound is more than 4 of them.
     found = np.nanmean(worlds(within_cluster=within, icc=icc).rates(), axis=0)

@@ -82,11 +82,11 @@ def test_shares_are_kept():
 
 
 @pytest.mark.law
-def test_planted_rates_are_what_simulation_gives():
+def test_injected_rates_are_what_simulation_gives():
     # 40 worlds of the demonstration: about 130,000 photos of 24,000 subjects. Bounds are 5
     # standard errors of the mean over worlds; a wrong effect is 20 of them or more.
     demo = demo_population()
-    planted = simulate(demo, 0).injected_effects.filter(attribute="lighting", metric="accuracy")
+    injected = simulate(demo, 0).injected_effects.filter(attribute="lighting", metric="accuracy")
     for model in ("aurora", "borealis"):
         of_world = pl.concat(
             simulate(demo, seed)
@@ -97,7 +97,7 @@ def test_planted_rates_are_what_simulation_gives():
         found = of_world.group_by("lighting").agg(
             mean=pl.col("hit").mean(), error=pl.col("hit").std() / 40**0.5
         )
-        both = planted.filter(model=model).join(found, left_on="group", right_on="lighting")
+        both = injected.filter(model=model).join(found, left_on="group", right_on="lighting")
         assert both.height == 3
         z = ((both["mean"] - both["value"]) / both["error"]).to_list()
         assert np.abs(z).max() < 5, z

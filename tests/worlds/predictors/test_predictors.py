@@ -1,4 +1,4 @@
-"""Simulated models: what each hands in is judged as it was planted, task by task."""
+"""Simulated models: what each hands in is judged as it was injected, task by task."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def crowd(seed=0):
     return Dataset("crowd", INFO, instances, ATTRIBUTES.conform(homes), images)
 
 
-def planted(dataset, share=0.7, seed=1):
+def injected(dataset, share=0.7, seed=1):
     right = np.random.default_rng(seed).random(dataset.instances.height) < share
     return dataset.instances.select("instance_id").with_columns(right=right)
 
@@ -86,13 +86,13 @@ def test_there_is_one_for_every_task_of_the_house():
 
 
 @pytest.mark.parametrize("task", [t for t in PREDICTORS if PREDICTORS[t].exact])
-def test_who_is_served_is_who_was_planted(task):
+def test_who_is_served_is_who_was_injected(task):
     """Person by person: the metric is 1 where the model is right, and 0 where it is not."""
     dataset = crowd()
     if task == "geodiversity":  # each photo is judged once
         apart = dataset.instances.with_columns(image_id="instance_id")
         dataset = replace(dataset, instances=apart)
-    right = planted(dataset)
+    right = injected(dataset)
     answers = simulate_answers(task, dataset, right, MODEL)
     predictor = PREDICTORS[task]
     options = OPTIONS.get(task, {})
@@ -109,7 +109,7 @@ def test_who_is_served_is_who_was_planted(task):
     assert wrong.is_empty(), wrong.select("unit_id", "value", "right")
 
 
-def test_boxes_fit_as_well_as_was_planted():
+def test_boxes_fit_as_well_as_was_injected():
     dataset = crowd()
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
     model = SimulatedModel(name="m", jitter=0.2, false_alarms=0)
@@ -123,7 +123,7 @@ def test_boxes_fit_as_well_as_was_planted():
     assert abs(alone.mean() - 0.8) < 0.02
 
 
-def test_false_alarms_are_of_nobody_and_as_many_as_planted():
+def test_false_alarms_are_of_nobody_and_as_many_as_injected():
     dataset = crowd()
     nobody = dataset.instances.select("instance_id", right=pl.lit(value=False))
     model = SimulatedModel(name="m", false_alarms=2.0)
@@ -151,7 +151,7 @@ def test_masks_are_cut_and_stay_half_of_themselves():
 
 def test_pairs_are_accepted_where_both_pictures_are_right():
     dataset = crowd()
-    right = planted(dataset)
+    right = injected(dataset)
     answers = simulate_answers("face_verification", dataset, right, MODEL)
     found = score("face_verification", dataset, answers, threshold=0.5)
     pairs = found.evidence["pairs"]
@@ -167,7 +167,7 @@ def test_pairs_are_accepted_where_both_pictures_are_right():
 
 def test_retrieval_finds_its_own_class_where_it_is_right():
     dataset = crowd()
-    right = planted(dataset)
+    right = injected(dataset)
     answers = simulate_answers("retrieval", dataset, right, MODEL)
     found = score("retrieval", dataset, answers, top_k=(10,)).units
     joined = found.join(right, left_on="unit_id", right_on="instance_id")
@@ -226,7 +226,7 @@ def test_pictures_are_worse_where_the_model_is_wrong(task, tmp_path):
 @pytest.mark.parametrize("task", [t for t in PREDICTORS if t not in PICTURES])
 def test_files_read_back_as_they_were(task, tmp_path):
     dataset = crowd()
-    right = planted(dataset)
+    right = injected(dataset)
     answers = simulate_answers(task, dataset, right, MODEL)
     path = write_simulated(task, dataset, right, MODEL, tmp_path)
     if task in LABELS:
@@ -246,7 +246,7 @@ def test_files_read_back_as_they_were(task, tmp_path):
 @pytest.mark.parametrize("task", [t for t in PREDICTORS if t not in PICTURES])
 def test_the_same_seed_gives_the_same_answers_and_another_model_others(task):
     dataset = crowd()
-    right = planted(dataset)
+    right = injected(dataset)
     first = simulate_answers(task, dataset, right, MODEL)
     assert first.equals(simulate_answers(task, dataset, right, MODEL))
     other = simulate_answers(
@@ -259,7 +259,7 @@ def test_who_is_found_leaves_the_others_boxes_as_they_are():
     dataset = crowd()
     model = SimulatedModel(name="m", false_alarms=0)
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
-    some = planted(dataset)
+    some = injected(dataset)
     all_boxes = simulate_answers("detection", dataset, everyone, model)
     kept = all_boxes.filter(some["right"])
     assert kept.equals(simulate_answers("detection", dataset, some, model))
@@ -267,7 +267,7 @@ def test_who_is_found_leaves_the_others_boxes_as_they_are():
 
 def test_what_cannot_be_simulated_is_named():
     dataset = crowd()
-    right = planted(dataset)
+    right = injected(dataset)
     with pytest.raises(UnknownNameError, match="detection"):
         simulate_answers("detecton", dataset, right, MODEL)
     with pytest.raises(SpecError, match="are pictures"):

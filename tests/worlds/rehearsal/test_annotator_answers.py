@@ -1,4 +1,4 @@
-"""Annotators slip as often as is planted, about whom it is planted, and are otherwise right."""
+"""Annotators slip as often as is injected, about whom it is injected, and are otherwise right."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_who_never_slips_is_right_and_within_the_rules(stage: str) -> None:
         ("skin_tone", "false_alarm", 0.1),
     ],
 )  # fmt: skip
-def test_slips_are_as_frequent_as_planted(stage: str, slip: str, rate: float) -> None:
+def test_slips_are_as_frequent_as_injected(stage: str, slip: str, rate: float) -> None:
     """5 standard errors of a share of 3,000."""
     who = replace(PERFECT, mistake_rates=replace(_NEVER, **{slip: rate}))
     shown = _asked if stage in ("count", "boxes") else _shown
@@ -83,7 +83,7 @@ def test_slips_are_as_frequent_as_planted(stage: str, slip: str, rate: float) ->
 
 
 @pytest.mark.parametrize(("tone", "rate"), [("8", 0.3), ("3", 0.0)])
-def test_a_bias_is_about_those_alone_whom_it_is_planted_for(tone: str, rate: float) -> None:
+def test_a_bias_is_about_those_alone_whom_it_is_injected_for(tone: str, rate: float) -> None:
     who = replace(PERFECT, lighter=0.3)
     given = [
         simulate_answer(_shown(k, person=_person(skin_tone=tone)), "skin_tone", who, seed=1)

@@ -1,4 +1,4 @@
-"""An inbox holds the faults that were planted, no others, and the same for the same seed."""
+"""An inbox holds the faults that were injected, no others, and the same for the same seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(inbox: Inbox, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("photos", "seed"), [(100, 0), (100, 4), (240, 1), (600, 2)])
-def test_every_fault_is_planted_as_often_as_it_should_be(photos: int, seed: int) -> None:
+def test_every_fault_is_injected_as_often_as_it_should_be(photos: int, seed: int) -> None:
     drawn = draw_inbox(photos, seed=seed)
     found = dict(drawn.photos["fault"].drop_nulls().value_counts().iter_rows())
     people = dict(drawn.subjects["fault"].drop_nulls().value_counts().iter_rows())
@@ -73,7 +73,7 @@ def _file(folder: Path, inbox: Inbox, fault: str, at: int = 0) -> bytes:
     return (folder / "photos" / name).read_bytes()
 
 
-def test_files_have_what_was_planted_in_them(folder: Path, inbox: Inbox) -> None:
+def test_files_have_what_was_injected_in_them(folder: Path, inbox: Inbox) -> None:
     """Read with Pillow, not with the reader that intake has."""
     with pytest.raises(OSError, match="truncated"):
         Image.open(io.BytesIO(_file(folder, inbox, "damaged file"))).load()

@@ -103,6 +103,6 @@ def test_confounded_scenes_do_what_they_say(matters):
     assert abs(value["bright",] - value["dim",]) < 1e-12
 
 
-def test_a_word_that_nobody_planted():
-    with pytest.raises(SpecError, match=r"(?s)that cannot be planted.*nothing, size.*'light'"):
+def test_a_word_that_nobody_injected():
+    with pytest.raises(SpecError, match=r"(?s)that cannot be injected.*nothing, size.*'light'"):
         confounded_scene("light")

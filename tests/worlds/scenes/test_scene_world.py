@@ -1,4 +1,4 @@
-"""Worlds of boxes: their tables, their seeds, their geometry, and what was planted in them."""
+"""Worlds of boxes: their tables, their seeds, their geometry, and what was injected in them."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_another_detector_or_attribute_leaves_the_others_draws_as_they_were(worl
     assert wider.dataset.instances.equals(world.dataset.instances)
 
 
-def test_false_alarms_are_as_many_as_planted():
+def test_false_alarms_are_as_many_as_injected():
     made = simulate_scene(scene(clusters=3000), DETECTOR, seed=2)
     own = np.unique(pairs(made, 0.2).detection)
     alarms = made.predictions.with_row_index("n").filter(~pl.col("n").is_in(own.tolist()))
@@ -163,7 +163,7 @@ def test_false_alarms_are_as_many_as_planted():
     assert means["dim"] == pytest.approx(3.0, abs=0.17)
 
 
-def test_overlaps_are_as_planted():
+def test_overlaps_are_as_injected():
     detector = Detector(name="m", overlap=0.3, concentration=4.0)
     found = pairs(simulate_scene(scene(clusters=2000), detector), 0.2)
     stretched = (found.iou - 0.5) / 0.5
@@ -172,7 +172,7 @@ def test_overlaps_are_as_planted():
     assert stretched.var() == pytest.approx(0.042, abs=0.004)
 
 
-def test_people_of_a_cluster_are_found_alike_as_far_as_was_planted():
+def test_people_of_a_cluster_are_found_alike_as_far_as_was_injected():
     def spread(correlation):
         made = simulate_scene(
             Scene(clusters=4000, images=5, people=2, correlation=correlation),
@@ -204,9 +204,9 @@ def test_a_million_people_take_seconds():
     rows = found.with_columns(group=size).group_by("group")
     truth = made.injected_effects.filter(metric="recall_at_iou", attribute="size")
     both = rows.agg(pl.col("value").mean(), n=pl.len()).join(
-        truth.select("group", planted="value"), on="group"
+        truth.select("group", injected="value"), on="group"
     )
     assert both.height == 3
     # Within five standard errors of rates of people who are alike by a fifth, six a cluster.
-    error = (both["value"] - both["planted"]).abs() / (0.5 / both["n"]).sqrt()
+    error = (both["value"] - both["injected"]).abs() / (0.5 / both["n"]).sqrt()
     assert error.max() < 5, both

@@ -1,4 +1,4 @@
-"""The planted recall of groups of a scene: by hand, and by another integration."""
+"""The injected recall of groups of a scene: by hand, and by another integration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def logistic(x):
 
 
 def of(truth, metric="recall_at_iou", threshold=0.5, **wanted):
-    """Group to planted value (or another column) of one attribute."""
+    """Group to injected value (or another column) of one attribute."""
     at = threshold if metric == "recall_at_iou" else None
     rows = truth.filter(pl.col("metric") == metric, pl.col("threshold").eq_missing(at), **wanted)
     return dict(rows.select("group", "value").iter_rows())
@@ -67,7 +67,7 @@ def test_recalls_by_hand():
     )
     assert of(truth, attribute="tone*light")["b × dim"] == pytest.approx(1 / 7)
     everyone = 0.75 * 0.8 + 0.25 * b
-    assert of(truth, group="everyone") == pytest.approx({"everyone": everyone})
+    assert of(truth, group="overall") == pytest.approx({"overall": everyone})
     gaps = truth.filter(metric="recall_at_iou", threshold=0.5, attribute="light")["difference"]
     assert gaps.to_list() == pytest.approx([0.25 * (0.5 - b), -0.25 * (0.5 - b)])
     assert shares(truth, "tone*light")["b × dim"] == pytest.approx(0.125)
@@ -137,7 +137,7 @@ def test_the_record_names_what_lies_farthest_apart():
     truth = of(injected_recall(*confounded_scene("size")), "average_recall", attribute="tone")
     assert tone["value"] == pytest.approx(truth["b"] - truth["a"])
     assert light["value"] == 0.0
-    assert light["note"] == "nothing was planted here"
+    assert light["note"] == "nothing was injected here"
 
 
 def test_what_nobody_named_does_not_change_the_truth():
@@ -150,8 +150,8 @@ def test_what_nobody_named_does_not_change_the_truth():
     )
 
 
-def test_what_cannot_be_planted_is_refused():
-    with pytest.raises(SpecError, match=r"no recall is planted at that overlap(?s:.*)0.3"):
+def test_what_cannot_be_injected_is_refused():
+    with pytest.raises(SpecError, match=r"no recall is injected at that overlap(?s:.*)0.3"):
         injected_recall(scene(), Detector(name="m"), (0.3,))
     many = tuple(SceneAttribute(name=f"x{k}", shares={"0": 0.5, "1": 0.5}) for k in range(20))
     every = "*".join(a.name for a in many)

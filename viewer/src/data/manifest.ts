@@ -46,7 +46,7 @@ export interface RunWords {
   dataset: string;
   licence: string;
   citation: string;
-  judgement: string;
+  label_source: string;
   cluster: string | null;
   n_units: number;
   n_clusters: number;

@@ -14,7 +14,7 @@ export function Interval({ marks, scale, everyone }: { marks: Mark[]; scale: Sca
   return (
     <svg class="interval" aria-hidden="true" focusable="false">
       {everyone === null ? null : (
-        <line class="everyone" x1={`${scale.at(everyone)}%`} x2={`${scale.at(everyone)}%`} y1="0" y2="100%" />
+        <line class="overall" x1={`${scale.at(everyone)}%`} x2={`${scale.at(everyone)}%`} y1="0" y2="100%" />
       )}
       {marks.map((mark, i) => {
         if (mark.value === null) return null;

@@ -19,7 +19,7 @@ export function About({ book }: { book: Book }) {
           <h2><bdi>{run.title}</bdi></h2>
           <dl>
             {([
-              ["Data", run.dataset], ["Licence", run.licence], ["Citation", run.citation], ["Who judged the groups", run.judgement],
+              ["Data", run.dataset], ["Licence", run.licence], ["Citation", run.citation], ["Who judged the groups", run.label_source],
               ["Intervals", percent(run.level)], ["Made", [run.created.replace("T", " ").slice(0, 16), `isolux ${run.version}`].join(", ")],
             ] as [string, string][]).filter(([, text]) => text).map(([term, text]) => (
               <div key={term}><dt>{term}</dt><dd><bdi>{text}</bdi></dd></div>

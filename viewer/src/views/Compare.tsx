@@ -78,7 +78,7 @@ export function Compare({ book, state, set }: { book: Book } & Store) {
       {rows.length ? (
         <Rows
           label={`${said.title} of both models by group`} class="compare" rows={rows} pinned={everyone ? [everyone] : []}
-          id={(row) => `${row.attribute}\u0000${row.group}`} name={(row) => (row.attribute < 0 ? "everyone" : row.group)}
+          id={(row) => `${row.attribute}\u0000${row.group}`} name={(row) => (row.attribute < 0 ? "overall" : row.group)}
           under={(row) => (attribute < 0 && row.attribute >= 0 ? book.said.attributes[row.attribute]!.title : "")}
           height={narrow ? 118 : 52} columns={columns(book, a, b, said.title, said.unit, said.direction, scale, run.alpha, tests.size > 0)}
           sort={state.sort} onSort={(sort) => set({ sort })} open={null}

@@ -65,7 +65,7 @@ export function Detail({ book, state, set, group, onClose }: { book: Book; group
     heading.current?.focus({ preventScroll: true });
   }, [key]);
   const spread = book.spread.get(place(model, line, attribute, group.group));
-  const all = book.spread.get(place(model, line, -1, "everyone"));
+  const all = book.spread.get(place(model, line, -1, "overall"));
   const pairs = others(book, group);
   const metrics = book.linesOf(model).flatMap((i) => book.of(model, i, attribute).filter((one) => one.group === group.group));
   const escape = (event: KeyboardEvent) => {

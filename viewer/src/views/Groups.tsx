@@ -108,7 +108,7 @@ export function Groups({ book, state, set }: { book: Book } & Store) {
           {rows.length ? (
             <Rows
               label={`${said.title} by group`} class={`groups ${draw}`} rows={rows} pinned={everyone ? [everyone] : []}
-              id={identity} name={(group) => group.attribute < 0 ? "everyone" : group.group}
+              id={identity} name={(group) => group.attribute < 0 ? "overall" : group.group}
               under={(group) => (attribute < 0 && group.attribute >= 0 ? book.said.attributes[group.attribute]!.title : "")}
               height={narrow ? TALL_NARROW : TALL} columns={columns(book, model, line, scale, everyone, draw)}
               sort={state.sort} onSort={(sort) => set({ sort })} open={opened ? identity(opened) : null} onOpen={open}
@@ -203,7 +203,7 @@ function columns(book: Book, model: number, line: number, scale: Scale, everyone
   const said = book.said.lines[line]!;
   const run = book.said.runs[book.said.models[model]!.run]!;
   const unit = said.unit;
-  const all = book.spread.get(place(model, line, -1, "everyone"))?.counts ?? null;
+  const all = book.spread.get(place(model, line, -1, "overall"))?.counts ?? null;
   const differs = (group: Group) => group.difference_p !== null && group.difference_p <= run.alpha;
   const drawn = (group: Group) => {
     if (draw === "spread") {
@@ -257,8 +257,8 @@ function Legend({ fewest, draw, level, alpha, adjusted }: { fewest: number; draw
       differs from everyone ({adjusted} p at most {Number(alpha.toPrecision(6))})
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="whisker" x1="4" x2="36" y1="7" y2="7" /><circle class="hollow" cx="20" cy="7" r="4.5" /></svg>
       interval in doubt
-      <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="everyone" x1="20" x2="20" y1="0" y2="14" /></svg>
-      everyone
+      <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="overall" x1="20" x2="20" y1="0" y2="14" /></svg>
+      overall
       {adjusted === "adjusted" ? <span>Each interval is of one value or difference by itself; p is adjusted for every comparison.</span> : null}
     </p>
   );

@@ -55,7 +55,7 @@ def take_majority_vote(
         rounds = answer_rows.group_by("instance_id").agg(pl.col("round").cast(pl.Int64).max())
         item_rounds = items.to_frame("instance_id").join(rounds, on="instance_id", how="left")
         is_final = (item_rounds["round"].fill_null(1) > 1).to_numpy()
-    status = np.where(is_agreed, "agreed", np.where(is_final, "discard", "ask again"))
+    status = np.where(is_agreed, "agreed", np.where(is_final, "discard", "needs more votes"))
     vote_share = np.divide(
         max_votes, n_votes, out=np.full(len(max_votes), np.nan), where=n_votes > 0
     )
@@ -80,7 +80,7 @@ def _count_votes(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> Flo
 
 CONSENSUS_FILE = "consensus.json"
 Method = Literal["majority", "dawid-skene", "glad"]
-AGREED, ASK_AGAIN, DISCARD = "agreed", "ask again", "discard"
+AGREED, NEEDS_MORE_VOTES, DISCARD = "agreed", "needs more votes", "discard"
 MIN_LABEL_CHANCE, SEED = (
     0.5,
     0,
@@ -99,7 +99,7 @@ class Consensus:
     labels : polars.DataFrame
         One row an item: ``instance_id, label`` (null where none stands), ``chance`` (0 to 1: of
         the label by the model; of a majority, the share of answers), ``answers`` (how many),
-        ``status`` (agreed, ask again, discard).
+        ``status`` (agreed, needs more votes, discard).
     chances : polars.DataFrame
         ``instance_id`` and a column for each answer: its chance, or its share of the votes.
     annotators : polars.DataFrame
@@ -139,8 +139,8 @@ def find_consensus(
     answers: pl.DataFrame,
     *,
     method: Method = "majority",
-    least: int = 2,
-    asked: int = 3,
+    min_votes: int = 2,
+    votes_requested: int = 3,
 ) -> Consensus:
     """Find the label of each item.
 
@@ -149,9 +149,9 @@ def find_consensus(
     >>> said = pl.DataFrame({"instance_id": list("aaabbb"), "annotator": list("xyzxyz"),
     ...                      "label": ["cat", "cat", "dog", "cat", "dog", "owl"]})
     >>> find_consensus(said).labels.select("instance_id", "label", "status").rows()
-    [('a', 'cat', 'agreed'), ('b', None, 'ask again')]
+    [('a', 'cat', 'agreed'), ('b', None, 'needs more votes')]
     """
-    _refuse_settings(method, least, asked)
+    _refuse_settings(method, min_votes, votes_requested)
     labelled_answers = answers.drop_nulls("label")
     _refuse_answers(labelled_answers)
     items = answers["instance_id"].unique(maintain_order=True)
@@ -161,7 +161,9 @@ def find_consensus(
     )
     encoded_answers = _encode_answers(labelled_answers, items, values, annotators_sorted)
     if method == "majority":
-        labels, chance = take_majority_vote(labelled_answers, items, values, least, asked)
+        labels, chance = take_majority_vote(
+            labelled_answers, items, values, min_votes, votes_requested
+        )
         agreement = _measure_agreement(labelled_answers, labels, annotators_sorted)
         return Consensus(labels, _build_chance_table(items, values, chance), agreement, ())
     fit_model = fit_dawid_skene if method == "dawid-skene" else fit_glad
@@ -193,9 +195,9 @@ def _refuse_settings(method: str, min_votes: int, votes_requested: int) -> None:
     if not 1 <= min_votes <= votes_requested:
         raise SpecError(
             "no majority can come of this",
-            expected="least from 1 to asked",
-            found=f"least {min_votes}, asked {votes_requested}",
-            where="least",
+            expected="min_votes from 1 to votes_requested",
+            found=f"min_votes {min_votes}, votes_requested {votes_requested}",
+            where="min_votes",
         )
 
 
@@ -258,7 +260,7 @@ def _label_items(
             "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~has_label), None),
             "chance": pl.Series(np.where(n_answers > 0, max_chance, np.nan)).fill_nan(None),
             "answers": n_answers,
-            "status": pl.Series(np.where(has_label, AGREED, ASK_AGAIN)),
+            "status": pl.Series(np.where(has_label, AGREED, NEEDS_MORE_VOTES)),
         }
     )
 

@@ -102,7 +102,7 @@ from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    samples=True,
+    supports_survey_weights=True,
     title="What is associated with the groups, and the gap that remains without it",
     summary="Which other attributes could explain a gap between groups, and how large it is at an "
     "equal mix of them.",

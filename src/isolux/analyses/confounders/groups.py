@@ -90,7 +90,7 @@ def list_computed_attributes(run: Run, sensitive: Sequence[str]) -> list[str]:
     return [
         name
         for name in present
-        if name in derive.list_derived_attributes() and name not in sensitive
+        if name in derive.map_derived_attributes_to_plugins() and name not in sensitive
     ]
 
 

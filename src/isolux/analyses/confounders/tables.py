@@ -175,7 +175,7 @@ def _build_value_rows(case: MetricCase) -> Iterator[Row]:
         total = people.sum(axis=1, keepdims=True)
         shares = np.divide(people, total, out=np.zeros_like(people), where=total > 0)
         for row, g, e in _iterate_values(case, s):
-            overall_cell = {"value of everyone": _round_finite(stratum_values[e])}
+            overall_cell = {"overall value": _round_finite(stratum_values[e])}
             yield (
                 row
                 | overall_cell

@@ -7,8 +7,8 @@ a gap; errors that depend on it can change the gap in either direction. Three wa
   or several annotators of each person (Dawid & Skene), the true groups' means are estimated, with
   intervals that include the matrix's own error: its counts are resampled together with clusters.
 - Without one, *bounds*: the range of the gap if up to a share of the labels is wrong, no matter
-  whose (``wrong``). Nothing is assumed, so they are wide; the share at which the gap could be 0 is
-  also given.
+  whose (``max_error_rate``). Nothing is assumed, so they are wide; the share at which the gap
+  could be 0 is also given.
 - People of *unknown* group: the range of the gap, whichever group each of them is of.
 
 Gaps are a group's mean minus that of all others. Formulas and references: ``stats/label_noise.py``;
@@ -72,7 +72,7 @@ _REVERSED_NOTE = (
 _MAX_ROWS = 72
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="If group labels are wrong",
     summary="Gaps corrected for errors of the group labels, or bounds of how far they could be.",
     references=(
@@ -116,7 +116,7 @@ def explain(
     run: Run,
     *,
     matrix: str = "",
-    wrong: float = 0.1,
+    max_error_rate: float = 0.1,
     attribute: Sequence[str] = (),
     annotators: bool = True,
     replicates: int | None = None,
@@ -131,7 +131,7 @@ def explain(
         A file with columns ``true``, ``labelled`` and ``count`` (people), or ``share`` (rows of one
         true group sum to 1; taken as exact), and ``attribute`` where there are several. Empty: no
         correction by a matrix.
-    wrong : float
+    max_error_rate : float
         Share of each side's labels that may be wrong, 0 to below 0.5.
     attribute : sequence of str
         Default: the single attributes of the audit's ``by``.
@@ -162,13 +162,15 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if not 0.0 <= wrong < 0.5:
+    if not 0.0 <= max_error_rate < 0.5:
         raise SpecError(
             "with this share of wrong labels, nothing can be said",
             expected="0 to below 0.5",
-            found=str(wrong),
-            where="--analysis-option label_errors.wrong",
-            hint=f"it is a share: {wrong / 100:g} is {wrong:g} %" if 1 <= wrong < 50 else None,
+            found=str(max_error_rate),
+            where="--analysis-option label_errors.max_error_rate",
+            hint=f"it is a share: {max_error_rate / 100:g} is {max_error_rate:g} %"
+            if 1 <= max_error_rate < 50
+            else None,
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
         return AnalysisResult(FINDINGS.empty())
@@ -189,8 +191,11 @@ def explain(
         level = split_level(spec.statistics.level, len(group_index))
         for people in iterate_labelled_scores(run, labels, name, groups):
             corrected = _correct_gaps(run, people, spec, matrix, annotators=annotators, notes=notes)
-            gaps = [bound_gap(people, g, wrong, level, spec.statistics.seed) for g in group_index]
-            rows += _build_findings(people, corrected, gaps, wrong, terms)
+            gaps = [
+                bound_gap(people, g, max_error_rate, level, spec.statistics.seed)
+                for g in group_index
+            ]
+            rows += _build_findings(people, corrected, gaps, max_error_rate, terms)
             tables[_GROUPS] += _build_group_rows(people, corrected)
             tables[_GAPS] += [
                 _build_gap_row(people, corrected, gap, k) for k, gap in enumerate(gaps)

@@ -31,7 +31,7 @@ from isolux.vocabulary.info import AnalysisInfo
 _FACET = citations.FACET.with_location("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="Changes between two models",
     summary="Whether the second model is better, who gained and who lost, and which gaps changed.",
     references=(_FACET,),

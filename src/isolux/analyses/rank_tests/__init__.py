@@ -70,7 +70,7 @@ from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    samples=True,
+    supports_survey_weights=True,
     title="Rank tests of all pairs of groups",
     summary="Which attributes' groups have higher and lower scores, by rank tests that take "
     "subjects into account, compared with FHIBE's published procedure.",

@@ -49,7 +49,7 @@ from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    samples=True,
+    supports_survey_weights=True,
     title="The worst slices",
     summary="For which people, described by up to three attributes, the model works worst; found "
     "on one half of the data and tested on the other.",
@@ -100,7 +100,7 @@ class _SliceContext:
 
 
 def explain(
-    run: Run, *, most: int = 5, min_support: float = 0.01, **scores: Unpack[ScoreSettings]
+    run: Run, *, max_slices: int = 5, min_support: float = 0.01, **scores: Unpack[ScoreSettings]
 ) -> AnalysisResult:
     """Find the worst slices on one half of the clusters and test them on the other.
 
@@ -112,7 +112,7 @@ def explain(
         Attributes to use; default: all that the run has, except those that the audit's settings
         name as the model's answers and scores. Nothing identifies other models' answers: leave them
         out here.
-    most : int
+    max_slices : int
         Slices per model that are tested on the other half.
     min_support : float
         Least share of one half's units in a slice; never fewer than the audit's minimum of units
@@ -146,7 +146,7 @@ def explain(
     """
     check_settings(
         "slices",
-        most=require_at_least(1, most),
+        max_slices=require_at_least(1, max_slices),
         min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
     )
     if has_no_scored_units(run):
@@ -164,7 +164,7 @@ def explain(
             run, model_scores.units, model_scores.cluster, "the analysis slices"
         )
         candidates = find_candidates(
-            model_scores, items, metric_info, most, min_support, spec.comparing, survey_sample
+            model_scores, items, metric_info, max_slices, min_support, spec.comparing, survey_sample
         )
         task = str(run.scores["task"][0])
         sample_rows = None if survey_sample is None else take_sample_rows(run, model_scores.units)

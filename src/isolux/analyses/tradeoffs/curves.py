@@ -125,7 +125,7 @@ def build_score_rows(people: pl.DataFrame, members: pl.DataFrame) -> SortedScore
         cluster,
         starts,
         np.ascontiguousarray(group),
-        ((None, "everyone"), *names.select("attribute", "group").rows()),
+        ((None, "overall"), *names.select("attribute", "group").rows()),
     )
 
 

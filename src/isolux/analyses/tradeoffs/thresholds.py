@@ -193,6 +193,6 @@ def _build_finding(
         "high": None if row["to"] is None else row["to"] - operating,
         "reference": "hardt-2016",
         "metric": people.positive_rate_name,
-        "group_b": "everyone",
+        "group_b": "overall",
     }
     return build_finding(terms, people.model, claim, numbers, (row["attribute"], row["group"]))

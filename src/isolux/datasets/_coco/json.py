@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
-from isolux.datasets._coco.run_lengths import build_mask_columns
+from isolux.datasets._boxes import check_box_columns
+from isolux.datasets._coco.run_lengths import parse_segmentations_to_mask_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._keypoints import split_keypoints
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import left_join
+from isolux.datasets._keypoints import split_coco_keypoints
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.json_values import decode_json, raw_values_to_text
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, format_location
@@ -75,81 +75,83 @@ class CocoTables:
     categories: pl.DataFrame
 
 
-def read_coco(content: bytes, source: str, *, masks: bool = True) -> CocoTables:
+def parse_coco_json(content: bytes, source: str, *, with_masks: bool = True) -> CocoTables:
     """Parse an annotation file and check what refers to what."""
     parsed = decode_json(content, _CocoFile, source)
-    images = _build_images(parsed.images, source)
-    categories = _build_categories(parsed.categories, source)
-    annotations = _build_annotations(parsed.annotations, source)
-    _refuse_unlisted_ids(annotations, "image_id", images["image_id"], source)
-    _refuse_unlisted_ids(annotations, "category_id", categories["id"], source)
-    if masks:
+    images = _build_coco_image_table(parsed.images, source)
+    categories = _build_coco_category_table(parsed.categories, source)
+    annotations = _build_coco_annotation_table(parsed.annotations, source)
+    _check_ids_are_listed(annotations, "image_id", images["image_id"], source)
+    _check_ids_are_listed(annotations, "category_id", categories["id"], source)
+    if with_masks:
         texts = raw_values_to_text([a.segmentation for a in parsed.annotations], source)
         del parsed, content  # the masks' text is held now: the file goes, if its reader kept it not
-        sizes = left_join(annotations.select("image_id"), images, "image_id")
-        mask_columns = build_mask_columns(
+        sizes = left_join_in_order(annotations.select("image_id"), images, "image_id")
+        mask_columns = parse_segmentations_to_mask_columns(
             texts, sizes["height"], sizes["width"], source, "annotations.segmentation"
         )
         annotations = annotations.hstack(mask_columns)
     category_names = categories.select(
         category_id="id", category="name", supercategory="supercategory"
     )
-    names = left_join(annotations.select("category_id"), category_names, "category_id")
+    names = left_join_in_order(annotations.select("category_id"), category_names, "category_id")
     return CocoTables(images, annotations.hstack(names.drop("category_id")), categories)
 
 
-def _build_images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
+def _build_coco_image_table(images: list[_CocoImage], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "image_id": _read_ids(rows, "id"),
-            "uri": pl.Series([row.file_name for row in rows], dtype=pl.String),
-            "width": _read_pixels(rows, "width", source, "images"),
-            "height": _read_pixels(rows, "height", source, "images"),
+            "image_id": _read_id_field_as_text(images, "id"),
+            "uri": pl.Series([row.file_name for row in images], dtype=pl.String),
+            "width": _read_pixel_field(images, "width", source, "images"),
+            "height": _read_pixel_field(images, "height", source, "images"),
         }
     )
     refuse_repeats(frame["image_id"], _REPEATED_ID_PROBLEM, "every id once", source, "images.id")
-    refuse_outside(frame["uri"], source, "images.file_name")
+    check_paths_stay_inside(frame["uri"], source, "images.file_name")
     return frame
 
 
-def _build_categories(rows: list[_CocoCategory], source: str) -> pl.DataFrame:
+def _build_coco_category_table(categories: list[_CocoCategory], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "id": _read_ids(rows, "id"),
-            "name": pl.Series([row.name for row in rows], dtype=pl.String),
-            "supercategory": pl.Series([row.supercategory for row in rows], dtype=pl.String),
-            "keypoints": pl.Series([row.keypoints for row in rows], dtype=pl.List(pl.String)),
+            "id": _read_id_field_as_text(categories, "id"),
+            "name": pl.Series([row.name for row in categories], dtype=pl.String),
+            "supercategory": pl.Series([row.supercategory for row in categories], dtype=pl.String),
+            "keypoints": pl.Series([row.keypoints for row in categories], dtype=pl.List(pl.String)),
         }
     )
     refuse_repeats(frame["id"], _REPEATED_ID_PROBLEM, "every id once", source, "categories.id")
     return frame
 
 
-def _build_annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame:
-    person = [row.person_id if row.person_id is not None else row.facet_person_id for row in rows]
-    points = [row.keypoints for row in rows]
+def _build_coco_annotation_table(annotations: list[_CocoAnnotation], source: str) -> pl.DataFrame:
+    person = [
+        row.person_id if row.person_id is not None else row.facet_person_id for row in annotations
+    ]
+    points = [row.keypoints for row in annotations]
     frame = pl.DataFrame(
         {
-            "id": _read_ids(rows, "id"),
-            "image_id": _read_ids(rows, "image_id"),
-            "category_id": _read_ids(rows, "category_id"),
-            **_build_boxes([row.bbox for row in rows]),
-            "area": pl.Series([row.area for row in rows], dtype=pl.Float64, strict=False),
-            "is_crowd": _read_flags(rows, "iscrowd"),
-            "ignore": _read_flags(rows, "ignore"),
-            "person": _ids_to_text(person),
+            "id": _read_id_field_as_text(annotations, "id"),
+            "image_id": _read_id_field_as_text(annotations, "image_id"),
+            "category_id": _read_id_field_as_text(annotations, "category_id"),
+            **_build_box_columns([row.bbox for row in annotations]),
+            "area": pl.Series([row.area for row in annotations], dtype=pl.Float64, strict=False),
+            "is_crowd": _read_boolean_field(annotations, "iscrowd"),
+            "ignore": _read_boolean_field(annotations, "ignore"),
+            "person": _convert_ids_to_text(person),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
             "num_keypoints": pl.Series(
-                [row.num_keypoints for row in rows], dtype=pl.Int64, strict=False
+                [row.num_keypoints for row in annotations], dtype=pl.Int64, strict=False
             ),
-            "attributes": raw_values_to_text([row.attributes for row in rows], source),
+            "attributes": raw_values_to_text([row.attributes for row in annotations], source),
         }
     )
     refuse_repeats(frame["id"], _REPEATED_ID_PROBLEM, "every id once", source, "annotations.id")
-    return check_boxes(frame, source, field="annotations.bbox")
+    return check_box_columns(frame, source, field="annotations.bbox")
 
 
-def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
+def _build_box_columns(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
     missing_box = (np.nan,) * 4
     flat = np.fromiter(
         chain.from_iterable(missing_box if box is None else box for box in boxes),
@@ -162,49 +164,53 @@ def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Seri
     }
 
 
-def _read_ids(rows: Iterable[Any], name: str) -> pl.Series:
-    return _ids_to_text(list(map(attrgetter(name), rows)))
+def _read_id_field_as_text(rows: Iterable[Any], field: str) -> pl.Series:
+    return _convert_ids_to_text(list(map(attrgetter(field), rows)))
 
 
-def _ids_to_text(values: list[_Id | None]) -> pl.Series:
+def _convert_ids_to_text(ids: list[_Id | None]) -> pl.Series:
     """Write ids as text; numbers all at once where all of them are numbers."""
     try:
-        return pl.Series(values, dtype=pl.Int64).cast(pl.String)
+        return pl.Series(ids, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
+        return pl.Series([None if v is None else str(v) for v in ids], dtype=pl.String)
 
 
-def _read_flags(rows: Iterable[Any], name: str) -> pl.Series:
-    return pl.Series([bool(flag) for flag in map(attrgetter(name), rows)], dtype=pl.Boolean)
+def _read_boolean_field(rows: Iterable[Any], field: str) -> pl.Series:
+    return pl.Series([bool(flag) for flag in map(attrgetter(field), rows)], dtype=pl.Boolean)
 
 
-def _read_pixels(rows: Iterable[Any], name: str, source: str, list_name: str) -> pl.Series:
-    values = list(map(attrgetter(name), rows))
+def _read_pixel_field(rows: Iterable[Any], field: str, source: str, list_name: str) -> pl.Series:
+    values = list(map(attrgetter(field), rows))
     # COCO's tools keep sides in 32 bits with a sign.
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
     if bad is not None:
         raise TableError(
-            f"an image's {name} is not a number of pixels",
+            f"an image's {field} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
-            where=format_location(source, bad + 1, f"{list_name}.{name}"),
+            where=format_location(source, bad + 1, f"{list_name}.{field}"),
         )
     return pl.Series(values, dtype=pl.Int64)
 
 
-def _refuse_unlisted_ids(rows: pl.DataFrame, name: str, listed_ids: pl.Series, source: str) -> None:
-    singular, plural = ("image", "images") if name == "image_id" else ("category", "categories")
+def _check_ids_are_listed(
+    rows: pl.DataFrame, id_column: str, listed_ids: pl.Series, source: str
+) -> None:
+    singular, plural = (
+        ("image", "images") if id_column == "image_id" else ("category", "categories")
+    )
     refuse_cells(
-        ~rows[name].is_in(listed_ids.implode()),
-        rows[name],
+        ~rows[id_column].is_in(listed_ids.implode()),
+        rows[id_column],
         f"{{n}} annotation(s) are of {singular} ids that the file does not list",
         f"an id of the list of {plural}",
         source,
-        column=f"annotations.{name}",
+        column=f"annotations.{id_column}",
     )
 
 
-def build_coco_instances(
+def select_coco_instance_columns(
     annotations: pl.DataFrame, tables: CocoTables, source: str
 ) -> pl.DataFrame:
     """Give the columns of instances for these rows of ``tables.annotations``."""
@@ -220,5 +226,7 @@ def build_coco_instances(
         *masks,
     )
     keypoint_names = tables.categories.select(category_id="id", names="keypoints")
-    names = left_join(annotations.select("category_id"), keypoint_names, "category_id")["names"]
-    return frame.hstack(split_keypoints(annotations, names, source))
+    names = left_join_in_order(annotations.select("category_id"), keypoint_names, "category_id")[
+        "names"
+    ]
+    return frame.hstack(split_coco_keypoints(annotations, names, source))

@@ -9,7 +9,7 @@ from isolux.io.compile_cache import njit
 
 
 @njit()
-def sum_run_lengths(
+def sum_mask_run_lengths(
     characters: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Add up the runs of each mask; -1 where its text does not hold run lengths."""

@@ -19,33 +19,39 @@ _RUN_LENGTHS_FORM = '{"size": [height, width], "counts": …}'
 _BLOCK_ROWS = 8_192  # masks: bounds the copies of their text that are held at once
 
 
-def build_mask_columns(
-    texts: pl.Series, height: pl.Series, width: pl.Series, source: str, field: str
+def parse_segmentations_to_mask_columns(
+    segmentation_json: pl.Series, height: pl.Series, width: pl.Series, source: str, field: str
 ) -> pl.DataFrame:
     """Turn segmentations, as JSON text, into mask columns."""
-    frame = pl.DataFrame({"text": texts, "kind": _detect_mask_forms(texts)}).with_row_index("row")
+    frame = pl.DataFrame(
+        {"text": segmentation_json, "kind": _detect_mask_encodings(segmentation_json)}
+    ).with_row_index("row")
     mask_source = _MaskSource(source, field)
     is_unknown = (frame["kind"] == "neither").fill_null(value=False)
     if is_unknown.any():
         raise mask_source.error(
-            "a mask is neither polygons nor run lengths", texts, first_true_row(is_unknown)
+            "a mask is neither polygons nor run lengths",
+            segmentation_json,
+            first_true_row(is_unknown),
         )
     tables = [
-        _read_compressed(frame.filter(pl.col("kind") == "compressed"), mask_source),
-        _compress_masks(frame.filter(pl.col("kind") == "plain"), mask_source),
+        _select_compressed_masks(frame.filter(pl.col("kind") == "compressed"), mask_source),
+        _compress_uncompressed_masks(frame.filter(pl.col("kind") == "plain"), mask_source),
     ]
     runs = pl.concat(tables)
     by_row = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
     is_no_polygon = (frame["kind"] != "polygons").fill_null(value=True)
-    polygons = texts.set(is_no_polygon, None) if is_no_polygon.any() else texts
+    polygons = (
+        segmentation_json.set(is_no_polygon, None) if is_no_polygon.any() else segmentation_json
+    )
     mask_columns = by_row.select(
         "mask_counts", "mask_height", "mask_width", polygons.alias("mask_polygons")
     )
-    _refuse_size_mismatch(mask_columns, height, width, texts, mask_source)
+    _check_mask_size_matches_image(mask_columns, height, width, segmentation_json, mask_source)
     return mask_columns
 
 
-def _detect_mask_forms(texts: pl.Series) -> pl.Series:
+def _detect_mask_encodings(texts: pl.Series) -> pl.Series:
     """Detect the form of each mask (null: no mask) from the first characters of its text."""
     text = pl.col("text")
     first_guess = texts.to_frame("text").select(
@@ -81,7 +87,7 @@ class _MaskSource:
         )
 
 
-def _decode_run_lengths(
+def _parse_run_lengths(
     mask_rows: pl.DataFrame, struct_dtype: pl.Struct, mask_source: _MaskSource
 ) -> pl.DataFrame:
     """Read the run lengths of these rows: ``row, height, width, counts``."""
@@ -95,7 +101,7 @@ def _decode_run_lengths(
         raise mask_source.error(
             "a mask's run lengths cannot be read",
             texts,
-            _find_unreadable_row(mask_rows, struct_dtype),
+            _find_first_unparsable_row(mask_rows, struct_dtype),
         ) from error
     is_valid = (read["size"].list.len() == 2) & read["counts"].is_not_null()
     is_valid &= read["size"].list.min() > 0
@@ -104,7 +110,7 @@ def _decode_run_lengths(
     )  # a million pixels a side: an area then fits 40 bits
     bad = ~is_valid.fill_null(value=False)
     problem, expected = "a mask's run lengths lack their size or counts", _RUN_LENGTHS_FORM
-    _refuse_masks(bad, problem, expected, mask_rows, mask_source)
+    _raise_if_any_mask_is_bad(bad, problem, expected, mask_rows, mask_source)
     return read.select(
         "row",
         "counts",
@@ -113,7 +119,7 @@ def _decode_run_lengths(
     )
 
 
-def _find_unreadable_row(mask_rows: pl.DataFrame, struct_dtype: pl.Struct) -> int:
+def _find_first_unparsable_row(mask_rows: pl.DataFrame, struct_dtype: pl.Struct) -> int:
     """Find the row that cannot be read. Runs only once reading all of them has failed."""
     for row, text in mask_rows.select("row", "text").iter_rows():
         try:
@@ -123,22 +129,22 @@ def _find_unreadable_row(mask_rows: pl.DataFrame, struct_dtype: pl.Struct) -> in
     return int(mask_rows["row"][0])
 
 
-def _read_compressed(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
-    read = _decode_run_lengths(mask_rows, _COMPRESSED_DTYPE, mask_source)
-    sums = sum_compressed_runs(read["counts"])
+def _select_compressed_masks(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
+    read = _parse_run_lengths(mask_rows, _COMPRESSED_DTYPE, mask_source)
+    sums = sum_compressed_run_lengths(read["counts"])
     is_unfilled = sums != (read["mask_height"] * read["mask_width"]).to_numpy()
-    _refuse_unfilled(mask_rows, is_unfilled, mask_source)
+    _check_runs_fill_mask(mask_rows, is_unfilled, mask_source)
     return read.select("row", "mask_height", "mask_width", mask_counts="counts")
 
 
-def _compress_masks(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
-    read = _decode_run_lengths(mask_rows, _UNCOMPRESSED_DTYPE, mask_source)
+def _compress_uncompressed_masks(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
+    read = _parse_run_lengths(mask_rows, _UNCOMPRESSED_DTYPE, mask_source)
     counts, pixels = read["counts"], read["mask_height"] * read["mask_width"]
     is_valid = counts.list.sum() == pixels
     is_valid &= counts.list.min() >= 0
     is_valid &= counts.list.max() <= pixels  # else the sum may have run over
     is_valid &= counts.list.drop_nulls().list.len() == counts.list.len()
-    _refuse_unfilled(mask_rows, (~is_valid.fill_null(value=False)).to_numpy(), mask_source)
+    _check_runs_fill_mask(mask_rows, (~is_valid.fill_null(value=False)).to_numpy(), mask_source)
     from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
     sizes_px = [read[name].to_numpy() for name in ("mask_height", "mask_width")]
@@ -149,21 +155,25 @@ def _compress_masks(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.Dat
     return read.select("row", "mask_height", "mask_width", mask_counts=packed)
 
 
-def _refuse_unfilled(
+def _check_runs_fill_mask(
     mask_rows: pl.DataFrame, is_unfilled: npt.NDArray[np.bool_], mask_source: _MaskSource
 ) -> None:
     problem, expected = (
         "a mask's run lengths do not fill it",
         "runs that add up to height times width",
     )
-    _refuse_masks(pl.Series(is_unfilled), problem, expected, mask_rows, mask_source)
+    _raise_if_any_mask_is_bad(pl.Series(is_unfilled), problem, expected, mask_rows, mask_source)
 
 
-def _refuse_masks(
-    bad: pl.Series, problem: str, expected: str, mask_rows: pl.DataFrame, mask_source: _MaskSource
+def _raise_if_any_mask_is_bad(
+    is_bad: pl.Series,
+    problem: str,
+    expected: str,
+    mask_rows: pl.DataFrame,
+    mask_source: _MaskSource,
 ) -> None:
-    if bad.any():
-        i = first_true_row(bad)
+    if is_bad.any():
+        i = first_true_row(is_bad)
         raise TableError(
             problem,
             expected=expected,
@@ -174,7 +184,7 @@ def _refuse_masks(
         )
 
 
-def _refuse_size_mismatch(
+def _check_mask_size_matches_image(
     mask_columns: pl.DataFrame,
     height: pl.Series,
     width: pl.Series,
@@ -195,16 +205,16 @@ def _refuse_size_mismatch(
         )
 
 
-def sum_compressed_runs(counts: pl.Series) -> npt.NDArray[np.int64]:
+def sum_compressed_run_lengths(counts: pl.Series) -> npt.NDArray[np.int64]:
     """Add up the runs of each compressed mask; -1 where the text does not hold run lengths."""
     if not len(counts):
         return np.zeros(0, np.int64)
-    from isolux.datasets._coco.run_length_kernels import sum_run_lengths
+    from isolux.datasets._coco.run_length_kernels import sum_mask_run_lengths
 
     sums = [np.zeros(0, np.int64)]
     for first in range(0, len(counts), _BLOCK_ROWS):
         block = counts[first : first + _BLOCK_ROWS]
         lengths = block.str.len_bytes().to_numpy().astype(np.int64)  # [n]
         characters = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
-        sums.append(sum_run_lengths(characters, np.concatenate([[0], np.cumsum(lengths)])))
+        sums.append(sum_mask_run_lengths(characters, np.concatenate([[0], np.cumsum(lengths)])))
     return np.concatenate(sums)

@@ -39,20 +39,28 @@ class MatVariables:
     numbers: dict[str, Array]
 
 
-def read_variables(
-    content: bytes, source: str, *, texts: Sequence[str] = (), numbers: Sequence[str] = ()
+def read_mat_variables(
+    content: bytes,
+    source: str,
+    *,
+    text_variables: Sequence[str] = (),
+    number_variables: Sequence[str] = (),
 ) -> MatVariables:
     """Read cell arrays of text and matrices of numbers from a MATLAB file of any version."""
     if content.startswith(_HDF5) or content[512:520] == _HDF5:
-        return MatVariables(*read_hdf5(content, source, texts, numbers))
-    mat = read_mat5(content, source, (*texts, *numbers))
+        return MatVariables(
+            *read_mat73_variables(content, source, text_variables, number_variables)
+        )
+    mat = read_mat5_variables(content, source, (*text_variables, *number_variables))
     return MatVariables(
-        {name: cells_to_text(mat[name], source, name) for name in texts},
-        {name: _check_matrix(mat[name], source, name) for name in numbers},
+        {name: convert_mat_cells_to_text(mat[name], source, name) for name in text_variables},
+        {name: _check_is_number_matrix(mat[name], source, name) for name in number_variables},
     )
 
 
-def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Array]:
+def read_mat5_variables(
+    content: bytes, source: str, variable_names: Sequence[str]
+) -> dict[str, Array]:
     """Read these variables of a file of version 5 to 7.2; a structure is a record of fields."""
     from scipy.io import loadmat
 
@@ -63,9 +71,11 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
             where=source,
             hint="in MATLAB: save(name, '-v7')",
         )
-    _refuse_damage(content, source, names)
+    _check_mat5_is_intact(content, source, variable_names)
     try:
-        variables: dict[str, Any] = loadmat(io.BytesIO(content), variable_names=list(names))
+        variables: dict[str, Any] = loadmat(
+            io.BytesIO(content), variable_names=list(variable_names)
+        )
     except Exception as error:  # loadmat raises whatever its parts do: zlib, struct, TypeError, …
         raise FileError(
             "this is not a MATLAB file, or it is damaged",
@@ -73,9 +83,9 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
             where=source,
         ) from error
-    for name in names:
+    for name in variable_names:
         if name not in variables:
-            raise _missing_variable_error(
+            raise _build_missing_variable_error(
                 name, [key for key in variables if not key.startswith("__")], source
             )
         # scipy gives objects and functions as subclasses of an array, and plain data as arrays.
@@ -86,10 +96,12 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
                 found=type(variables[name]).__name__,
                 where=format_location(source, column=name),
             )
-    return {name: variables[name] for name in names}
+    return {name: variables[name] for name in variable_names}
 
 
-def _missing_variable_error(name: str, variable_names: Sequence[str], source: str) -> TableError:
+def _build_missing_variable_error(
+    name: str, variable_names: Sequence[str], source: str
+) -> TableError:
     return TableError(
         f"the MATLAB file has no {name}",
         found=", ".join(variable_names)[:200] or "nothing",
@@ -97,7 +109,7 @@ def _missing_variable_error(name: str, variable_names: Sequence[str], source: st
     )
 
 
-def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
+def _check_mat5_is_intact(content: bytes, source: str, variable_names: Sequence[str]) -> None:
     """Walk through every variable before scipy does, which a damaged one can end the process of."""
     order: Literal["big", "little"] = "big" if content[126:128] == b"MI" else "little"
     offset, total = _HEADER_BYTES, len(content)
@@ -107,13 +119,13 @@ def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
         size = int.from_bytes(content[offset + 4 : offset + 8], order)
         stop = offset + 8 + size
         if stop > len(content):
-            raise _damaged_file_error(
+            raise _build_damaged_mat_error(
                 f"{len(content):,} bytes, and a variable up to {stop:,}", source
             )
         if type_code == _COMPRESSED:
-            unpacked = _unpack_variable(content[offset + 8 : stop], limit - total)
+            unpacked = _decompress_variable_or_none(content[offset + 8 : stop], limit - total)
             if unpacked is None:
-                raise _damaged_file_error(
+                raise _build_damaged_mat_error(
                     f"a packed variable at byte {offset:,} that cannot be unpacked", source
                 )
             total += len(unpacked)
@@ -123,25 +135,27 @@ def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
                     expected=f"at most {limit >> 20:,} MiB",
                     where=source,
                 )
-            _check_variable(unpacked, offset, order, source, names)
+            _check_mat5_variable(unpacked, offset, order, source, variable_names)
         else:
-            _check_variable(content[offset:stop], offset, order, source, names)
+            _check_mat5_variable(content[offset:stop], offset, order, source, variable_names)
         offset = stop
 
 
-def _check_variable(
+def _check_mat5_variable(
     variable_bytes: bytes,
     offset: int,
     order: Literal["big", "little"],
     source: str,
-    names: Sequence[str],
+    variable_names: Sequence[str],
 ) -> None:
-    from isolux.datasets._mat.structure import HAS_OBJECT, INTACT, find_damaged_byte
+    from isolux.datasets._mat.structure import HAS_OBJECT, INTACT, find_damage_in_variable
 
-    damage = int(find_damaged_byte(np.frombuffer(variable_bytes, np.uint8), order == "big"))
+    damage = int(find_damage_in_variable(np.frombuffer(variable_bytes, np.uint8), order == "big"))
     if damage == HAS_OBJECT:
         # Of a variable that is not asked for scipy reads the name alone.
-        requested = [name for name in names if name.encode() in variable_bytes[:_HEADER_BYTES]]
+        requested = [
+            name for name in variable_names if name.encode() in variable_bytes[:_HEADER_BYTES]
+        ]
         if requested:
             raise TableError(
                 "a MATLAB file holds an object",
@@ -149,12 +163,12 @@ def _check_variable(
                 where=format_location(source, column=requested[0]),
             )
     elif damage != INTACT:
-        raise _damaged_file_error(
+        raise _build_damaged_mat_error(
             f"a variable that does not fit together at byte {offset + damage:,}", source
         )
 
 
-def _damaged_file_error(description: str, source: str) -> FileError:
+def _build_damaged_mat_error(description: str, source: str) -> FileError:
     return FileError(
         "this is not a MATLAB file, or it is damaged",
         expected="a .mat of version 5 to 7.2",
@@ -163,23 +177,23 @@ def _damaged_file_error(description: str, source: str) -> FileError:
     )
 
 
-def _unpack_variable(packed: bytes, limit: int) -> bytes | None:
+def _decompress_variable_or_none(packed: bytes, max_bytes: int) -> bytes | None:
     """Unpack a variable up to a limit; None where it is damaged or cut off, as its checksum tells.
 
     scipy reads on in a variable that was cut off, and can end the whole process.
     """
     stream, chunks, total, remainder = zlib.decompressobj(), [], 0, packed
     try:
-        while remainder and not stream.eof and total <= limit:
+        while remainder and not stream.eof and total <= max_bytes:
             chunks.append(stream.decompress(remainder, 1 << 20))
             total += len(chunks[-1])
             remainder = stream.unconsumed_tail
     except zlib.error:
         return None
-    return b"".join(chunks) if stream.eof or total > limit else None
+    return b"".join(chunks) if stream.eof or total > max_bytes else None
 
 
-def cells_to_text(cells: Array, source: str, name: str) -> pl.Series:
+def convert_mat_cells_to_text(cells: Array, source: str, name: str) -> pl.Series:
     """Give cells of text, or rows of a matrix of characters, as a column; an empty cell is null."""
     flat = np.ravel(cells)
     if flat.dtype.kind == "U":
@@ -191,7 +205,7 @@ def cells_to_text(cells: Array, source: str, name: str) -> pl.Series:
             where=format_location(source, column=name),
         )
     # Each cell is an array of its own: there is no other way to its text than one by one.
-    texts = [_cell_to_text(cell) for cell in flat]
+    texts = [_convert_mat_cell_to_text(cell) for cell in flat]
     if False in texts:
         row = texts.index(False)
         raise TableError(
@@ -202,7 +216,7 @@ def cells_to_text(cells: Array, source: str, name: str) -> pl.Series:
     return pl.Series(name, texts, dtype=pl.String)
 
 
-def _cell_to_text(cell: object) -> str | bool | None:
+def _convert_mat_cell_to_text(cell: object) -> str | bool | None:
     """Return a cell's text, None for an empty one, False for what is not text."""
     if type(cell) is not np.ndarray:
         return False
@@ -213,7 +227,7 @@ def _cell_to_text(cell: object) -> str | bool | None:
     )
 
 
-def _check_matrix(cells: Array, source: str, name: str) -> Array:
+def _check_is_number_matrix(cells: Array, source: str, name: str) -> Array:
     if cells.dtype.kind not in "buif":
         raise TableError(
             f"{name} holds no numbers",
@@ -223,8 +237,8 @@ def _check_matrix(cells: Array, source: str, name: str) -> Array:
     return cells
 
 
-def read_hdf5(
-    content: bytes, source: str, texts: Sequence[str], numbers: Sequence[str]
+def read_mat73_variables(
+    content: bytes, source: str, text_variables: Sequence[str], number_variables: Sequence[str]
 ) -> tuple[dict[str, pl.Series], dict[str, Array]]:
     """Read cell arrays of text and matrices of numbers, these as MATLAB shows them."""
     try:
@@ -240,13 +254,15 @@ def read_hdf5(
             return (
                 {
                     name: _read_hdf5_texts(
-                        h5py, file, _get_hdf5_variable(h5py, file, name, source), source
+                        h5py, file, _find_hdf5_variable_or_raise(h5py, file, name, source), source
                     )
-                    for name in texts
+                    for name in text_variables
                 },
                 {
-                    name: _read_hdf5_numbers(_get_hdf5_variable(h5py, file, name, source), source)
-                    for name in numbers
+                    name: _read_hdf5_matrix(
+                        _find_hdf5_variable_or_raise(h5py, file, name, source), source
+                    )
+                    for name in number_variables
                 },
             )
     except TableError:
@@ -260,14 +276,14 @@ def read_hdf5(
         ) from error
 
 
-def _get_hdf5_variable(h5py: Any, file: Any, name: str, source: str) -> Any:
+def _find_hdf5_variable_or_raise(h5py: Any, file: Any, name: str, source: str) -> Any:
     link = file.get(name, getlink=True)
     if link is None:
-        raise _missing_variable_error(
+        raise _build_missing_variable_error(
             name, [key for key in file if not key.startswith("#")], source
         )
     variable = file[name] if isinstance(link, h5py.HardLink) else None
-    problem = _describe_hdf5_problem(h5py, variable)
+    problem = _describe_unreadable_hdf5_variable(h5py, variable)
     if problem:
         raise TableError(
             f"{name} of a MATLAB file cannot be read",
@@ -278,7 +294,7 @@ def _get_hdf5_variable(h5py: Any, file: Any, name: str, source: str) -> Any:
     return variable
 
 
-def _describe_hdf5_problem(h5py: Any, variable: Any) -> str:
+def _describe_unreadable_hdf5_variable(h5py: Any, variable: Any) -> str:
     """Say what keeps a variable from being read; empty: nothing."""
     if variable is None:
         return "a link"
@@ -320,7 +336,8 @@ def _read_hdf5_text(
         return None
     codes = (
         cell_array[()]
-        if not _describe_hdf5_problem(h5py, cell_array) and cell_array.size <= _MAX_TEXT_LENGTH
+        if not _describe_unreadable_hdf5_variable(h5py, cell_array)
+        and cell_array.size <= _MAX_TEXT_LENGTH
         else None
     )
     if codes is None or codes.dtype != np.uint16:
@@ -332,7 +349,7 @@ def _read_hdf5_text(
     return str(np.ravel(codes, order="F").astype("<u2").tobytes().decode("utf-16-le"))
 
 
-def _read_hdf5_numbers(cells: Any, source: str) -> Array:
+def _read_hdf5_matrix(cells: Any, source: str) -> Array:
     if cells.dtype.kind not in "buif":
         raise TableError(
             f"{cells.name.strip('/')} holds no numbers",

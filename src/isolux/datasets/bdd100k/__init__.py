@@ -12,18 +12,18 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import Inputs, find_single_file
-from isolux.datasets._refusals import check_choices
+from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._tables import (
-    build_attribute_rows,
-    build_attribute_table,
-    build_dataset,
-    left_join,
+    build_clustered_dataset,
+    build_rows_of_one_attribute,
+    left_join_in_order,
+    melt_columns_to_attribute_rows,
 )
-from isolux.datasets.bdd100k.districts import find_video_districts
-from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
+from isolux.datasets.bdd100k.districts import find_video_districts_or_none
+from isolux.datasets.bdd100k.scalabel import ScalabelTables, parse_scalabel_json
 from isolux.io.cell_parsing import first_true_row
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
@@ -80,7 +80,7 @@ INFO = DatasetInfo(
     licence="BDD100K's own licence: non-commercial research and education",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="objects",
     terms=(
         ("category", "annotated category"),
@@ -154,40 +154,45 @@ def load(
     ...     load(file).instances.select("classes", "box_w").row(0)
     (['pedestrian'], 30.0)
     """
-    check_choices(load, others=others)
+    check_literal_settings(load, others=others)
     file = find_single_file(path, _FILES, "BDD100K labels")
     source, inputs = str(file), Inputs()
     content = inputs.read(file)
-    tables = read_scalabel(content, source)
-    frames = _build_frames(tables.frames, source)
-    boxes = _build_boxes(tables, frames, others, source)
-    video_districts = find_video_districts(frames["video_id"], info, districts, incomes)
-    attributes = _build_attributes(boxes, frames)
+    tables = parse_scalabel_json(content, source)
+    frames = _build_bdd_frame_table(tables.frames, source)
+    boxes = _build_bdd_box_table(tables, frames, others, source)
+    video_districts = find_video_districts_or_none(frames["video_id"], info, districts, incomes)
+    attributes = _build_bdd_attribute_rows(boxes, frames)
     if video_districts is not None:
-        rows = left_join(frames.select("image_id", "video_id"), video_districts.table, "video_id")
+        rows = left_join_in_order(
+            frames.select("image_id", "video_id"), video_districts.table, "video_id"
+        )
         names = ("district", "income") if incomes is not None else ("district",)
         attributes = pl.concat(
-            [attributes, build_attribute_rows(rows, "image_id", names, unit_kind="image")]
+            [attributes, melt_columns_to_attribute_rows(rows, "image_id", names, unit_kind="image")]
         )
         inputs |= video_districts.inputs
     images = frames.select("image_id", "width", "height", "video_id", uri="name")
     words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return build_dataset(
+    return build_clustered_dataset(
         "bdd100k",
         INFO,
-        instances=_build_instances(boxes),
+        instances=_build_bdd_instances(boxes),
         attributes=attributes,
         images=images,
         inputs=inputs,
         source=source,
-        notes=(*_build_notes(tables, boxes), *(video_districts.notes if video_districts else ())),
+        notes=(
+            *_build_bdd_notes(tables, boxes),
+            *(video_districts.notes if video_districts else ()),
+        ),
         cluster="video",
         clusters=words,
-        cluster_notes=_build_cluster_notes(images),
+        cluster_notes=_note_frames_of_one_video(images),
     )
 
 
-def _build_frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_bdd_frame_table(frames: pl.DataFrame, source: str) -> pl.DataFrame:
     """Give each frame an id, and check the words that describe it."""
     video = pl.col("video").fill_null(pl.col("name").str.replace(r"\.[^./]*$", ""))
     named_frames = frames.with_row_index("frame").with_columns(
@@ -200,14 +205,14 @@ def _build_frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
         height=pl.col("height").fill_null(_HEIGHT),
     )
     repeated = ~named_frames["image_id"].is_first_distinct()
-    _refuse_labels(
+    _raise_for_bad_labels(
         repeated, named_frames, "image_id", "a frame occurs twice", "each frame once", source
     )
     for name, words in _SCENE_WORDS.items():
         is_known_word = (
             named_frames[name].is_in([*words, "undefined"]) | named_frames[name].is_null()
         )
-        _refuse_labels(
+        _raise_for_bad_labels(
             ~is_known_word,
             named_frames,
             name,
@@ -220,18 +225,18 @@ def _build_frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
     return named_frames
 
 
-def _build_boxes(
+def _build_bdd_box_table(
     tables: ScalabelTables, frames: pl.DataFrame, unscored_rule: str, source: str
 ) -> pl.DataFrame:
     of_frames = frames.select("frame", "image_id", "video_id", "frame_index")
-    renamed = left_join(tables.boxes, of_frames, "frame").with_columns(
+    renamed = left_join_in_order(tables.boxes, of_frames, "frame").with_columns(
         category=pl.col("category").replace(ALIASES)
     )
     is_known_category = (
         renamed["category"].is_in([*CATEGORIES, *UNSCORED_CATEGORIES]).fill_null(value=False)
     )
     words = ", ".join((*CATEGORIES, *UNSCORED_CATEGORIES))
-    _refuse_labels(
+    _raise_for_bad_labels(
         ~is_known_category,
         renamed,
         "category",
@@ -250,7 +255,7 @@ def _build_boxes(
     )
     swapped = (sized_boxes["x2"] < sized_boxes["x1"]) | (sized_boxes["y2"] < sized_boxes["y1"])
     with_corners = sized_boxes.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2"))
-    _refuse_labels(
+    _raise_for_bad_labels(
         swapped,
         with_corners,
         "box2d",
@@ -258,28 +263,28 @@ def _build_boxes(
         "x1 up to x2, y1 up to y2",
         source,
     )
-    return check_boxes(sized_boxes, source, field="box2d").with_columns(
+    return check_box_columns(sized_boxes, source, field="box2d").with_columns(
         ignore=pl.col("is_crowd") | pl.col("category").is_in(list(UNSCORED_CATEGORIES)),
         light=pl.col("light").str.to_lowercase().replace(_LIGHT_COLOURS),
     )
 
 
-def _refuse_labels(
-    bad: pl.Series, rows: pl.DataFrame, name: str, problem: str, expected: str, source: str
+def _raise_for_bad_labels(
+    is_bad: pl.Series, rows: pl.DataFrame, column: str, problem: str, expected: str, source: str
 ) -> None:
-    if bad.any():
-        row = first_true_row(bad)
+    if is_bad.any():
+        row = first_true_row(is_bad)
         label = f", label {rows['place'][row] + 1}" if "place" in rows.columns else ""
-        cell = rows[name][row]
+        cell = rows[column][row]
         raise TableError(
-            f"{problem} ({bad.sum():,} in all)",
+            f"{problem} ({is_bad.sum():,} in all)",
             expected=expected,
             found=repr(cell.to_list() if isinstance(cell, pl.Series) else cell) + label,
-            where=format_location(source, int(rows["frame"][row]) + 1, name),
+            where=format_location(source, int(rows["frame"][row]) + 1, column),
         )
 
 
-def _build_instances(boxes: pl.DataFrame) -> pl.DataFrame:
+def _build_bdd_instances(boxes: pl.DataFrame) -> pl.DataFrame:
     return boxes.select(
         pl.format("{}#{}", "image_id", "place").alias("instance_id"),
         "image_id",
@@ -294,26 +299,26 @@ def _build_instances(boxes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
+def _build_bdd_attribute_rows(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
     ids = boxes.select(pl.format("{}#{}", "image_id", "place"))["image_id"]
     attribute_tables = [
-        build_attribute_table(ids, name, boxes[name].cast(pl.String))
+        build_rows_of_one_attribute(ids, name, boxes[name].cast(pl.String))
         for name in ("category", "occluded", "truncated")
     ]
     is_traffic_light = boxes["category"] == "traffic light"
     lights = boxes["light"].filter(is_traffic_light)
     attribute_tables.append(
-        build_attribute_table(ids.filter(is_traffic_light), "traffic_light_color", lights)
+        build_rows_of_one_attribute(ids.filter(is_traffic_light), "traffic_light_color", lights)
     )
     attribute_tables += [
-        build_attribute_table(frames["image_id"], name, frames[name], unit_kind="image")
+        build_rows_of_one_attribute(frames["image_id"], name, frames[name], unit_kind="image")
         for name in _SCENE_WORDS
         if frames[name].is_not_null().any()
     ]
     return check(pl.concat(attribute_tables), ATTRIBUTES)
 
 
-def _build_cluster_notes(images: pl.DataFrame) -> dict[str, str]:
+def _note_frames_of_one_video(images: pl.DataFrame) -> dict[str, str]:
     """Warn of frames that are taken as independent although videos have several."""
     videos = images["video_id"].n_unique()
     if videos == images.height:
@@ -326,7 +331,7 @@ def _build_cluster_notes(images: pl.DataFrame) -> dict[str, str]:
     }
 
 
-def _build_notes(tables: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
+def _build_bdd_notes(tables: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
     notes = []
     if tables.n_without_box:
         notes.append(

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._files import Inputs, read_file
-from isolux.datasets._tables import left_join
+from isolux.datasets._files import Inputs, read_file_bytes
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.hashing import sha256_listing
 from isolux.io.json_values import decode_json
@@ -61,7 +61,7 @@ class Districts:
     inputs: dict[str, str]
 
 
-def read_districts(path: str | Path) -> Districts:
+def read_districts_geojson(path: str | Path) -> Districts:
     """Read a user's GeoJSON."""
     file, inputs = Path(path).expanduser(), Inputs()
     source = str(file)
@@ -72,8 +72,8 @@ def read_districts(path: str | Path) -> Districts:
     rings: dict[str, list[FloatArray]] = {}
     skipped = 0
     for row, feature in enumerate(features):
-        name = _format_property((feature.properties or {}).get(_DISTRICT_PROPERTY))
-        edges = _read_edges(feature.geometry, source, row)
+        name = _convert_property_to_text((feature.properties or {}).get(_DISTRICT_PROPERTY))
+        edges = _read_polygon_edges(feature.geometry, source, row)
         if name is None or edges is None:
             skipped += 1
         else:
@@ -90,7 +90,7 @@ def read_districts(path: str | Path) -> Districts:
     )
 
 
-def _format_property(property_value: object) -> str | None:
+def _convert_property_to_text(property_value: object) -> str | None:
     """Write a property as text, as a table's cells are; null for none."""
     if property_value is None or isinstance(property_value, bool | list | dict):
         return None
@@ -98,7 +98,9 @@ def _format_property(property_value: object) -> str | None:
     return text
 
 
-def _read_edges(geometry: _GeoJsonGeometry | None, source: str, row: int) -> FloatArray | None:
+def _read_polygon_edges(
+    geometry: _GeoJsonGeometry | None, source: str, row: int
+) -> FloatArray | None:
     """Give the edges of a polygon's rings, holes among them; None where it is not a polygon."""
     location = f"{source}, feature {row + 1}"
     if geometry is None or geometry.type not in ("Polygon", "MultiPolygon"):
@@ -107,11 +109,11 @@ def _read_edges(geometry: _GeoJsonGeometry | None, source: str, row: int) -> Flo
         polygons = [decode_json(bytes(geometry.coordinates), list[list[list[float]]], location)]
     else:
         polygons = decode_json(bytes(geometry.coordinates), list[list[list[list[float]]]], location)
-    edges = [_read_ring(ring, source, row) for polygon in polygons for ring in polygon]
+    edges = [_read_ring_edges(ring, source, row) for polygon in polygons for ring in polygon]
     return np.concatenate(edges) if edges else None
 
 
-def _read_ring(ring: Sequence[Sequence[float]], source: str, row: int) -> FloatArray:
+def _read_ring_edges(ring: Sequence[Sequence[float]], source: str, row: int) -> FloatArray:
     is_valid = len(ring) >= 4 and all(len(position) in (2, 3) for position in ring)
     points = np.array([position[:2] for position in ring], np.float64) if is_valid else None
     # degrees of longitude and latitude, in GeoJSON's order
@@ -126,7 +128,7 @@ def _read_ring(ring: Sequence[Sequence[float]], source: str, row: int) -> FloatA
     return np.hstack([points, np.roll(points, -1, axis=0)])
 
 
-def locate_districts(
+def find_district_of_points(
     districts: Districts, longitude: FloatArray, latitude: FloatArray
 ) -> pl.Series:
     """Name the district of each place, the first in the file's order; null: none."""
@@ -137,14 +139,14 @@ def locate_districts(
         rows = np.flatnonzero(is_near & (latitude >= low[1]) & (latitude <= high[1]))
         step = max(_MAX_COMPARISONS // max(len(edges), 1), 1)
         for chunk in (rows[i : i + step] for i in range(0, len(rows), step)):
-            district_index[chunk[_is_inside(edges, longitude[chunk], latitude[chunk])]] = k
+            district_index[chunk[_is_inside_polygon(edges, longitude[chunk], latitude[chunk])]] = k
     names = pl.Series("district", districts.names, dtype=pl.String)
     return names.gather(
         pl.Series(district_index, dtype=pl.Int64).set(pl.Series(district_index < 0), None)
     )
 
 
-def _is_inside(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_inside_polygon(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
     x0, y0, x1, y1 = edges.T
     straddles = (y0 > y[:, None]) != (y1 > y[:, None])  # [places, edges]
     slope = np.divide(x1 - x0, y1 - y0, out=np.zeros(len(edges)), where=y1 != y0)
@@ -153,7 +155,7 @@ def _is_inside(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[n
     return is_inside_polygon
 
 
-def read_incomes(path: str | Path, inputs: Inputs) -> pl.DataFrame:
+def read_income_by_district(path: str | Path, inputs: Inputs) -> pl.DataFrame:
     """Read a user's table of incomes by district: ``district``, ``income``."""
     file = Path(path).expanduser()
     table, source = inputs.read_table(file), str(file)
@@ -199,7 +201,7 @@ class VideoDistricts:
     inputs: dict[str, str]
 
 
-def find_video_districts(
+def find_video_districts_or_none(
     videos: pl.Series,
     info_dir: str | Path | None,
     districts: str | Path | None,
@@ -218,12 +220,12 @@ def find_video_districts(
     root = Path(info_dir).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of videos' places", where=str(root))
-    outlines = read_districts(districts)
+    outlines = read_districts_geojson(districts)
     names = videos.unique(maintain_order=True)
     # One small file for each video: places stand nowhere else.
-    locations = [_read_location(root / f"{name}.json") for name in names]
+    locations = [_read_first_video_location(root / f"{name}.json") for name in names]
     longitude, latitude = np.array(locations, np.float64).reshape(-1, 2).T
-    district = locate_districts(outlines, longitude, latitude)
+    district = find_district_of_points(outlines, longitude, latitude)
     table = pl.DataFrame({"video_id": names, "district": district})
     inputs = Inputs({str(root): sha256_listing(root)} | outlines.inputs)
     n_located = int(np.isfinite(longitude).sum())
@@ -232,19 +234,19 @@ def find_video_districts(
     notes = [*outlines.notes, f"{problem}, {n_outside:,} are in none of the districts."]
     income = pl.lit(None, dtype=pl.Float64)
     if incomes is not None:
-        table = left_join(table, read_incomes(incomes, inputs), "district")
+        table = left_join_in_order(table, read_income_by_district(incomes, inputs), "district")
         n_without_income = int((table["district"].is_not_null() & table["income"].is_null()).sum())
         notes.append(f"{n_without_income:,} video(s) are in a district without an income.")
         income = pl.col("income")
     return VideoDistricts(table.with_columns(income=income), tuple(notes), inputs)
 
 
-def _read_location(file: Path) -> tuple[float, float]:
+def _read_first_video_location(file: Path) -> tuple[float, float]:
     """Read the first location of a video, as REVISE does; NaN without one."""
     no_location = (float("nan"),) * 2
     if not file.is_file():
         return no_location
-    locations = decode_json(read_file(file), _BddVideoInfo, str(file)).locations or []
+    locations = decode_json(read_file_bytes(file), _BddVideoInfo, str(file)).locations or []
     first = locations[0] if locations else _BddLocation()
     if first.longitude is None or first.latitude is None:
         return no_location

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.datasets._relative_paths import refuse_outside
+from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.io.json_values import decode_json
 
 
@@ -75,9 +75,9 @@ class ScalabelTables:
     n_without_box: int
 
 
-def read_scalabel(content: bytes, source: str) -> ScalabelTables:
+def parse_scalabel_json(content: bytes, source: str) -> ScalabelTables:
     """Parse a label file."""
-    frames = _decode_frames(content, source)
+    frames = _decode_scalabel_frames(content, source)
     labels = [frame.labels or [] for frame in frames]
     counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
     flat = list(chain.from_iterable(labels))
@@ -93,41 +93,43 @@ def read_scalabel(content: bytes, source: str) -> ScalabelTables:
             ),
             "category": pl.Series([label.category for label in flat], dtype=pl.String),
             "has_box": pl.Series([label.box2d is not None for label in flat], dtype=pl.Boolean),
-            **_read_fields(boxes, ("x1", "y1", "x2", "y2"), pl.Float64),
-            **_read_fields(marks, ("occluded", "truncated", "crowd"), pl.Boolean),
+            **_read_fields_as_columns(boxes, ("x1", "y1", "x2", "y2"), pl.Float64),
+            **_read_fields_as_columns(marks, ("occluded", "truncated", "crowd"), pl.Boolean),
             "light": pl.Series([mark.traffic_light_color for mark in marks], dtype=pl.String),
         }
     )
     with_box = table.filter("has_box").drop("has_box")
-    frame_table = _build_frame_table(frames)
-    refuse_outside(frame_table["name"], source, "name")
+    frame_table = _build_scalabel_frame_table(frames)
+    check_paths_stay_inside(frame_table["name"], source, "name")
     return ScalabelTables(frame_table, with_box, table.height - with_box.height)
 
 
-def _read_fields(rows: Sequence[Any], names: Sequence[str], dtype: Any) -> dict[str, pl.Series]:
+def _read_fields_as_columns(
+    rows: Sequence[Any], fields: Sequence[str], dtype: Any
+) -> dict[str, pl.Series]:
     """Read fields of rows as columns."""
-    return {name: pl.Series([getattr(row, name) for row in rows], dtype=dtype) for name in names}
+    return {name: pl.Series([getattr(row, name) for row in rows], dtype=dtype) for name in fields}
 
 
 _NO_MARKS = _BddLabelMarks()
 _NO_BOX = _BddBox(0.0, 0.0, 0.0, 0.0)
 
 
-def _decode_frames(content: bytes, source: str) -> list[_BddFrame]:
+def _decode_scalabel_frames(content: bytes, source: str) -> list[_BddFrame]:
     if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         return decode_json(content, _BddDocument, source).frames
     return decode_json(content, list[_BddFrame], source)
 
 
-def _build_frame_table(frames: list[_BddFrame]) -> pl.DataFrame:
+def _build_scalabel_frame_table(frames: list[_BddFrame]) -> pl.DataFrame:
     scenes = [frame.attributes or _BddScene() for frame in frames]
     sizes = [frame.size for frame in frames]
     return pl.DataFrame(
         {
-            **_read_fields(frames, ("name", "video"), pl.String),
-            **_read_fields(frames, ("frame_index",), pl.Int64),
+            **_read_fields_as_columns(frames, ("name", "video"), pl.String),
+            **_read_fields_as_columns(frames, ("frame_index",), pl.Int64),
             "width": pl.Series([size.width if size else None for size in sizes], dtype=pl.Int64),
             "height": pl.Series([size.height if size else None for size in sizes], dtype=pl.Int64),
-            **_read_fields(scenes, ("weather", "scene", "timeofday"), pl.String),
+            **_read_fields_as_columns(scenes, ("weather", "scene", "timeofday"), pl.String),
         }
     )

@@ -12,12 +12,16 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._files import Inputs, find_single_file, patterns_anywhere
-from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files
-from isolux.datasets._tables import build_attribute_rows, build_dataset, name_age_groups
+from isolux.datasets._files import Inputs, build_recursive_patterns, find_single_file
+from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    convert_years_to_age_groups,
+    melt_columns_to_attribute_rows,
+)
 from isolux.datasets.casual_conversations.annotation_files import (
     ConversationVideos,
-    read_conversations,
+    parse_conversations,
 )
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells
@@ -56,7 +60,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="its licence is for the evaluation of models, not for their training",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("age", "self-reported age"),
         ("age_group", "self-reported age"),
@@ -134,13 +138,15 @@ def load(
     >>> dataset.values_of("age_group")["value"].item()
     '18-29'
     """
-    _refuse_settings(frames, pictures)
+    _check_frame_settings(frames, pictures)
     names = ("CasualConversations.json", "CasualConversationsV2.json")
-    file = find_single_file(path, patterns_anywhere(*names), "Casual Conversations annotations")
+    file = find_single_file(
+        path, build_recursive_patterns(*names), "Casual Conversations annotations"
+    )
     source, inputs = str(file), Inputs()
-    conversations = read_conversations(inputs.read(file), source)
-    video_units = _build_units(conversations, pictures, frames, inputs)
-    return build_dataset(
+    conversations = parse_conversations(inputs.read(file), source)
+    video_units = _build_video_units(conversations, pictures, frames, inputs)
+    return build_clustered_dataset(
         "casual_conversations",
         INFO,
         instances=video_units.units.select(
@@ -151,17 +157,17 @@ def load(
             video_id="video",
             frame_index="frame_index",
         ),
-        attributes=_build_attributes(video_units.units, conversations),
+        attributes=_build_casual_attribute_rows(video_units.units, conversations),
         images=video_units.units.select(image_id="instance_id", uri="uri"),
         inputs=inputs,
         source=source,
-        notes=(*video_units.notes, *_age_note(conversations.table)),
+        notes=(*video_units.notes, *_note_people_without_age(conversations.table)),
         cluster="subject",
         clusters={"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None},
     )
 
 
-def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
+def _check_frame_settings(frames: int, pictures: str | Path | None) -> None:
     if frames < 1:
         raise SpecError("frames cannot be set to that", expected="1 or more", found=str(frames))
     if frames > 1 and pictures is None:
@@ -180,7 +186,7 @@ class _VideoUnits:
     notes: tuple[str, ...]
 
 
-def _build_units(
+def _build_video_units(
     conversations: ConversationVideos, pictures: str | Path | None, frames: int, inputs: Inputs
 ) -> _VideoUnits:
     """Make a unit of each chosen frame, or of each video."""
@@ -195,7 +201,7 @@ def _build_units(
             found="pictures",
         )
     root = Path(pictures).expanduser()
-    frame_choice = choose_frames(root, videos["video"], frames)
+    frame_choice = choose_frames_of_videos(root, videos["video"], frames)
     inputs[str(root)] = frame_choice.digest
     units = videos.rename({"uri": "file"}).join(
         frame_choice.table, on="video", how="left", maintain_order="left_right"
@@ -206,11 +212,12 @@ def _build_units(
         .otherwise(pl.format("{}#{}", "video", "frame_index"))
     )
     return _VideoUnits(
-        units.with_columns(instance_id=unit_ids), _frame_notes(units, frame_choice.n_unmatched)
+        units.with_columns(instance_id=unit_ids),
+        _build_frame_notes(units, frame_choice.n_unmatched),
     )
 
 
-def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
+def _build_frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
     notes = []
     missing = units.filter(pl.col("uri").is_null())["video"]
     if len(missing):
@@ -228,30 +235,36 @@ def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _build_attributes(units: pl.DataFrame, conversations: ConversationVideos) -> pl.DataFrame:
+def _build_casual_attribute_rows(
+    units: pl.DataFrame, conversations: ConversationVideos
+) -> pl.DataFrame:
     """Build the attributes of videos, and of people where the file has them by person."""
 
-    def with_age_groups(rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.with_columns(age_group=name_age_groups(rows["age"], AGE_EDGES))
+    def add_age_group_column(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.with_columns(age_group=convert_years_to_age_groups(rows["age"], AGE_EDGES))
 
-    def add_age_group(names: tuple[str, ...]) -> tuple[str, ...]:
+    def append_age_group_name(names: tuple[str, ...]) -> tuple[str, ...]:
         return (*names, "age_group") if "age" in names else names
 
     tables = [
-        build_attribute_rows(
-            with_age_groups(units), "instance_id", add_age_group(conversations.attributes)
+        melt_columns_to_attribute_rows(
+            add_age_group_column(units),
+            "instance_id",
+            append_age_group_name(conversations.attributes),
         )
     ]
     if conversations.subject_attributes:
-        people = with_age_groups(units.unique("subject_id", keep="first", maintain_order=True))
-        subject_attributes = add_age_group(conversations.subject_attributes)
+        people = add_age_group_column(units.unique("subject_id", keep="first", maintain_order=True))
+        subject_attributes = append_age_group_name(conversations.subject_attributes)
         tables.append(
-            build_attribute_rows(people, "subject_id", subject_attributes, unit_kind="subject")
+            melt_columns_to_attribute_rows(
+                people, "subject_id", subject_attributes, unit_kind="subject"
+            )
         )
     return pl.concat(tables)
 
 
-def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
+def _note_people_without_age(videos: pl.DataFrame) -> tuple[str, ...]:
     n_without_age = videos.filter(pl.col("age").is_null())["subject_id"].n_unique()
     return (f"{n_without_age:,} people did not tell their age.",) if n_without_age else ()
 
@@ -265,11 +278,11 @@ class ChosenFrames:
     digest: str
 
 
-def choose_frames(root: Path, videos: pl.Series, n: int) -> ChosenFrames:
-    """Choose up to ``n`` frames of each video, evenly over those that there are; 1: the middle."""
+def choose_frames_of_videos(root: Path, videos: pl.Series, n_frames: int) -> ChosenFrames:
+    """Choose up to ``n_frames`` frames of each video, evenly spaced; 1: the middle one."""
     if not root.is_dir():
         raise FileError("there is no such folder of frames", where=str(root))
-    files = list_files(root)
+    files = list_relative_file_paths(root)
     pictures = files.filter(files.str.contains(IMAGE_NAME_PATTERN)).to_frame("uri")
     parsed = pictures.select(
         "uri",
@@ -294,22 +307,24 @@ def choose_frames(root: Path, videos: pl.Series, n: int) -> ChosenFrames:
     problem, expected = "a frame is there twice", "each frame of a video once"
     refuse_cells(is_repeated, known_frames["uri"].alias(""), problem, expected, str(root))
     return ChosenFrames(
-        _select_evenly(known_frames, n), parsed.height - known_frames.height, sha256_listing(root)
+        _select_frames_evenly(known_frames, n_frames),
+        parsed.height - known_frames.height,
+        sha256_listing(root),
     )
 
 
-def _select_evenly(frames: pl.DataFrame, n: int) -> pl.DataFrame:
-    """Keep the frames in the middle of ``n`` equal parts of each video's list."""
+def _select_frames_evenly(frames: pl.DataFrame, n_frames: int) -> pl.DataFrame:
+    """Keep the frames in the middle of ``n_frames`` equal parts of each video's list."""
     ordered = frames.sort("video", "frame_index").with_columns(
         place=pl.int_range(pl.len()).over("video")
     )
-    part_numbers = pl.DataFrame({"part": pl.int_range(n, eager=True)})
+    part_numbers = pl.DataFrame({"part": pl.int_range(n_frames, eager=True)})
     positions = (
         ordered.group_by("video", maintain_order=True)
         .agg(pl.len().cast(pl.Int64))
         .join(part_numbers, how="cross", maintain_order="left")
         # The middle of part i, ⌊(i + ½) · length / n⌋, in whole numbers.
-        .select("video", place=(2 * pl.col("part") + 1) * pl.col("len") // (2 * n))
+        .select("video", place=(2 * pl.col("part") + 1) * pl.col("len") // (2 * n_frames))
         .unique()
     )
     return ordered.join(positions, on=["video", "place"], how="semi", maintain_order="left").select(

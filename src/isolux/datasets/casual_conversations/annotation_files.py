@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.datasets._relative_paths import refuse_outside
+from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
@@ -90,16 +90,18 @@ class ConversationVideos:
     has_pictures: bool = False
 
 
-def read_conversations(content: bytes, source: str) -> ConversationVideos:
+def parse_conversations(content: bytes, source: str) -> ConversationVideos:
     """Detect which of the three layouts it is, and read it."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{":
-        return _read_version_1(content, source)
+        return _parse_conversations_v1(content, source)
     entry_forms = decode_json(content, list[_CasualEntryForm], source)
     if all(entry_form.video_name is not msgspec.UNSET for entry_form in entry_forms):
-        return _read_version_2(decode_json(content, list[_CasualVideo], source), source)
+        return _parse_conversations_v2(decode_json(content, list[_CasualVideo], source), source)
     if all(entry_form.img_path is not msgspec.UNSET for entry_form in entry_forms):
-        return _read_flattened(decode_json(content, list[_CasualPicture], source), source)
+        return _parse_flattened_conversations(
+            decode_json(content, list[_CasualPicture], source), source
+        )
     row = next(
         i for i, entry_form in enumerate(entry_forms) if entry_form.video_name is msgspec.UNSET
     )
@@ -110,18 +112,18 @@ def read_conversations(content: bytes, source: str) -> ConversationVideos:
     )
 
 
-def _read_version_1(content: bytes, source: str) -> ConversationVideos:
+def _parse_conversations_v1(content: bytes, source: str) -> ConversationVideos:
     subjects = decode_json(content, dict[str, _CasualSubject], source)
-    _refuse_repeated_subjects(content, subjects, source)
+    _check_subjects_are_unique(content, subjects, source)
     people = list(subjects.values())
-    subject_labels = _read_columns(
+    subject_labels = _read_text_fields_as_columns(
         people, age="label.age", gender="label.gender", skin_type=_TYPE_PATH
     )
     described = subject_labels.with_columns(
         pl.Series("subject", list(subjects), dtype=pl.String),
         pl.Series("dark", [s.dark_files or [] for s in people], dtype=_PATH_LIST),
         pl.Series("all", [s.files or [] for s in people], dtype=_PATH_LIST),
-        *_read_labels(subject_labels, source),
+        *_parse_age_and_skin_tone(subject_labels, source),
     )
     # A dark video is listed among all of a subject's, too: the first row of a file stays.
     rows = pl.concat(
@@ -134,7 +136,7 @@ def _read_version_1(content: bytes, source: str) -> ConversationVideos:
         rows, on="subject", how="inner", maintain_order="left"
     )
     return ConversationVideos(
-        _name_videos(videos, source), ("lighting",), ("age", "gender", "skin_type")
+        _add_video_ids(videos, source), ("lighting",), ("age", "gender", "skin_type")
     )
 
 
@@ -142,7 +144,7 @@ _PATH_LIST = pl.List(pl.String)
 _TYPE_PATH = "label.skin_type"
 
 
-def _refuse_repeated_subjects(
+def _check_subjects_are_unique(
     content: bytes, subjects: dict[str, _CasualSubject], source: str
 ) -> None:
     """JSON lets a name occur twice, and readers keep the last of them without a word."""
@@ -156,8 +158,8 @@ def _refuse_repeated_subjects(
         )
 
 
-def _read_version_2(videos: list[_CasualVideo], source: str) -> ConversationVideos:
-    columns = _read_columns(
+def _parse_conversations_v2(videos: list[_CasualVideo], source: str) -> ConversationVideos:
+    columns = _read_text_fields_as_columns(
         videos,
         subject="subject_id",
         uri="video_name",
@@ -171,25 +173,29 @@ def _read_version_2(videos: list[_CasualVideo], source: str) -> ConversationVide
         state_region="geo_location.state_region",
         native_language="native_language",
     )
-    described = columns.with_columns(*_read_labels(columns, source))
-    return ConversationVideos(_name_videos(described, source), tuple(described.columns[2:]), ())
+    described = columns.with_columns(*_parse_age_and_skin_tone(columns, source))
+    return ConversationVideos(_add_video_ids(described, source), tuple(described.columns[2:]), ())
 
 
-def _read_flattened(pictures: list[_CasualPicture], source: str) -> ConversationVideos:
+def _parse_flattened_conversations(
+    pictures: list[_CasualPicture], source: str
+) -> ConversationVideos:
     names = ("age", "gender", "skin_type")
     own_fields = {name: name for name in names}
-    columns = _read_columns(pictures, subject="subject_id", uri="img_path", **own_fields)
+    columns = _read_text_fields_as_columns(
+        pictures, subject="subject_id", uri="img_path", **own_fields
+    )
     inner = pl.col("uri").str.extract(r"((?:[^/\\]+[/\\]){0,2}[^/\\]+)$")
-    described = columns.with_columns(inner, *_read_labels(columns, source))
+    described = columns.with_columns(inner, *_parse_age_and_skin_tone(columns, source))
     return ConversationVideos(
-        _name_videos(described, source, uses_paths=True), names, (), has_pictures=True
+        _add_video_ids(described, source, uses_paths=True), names, (), has_pictures=True
     )
 
 
-def _read_columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
+def _read_text_fields_as_columns(rows: Sequence[Any], **path_by_column: str) -> pl.DataFrame:
     """Read a column of text from the fields of rows; null where one of a path is not there."""
     columns = {}
-    for name, path in paths.items():
+    for name, path in path_by_column.items():
         cells = rows
         for step in path.split("."):
             cells = [getattr(cell, step, None) for cell in cells]
@@ -198,7 +204,7 @@ def _read_columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
+def _parse_age_and_skin_tone(rows: pl.DataFrame, source: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
     ages = as_numbers(rows["age"], source=source, column="age", unknown=UNKNOWN_VALUES).fill_nan(
         None
@@ -208,7 +214,7 @@ def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
         bad, rows["age"], "an age is not a number of years" + _COUNT_SUFFIX, "0 to 120", source
     )
     types = rows["skin_type"].str.strip_chars().str.to_lowercase().str.strip_prefix("type ")
-    types = _unknown_to_null(types).replace(_NUMBER_BY_ROMAN).alias("skin_type")
+    types = _replace_unknown_by_null(types).replace(_NUMBER_BY_ROMAN).alias("skin_type")
     type_codes = [str(n) for n in range(1, 7)]
     is_unknown_code = ~types.is_in(type_codes).fill_null(value=True)
     expected = "1 to 6, or type i to vi"
@@ -218,7 +224,7 @@ def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
     labels = [ages.alias("age"), types]
     if "skin_tone" in rows.columns:
         tones = rows["skin_tone"].str.strip_chars().str.to_lowercase().str.strip_prefix("scale ")
-        tones = _unknown_to_null(tones).alias("skin_tone")
+        tones = _replace_unknown_by_null(tones).alias("skin_tone")
         is_unknown_code = ~tones.is_in([str(n) for n in range(1, 11)]).fill_null(value=True)
         problem = "no tone of Monk's scale" + _COUNT_SUFFIX
         refuse_cells(is_unknown_code, rows["skin_tone"], problem, "scale 1 to 10", source)
@@ -226,14 +232,14 @@ def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
     return labels
 
 
-def _unknown_to_null(words: pl.Series) -> pl.Series:
+def _replace_unknown_by_null(labels: pl.Series) -> pl.Series:
     is_known = ~pl.col("word").is_in(UNKNOWN_VALUES)
-    return words.to_frame("word").select(pl.when(is_known).then("word").alias("word"))["word"]
+    return labels.to_frame("word").select(pl.when(is_known).then("word").alias("word"))["word"]
 
 
-def _name_videos(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -> pl.DataFrame:
+def _add_video_ids(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -> pl.DataFrame:
     """Give each video an id: its file's name without suffix, or its path where that is shared."""
-    refuse_outside(rows["uri"], source, "files")
+    check_paths_stay_inside(rows["uri"], source, "files")
     for name, problem in (("uri", "a video occurs twice"), ("subject", "a video has no subject")):
         bad = rows[name].is_null() | (rows[name] == "")
         bad = bad | ~rows[name].is_first_distinct() if name == "uri" else bad

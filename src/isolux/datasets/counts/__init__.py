@@ -12,15 +12,15 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._wide_table import build_attributes
-from isolux.datasets.counts.columns import CountColumns, find_count_columns
+from isolux.datasets._wide_table import melt_table_to_attribute_rows
+from isolux.datasets.counts.columns import CountColumns, find_and_check_count_columns
 from isolux.datasets.counts.layout import (
     caution_on_equal_counts,
-    drop_totals,
-    refuse_blanks,
-    refuse_outcomes,
-    refuse_repeats,
-    refuse_stacked,
+    check_groups_are_unique,
+    check_no_blank_groups,
+    check_no_row_per_outcome,
+    check_no_stacked_attributes,
+    drop_or_refuse_total_rows,
 )
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.frames import read_table
@@ -46,7 +46,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "every case is in one row of a model and measure, and no row repeats others",
         "cases are independent: nothing says which of them share a person",
@@ -116,22 +116,22 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "paper.csv"
     ...     _ = file.write_text("race,errors,n\nBlack,30,1000\nWhite,12,1500\n")
-    ...     load(file).outputs.select("value", "times").rows()
+    ...     load(file).bundled_predictions.select("value", "times").rows()
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     source = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    table = find_count_columns(
-        _select_model(frame, model_column, model, source), successes, n, source
+    table = find_and_check_count_columns(
+        _select_rows_of_one_model(frame, model_column, model, source), successes, n, source
     )
     counts = (table.successes, table.n)
-    groups, unread_columns = _choose_group_columns(table)
+    groups, unread_columns = _split_group_and_fraction_columns(table)
     split_columns = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
-    frame, layout_notes = _check_distinct_rows(
+    frame, layout_notes = _drop_totals_and_check_distinct_rows(
         table.frame, groups, split_columns, counts, totals, source
     )
     cells = frame.with_row_index("cell", offset=1)
-    outputs = _build_outputs(
+    outputs = _build_count_predictions(
         cells, *counts, model or Path(path).name.partition(".")[0], split_columns
     )
     rows = outputs["cell"].cast(pl.Int64) - 1
@@ -145,7 +145,7 @@ def load(
         name="counts",
         info=INFO,
         instances=check(units, INSTANCES, source=source),
-        attributes=build_attributes(
+        attributes=melt_table_to_attribute_rows(
             frame.select(groups)[rows.to_list()],
             outputs["instance_id"],
             source=source,
@@ -153,11 +153,11 @@ def load(
         images=units.select("image_id"),
         inputs={source: sha256_file(path)},
         notes=tuple(notes),
-        outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
+        bundled_predictions=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
 
 
-def _select_model(
+def _select_rows_of_one_model(
     frame: pl.DataFrame, model_column: str | None, model: str | None, source: str
 ) -> pl.DataFrame:
     """Call the column of models ``model``, and keep the rows of the one that is to be judged."""
@@ -179,7 +179,7 @@ def _select_model(
     return frame.filter(names == model)
 
 
-def _check_distinct_rows(
+def _drop_totals_and_check_distinct_rows(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
@@ -188,35 +188,35 @@ def _check_distinct_rows(
     source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Check that rows of one model and metric are about distinct cases."""
-    naming_columns = _choose_naming_columns(frame, groups, split_columns)
+    naming_columns = _choose_group_naming_columns(frame, groups, split_columns)
     if totals == "keep":
-        refuse_repeats(frame, groups, split_columns, counts, source)
+        check_groups_are_unique(frame, groups, split_columns, counts, source)
         return frame, []
-    refuse_outcomes(
+    check_no_row_per_outcome(
         frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
     )
-    frame, total_notes = drop_totals(
+    frame, total_notes = drop_or_refuse_total_rows(
         frame, naming_columns, split_columns, counts, drop=totals == "drop", source=source
     )
-    refuse_repeats(frame, groups, split_columns, counts, source)
-    refuse_blanks(frame, naming_columns, source)
-    refuse_stacked(frame, naming_columns, counts, source)
+    check_groups_are_unique(frame, groups, split_columns, counts, source)
+    check_no_blank_groups(frame, naming_columns, source)
+    check_no_stacked_attributes(frame, naming_columns, counts, source)
     return frame, [
         *total_notes,
         *caution_on_equal_counts(frame, naming_columns, split_columns, counts),
     ]
 
 
-def _choose_naming_columns(
+def _choose_group_naming_columns(
     frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str]
 ) -> list[str]:
     """Choose the columns that say whom a row is about: no number that is unique to each row."""
-    text_columns = [name for name in groups if not _is_row_number(as_text(frame[name]))]
+    text_columns = [name for name in groups if not _is_unique_number_column(as_text(frame[name]))]
     key = [*text_columns, *split_columns]
     return text_columns if text_columns and frame.select(key).is_unique().all() else list(groups)
 
 
-def _is_row_number(cells: pl.Series) -> bool:
+def _is_unique_number_column(cells: pl.Series) -> bool:
     return cells.cast(pl.Float64, strict=False).is_not_null().all() and cells.is_unique().all()
 
 
@@ -240,7 +240,7 @@ def _caution_on_empty_groups(
     ]
 
 
-def _choose_group_columns(table: CountColumns) -> tuple[list[str], list[str]]:
+def _split_group_and_fraction_columns(table: CountColumns) -> tuple[list[str], list[str]]:
     """Choose the columns of groups; those with fractions (a rate, an interval) are none."""
     groups: list[str] = []
     unread_columns: list[str] = []
@@ -255,7 +255,7 @@ def _choose_group_columns(table: CountColumns) -> tuple[list[str], list[str]]:
     return groups, unread_columns
 
 
-def _build_outputs(
+def _build_count_predictions(
     cells: pl.DataFrame,
     successes_column: str,
     n_column: str,

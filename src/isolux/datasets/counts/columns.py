@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._tables import find_named_column
+from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, format_location
@@ -62,19 +62,21 @@ class CountColumns:
     notes: tuple[str, ...] = ()
 
 
-def find_count_columns(
-    frame: pl.DataFrame, successes: str | None, n: str | None, source: str
+def find_and_check_count_columns(
+    frame: pl.DataFrame, successes: str | None, n_column: str | None, source: str
 ) -> CountColumns:
     """Find the count columns, read them and check that they agree."""
-    require_columns(frame, (successes, n), source)
-    successes_column = successes or find_named_column(_SUCCESSES_NAMES, frame.columns)
+    require_columns(frame, (successes, n_column), source)
+    successes_column = successes or find_first_column_ignoring_case(_SUCCESSES_NAMES, frame.columns)
     if successes_column is None:
-        raise _missing_column_error(frame.columns, "successes", source)
-    _refuse_rates(frame, successes_column, source)
-    opposite_column = _find_opposite_column(successes_column, [c for c in frame.columns if c != n])
-    n_column = n or find_named_column(_N_NAMES, frame.columns)
+        raise _build_missing_count_column_error(frame.columns, "successes", source)
+    _check_successes_are_no_rates(frame, successes_column, source)
+    opposite_column = _find_opposite_outcome_column(
+        successes_column, [c for c in frame.columns if c != n_column]
+    )
+    n_column = n_column or find_first_column_ignoring_case(_N_NAMES, frame.columns)
     if n_column is None and opposite_column is None:
-        raise _missing_column_error(frame.columns, "n", source)
+        raise _build_missing_count_column_error(frame.columns, "n", source)
     if n_column == successes_column:
         raise SpecError(
             "one column says how many and of how many",
@@ -84,7 +86,7 @@ def find_count_columns(
             hint="name them with --data-option successes=COLUMN and n=COLUMN",
         )
     counts = {
-        c: read_counts(frame[c], source)
+        c: parse_counts(frame[c], source)
         for c in (successes_column, n_column, opposite_column)
         if c is not None
     }
@@ -95,17 +97,19 @@ def find_count_columns(
         both_columns = f"{successes_column!r} and {opposite_column!r}"
         notes = [f"Counts are read from {successes_column!r}, of {both_columns} together."]
     elif opposite_column is not None:
-        _refuse_wrong_sum(counts, (successes_column, opposite_column, n_column), source)
+        _check_outcomes_sum_to_total(counts, (successes_column, opposite_column, n_column), source)
     frame = frame.with_columns(*counts.values())
-    _refuse_excess_successes(frame, successes_column, n_column, source)
-    notes += _caution_on_percents(frame, successes_column, n_column)
+    _check_successes_within_total(frame, successes_column, n_column, source)
+    notes += _caution_on_whole_percents(frame, successes_column, n_column)
     also = tuple(
-        c for c in frame.columns if c not in (successes_column, n_column) and _is_count_name(c)
+        c
+        for c in frame.columns
+        if c not in (successes_column, n_column) and _is_count_column_name(c)
     )
     return CountColumns(frame, successes_column, n_column, also, tuple(notes))
 
 
-def _is_count_name(column: str) -> bool:
+def _is_count_column_name(column: str) -> bool:
     return column.strip().lower() in {
         *_SUCCESSES_NAMES,
         *_N_NAMES,
@@ -114,7 +118,7 @@ def _is_count_name(column: str) -> bool:
     }
 
 
-def _missing_column_error(columns: Sequence[str], flag: str, source: str) -> SpecError:
+def _build_missing_count_column_error(columns: Sequence[str], flag: str, source: str) -> SpecError:
     valid_names = _SUCCESSES_NAMES if flag == "successes" else _N_NAMES
     return SpecError(
         f"no column says {'how many' if flag == 'successes' else 'of how many'}",
@@ -126,7 +130,7 @@ def _missing_column_error(columns: Sequence[str], flag: str, source: str) -> Spe
     )
 
 
-def _refuse_rates(frame: pl.DataFrame, successes_column: str, source: str) -> None:
+def _check_successes_are_no_rates(frame: pl.DataFrame, successes_column: str, source: str) -> None:
     """Refuse a column that calls itself a rate and holds nothing beyond a hundred."""
     if _RATE.search(successes_column.lower()) is None:
         return
@@ -142,7 +146,7 @@ def _refuse_rates(frame: pl.DataFrame, successes_column: str, source: str) -> No
         )
 
 
-def _find_opposite_column(successes_column: str, columns: Sequence[str]) -> str | None:
+def _find_opposite_outcome_column(successes_column: str, columns: Sequence[str]) -> str | None:
     """Find the column that counts the others: ``wrong`` beside ``correct``."""
     word = successes_column.strip().lower()
     opposite_names = (
@@ -152,10 +156,10 @@ def _find_opposite_column(successes_column: str, columns: Sequence[str]) -> str 
         if word in _FAILURE_WORDS
         else ()
     )
-    return find_named_column(opposite_names, columns)
+    return find_first_column_ignoring_case(opposite_names, columns)
 
 
-def _refuse_wrong_sum(
+def _check_outcomes_sum_to_total(
     counts: dict[str, pl.Series], names: tuple[str, str, str], source: str
 ) -> None:
     n_successes, n_opposite, n_cases = (counts[name] for name in names)
@@ -173,7 +177,7 @@ def _refuse_wrong_sum(
     )
 
 
-def _refuse_excess_successes(
+def _check_successes_within_total(
     frame: pl.DataFrame, successes_column: str, n_column: str, source: str
 ) -> None:
     k, n = frame[successes_column], frame[n_column]
@@ -192,7 +196,9 @@ def _refuse_excess_successes(
     )
 
 
-def _caution_on_percents(frame: pl.DataFrame, successes_column: str, n_column: str) -> list[str]:
+def _caution_on_whole_percents(
+    frame: pl.DataFrame, successes_column: str, n_column: str
+) -> list[str]:
     """Caution where what counts as success looks like whole percents of large groups."""
     word, k, n = (
         successes_column.strip().lower(),
@@ -216,10 +222,10 @@ def _caution_on_percents(frame: pl.DataFrame, successes_column: str, n_column: s
     ]
 
 
-def read_counts(cells: pl.Series, source: str) -> pl.Series:
+def parse_counts(cells: pl.Series, source: str) -> pl.Series:
     """Read counts: whole numbers, none of them missing or negative."""
     if cells.dtype == pl.String:
-        _refuse_signs(cells, source)
+        _check_no_percent_or_thousands_signs(cells, source)
         has_separators = cells.str.contains(_SEPARATED_THOUSANDS).fill_null(value=False)
         cells = cells.zip_with(~has_separators, cells.str.replace_all(rf"[,'’{_BLANK}]", ""))
     numbers = as_numbers(cells, source=source, column=cells.name)
@@ -238,7 +244,7 @@ def read_counts(cells: pl.Series, source: str) -> pl.Series:
     return numbers.cast(pl.Int64)
 
 
-def _refuse_signs(cells: pl.Series, source: str) -> None:
+def _check_no_percent_or_thousands_signs(cells: pl.Series, source: str) -> None:
     """Refuse percents, and dots that may part thousands, by what they are."""
     is_percent = cells.str.contains(r"%\s*$").fill_null(value=False)
     refuse_cells(

@@ -42,7 +42,7 @@ _ATTRIBUTE_COLUMN_NAMES = (
 _VALUE_COLUMN_NAMES = ("value", "values", "level", "subgroup", "group", "category", "label")
 
 
-def refuse_outcomes(
+def check_no_row_per_outcome(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse a row for each outcome: over them the counts of one n add up to that n."""
@@ -67,7 +67,7 @@ def refuse_outcomes(
             )
 
 
-def refuse_stacked(
+def check_no_stacked_attributes(
     frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse attributes below each other: the same people by race, then again by gender."""
@@ -102,7 +102,7 @@ def refuse_stacked(
             )
 
 
-def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> None:
+def check_no_blank_groups(frame: pl.DataFrame, groups: Sequence[str], source: str) -> None:
     """Refuse a row that does not name its group."""
     for name in groups:
         cell_texts = frame[name].cast(pl.String).str.strip_chars()
@@ -118,8 +118,8 @@ def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> No
             )
 
 
-def find_subtotals(
-    rows: pl.DataFrame, name: str, other_columns: Sequence[str], counts: tuple[str, str]
+def iterate_subtotal_rows(
+    rows: pl.DataFrame, group_column: str, other_columns: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Find rows whose counts are the sums of some others: ``Non-White`` below its parts."""
     tables = (
@@ -127,15 +127,15 @@ def find_subtotals(
     )
     for table in tables:
         if 3 <= table.height <= _MAX_SEARCHED_ROWS:
-            yield from _find_row_sums(table, name, counts)
+            yield from _iterate_rows_equal_to_sums(table, group_column, counts)
 
 
-def _find_row_sums(
+def _iterate_rows_equal_to_sums(
     table: pl.DataFrame, name: str, counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     size = table.height
     k, n = table[counts[0]].to_list(), table[counts[1]].to_list()
-    subsets = list(_list_row_subsets(size))
+    subsets = list(_iterate_subtotal_candidates(size))
     for r in range(size):
         rarer_count = min(k[r], n[r] - k[r])
         # How often an equal sum turns up by chance: n anywhere up to it, k within a fifth.
@@ -152,7 +152,7 @@ def _find_row_sums(
                 break
 
 
-def _list_row_subsets(size: int) -> Iterator[tuple[int, ...]]:
+def _iterate_subtotal_candidates(size: int) -> Iterator[tuple[int, ...]]:
     """List the rows that a sub-total may be of: those that stand together; of few rows, any."""
     if size <= _MAX_ROWS_FOR_ALL_SUBSETS:
         for n_rows in range(2, size):
@@ -199,7 +199,7 @@ def caution_on_equal_counts(
     ]
 
 
-def drop_totals(
+def drop_or_refuse_total_rows(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
@@ -232,7 +232,7 @@ def drop_totals(
         for row, cell_value in totals.select("_row", name).iter_rows():
             description_by_row.setdefault(row, f"{name} = {cell_value!r}")
         remaining = rows.filter(~pl.col("_row").is_in(list(description_by_row)))
-        for row, sums_of in find_subtotals(remaining, name, other_columns, counts):
+        for row, sums_of in iterate_subtotal_rows(remaining, name, other_columns, counts):
             description_by_row.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
     if not description_by_row:
         return frame, []
@@ -256,7 +256,7 @@ def drop_totals(
     )
 
 
-def refuse_repeats(
+def check_groups_are_unique(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],

@@ -13,10 +13,10 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._files import find_single_file, patterns_anywhere
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import build_attribute_rows, build_dataset
-from isolux.datasets.dollarstreet.releases import read_photos
+from isolux.datasets._files import build_recursive_patterns, find_single_file
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
+from isolux.datasets.dollarstreet.releases import read_dollarstreet_photos
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -52,7 +52,7 @@ INFO = DatasetInfo(
     licence="photos CC BY 4.0 (Gapminder); Meta's table of factors CC BY-NC 4.0",
     training_allowed=True,
     withdrawal="no way for the households shown to withdraw is published",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("income", "household income, US dollars a month, adjusted for consumption"),
         ("income_bucket", "household income bucket"),
@@ -129,24 +129,24 @@ def load(
     >>> dataset.values_of("income_bucket")["value"].item(), dataset.instances["cluster_id"].item()
     ('low', 'Peru, 80.5')
     """
-    check_choices(load, household=household, classes=classes, split=split)
+    check_literal_settings(load, household=household, classes=classes, split=split)
     names = (f"images_v2_imagenet_{split}.csv",) if split else _FILES
-    file = find_single_file(path, patterns_anywhere(*names), "Dollar Street table")
+    file = find_single_file(path, build_recursive_patterns(*names), "Dollar Street table")
     source = str(file)
-    release = read_photos(file, classes)
+    release = read_dollarstreet_photos(file, classes)
     photos = _add_household_and_bucket(release.table, household, source)
     attribute_names = ("label", "income", "income_bucket", "country", "region", "household")
-    return build_dataset(
+    return build_clustered_dataset(
         "dollarstreet",
         INFO,
         instances=photos.select(
             "classes", instance_id="photo", image_id="photo", household_id="household"
         ),
-        attributes=build_attribute_rows(photos, "photo", attribute_names),
+        attributes=melt_columns_to_attribute_rows(photos, "photo", attribute_names),
         images=photos.select(image_id="photo", uri="uri"),
         inputs=release.inputs,
         source=source,
-        notes=(*release.notes, *_build_notes(photos, household)),
+        notes=(*release.notes, *_build_dollarstreet_notes(photos, household)),
         cluster="household",
         clusters={"household": "household_id", "image": "image_id", "row": None},
     )
@@ -174,7 +174,7 @@ def _add_household_and_bucket(photos: pl.DataFrame, household: str, source: str)
     )
 
 
-def _build_notes(photos: pl.DataFrame, household: str) -> list[str]:
+def _build_dollarstreet_notes(photos: pl.DataFrame, household: str) -> list[str]:
     homes = photos["household"].n_unique()
     explanation = "the release has no sure name for a home"
     notes = [f"{homes:,} homes are distinguished by their {household}: {explanation}."]

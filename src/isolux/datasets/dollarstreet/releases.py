@@ -19,8 +19,8 @@ import msgspec
 import polars as pl
 
 from isolux.datasets._files import Inputs
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import left_join
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import left_join_in_order
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.ids import read_ids
 from isolux.io.json_values import decode_json
@@ -63,19 +63,19 @@ class _DollarStreetRow(msgspec.Struct, gc=False):
     label: str | list[str]
 
 
-def read_photos(file: Path, classes: str) -> DollarStreetPhotos:
+def read_dollarstreet_photos(file: Path, classes: str) -> DollarStreetPhotos:
     """Read either release."""
     source, inputs = str(file), Inputs()
     if file.suffix.lower() == ".json":
         table = _read_json_table(inputs.read(file), source)
     else:
         table = inputs.read_table(file)
-    release_rows = _choose_reader(table)(table, source)
+    release_rows = _choose_release_reader(table)(table, source)
     class_lists = (
-        release_rows["label"] if classes == "own" else _read_classes(table, classes, source)
+        release_rows["label"] if classes == "own" else _parse_photo_classes(table, classes, source)
     )
     rows = release_rows.with_columns(class_lists.alias("classes"))
-    photos = _merge_photo_rows(rows, source)
+    photos = _merge_rows_of_one_photo(rows, source)
     merged = rows.height - photos.height
     notes = _caution_on_missing_regions(photos) if "region.id" not in table.columns else []
     if merged:
@@ -85,13 +85,13 @@ def read_photos(file: Path, classes: str) -> DollarStreetPhotos:
     return DollarStreetPhotos(photos, inputs, tuple(notes))
 
 
-def _choose_reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
+def _choose_release_reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
     if "topics" not in table.columns:
         return _read_meta_release
     return (
         _read_mlcommons_release
         if {"region.id", "imageRelPath"} & set(table.columns)
-        else _read_extract
+        else _read_mlcommons_extract
     )
 
 
@@ -129,11 +129,11 @@ def _read_json_table(content: bytes, source: str) -> pl.DataFrame:
 def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
     require_columns(table, _META_COLUMNS, source)
     region = as_text(table["region"])
-    _refuse_unknown_cells(
+    _raise_for_unknown_cells(
         region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, source
     )
     url = read_ids(table, "url", source)
-    refuse_outside(url.set(url.str.contains("://"), None), source, "url")
+    check_paths_stay_inside(url.set(url.str.contains("://"), None), source, "url")
     labels = table["label"]
     has_lists = labels.str.starts_with("[").any()
     return pl.DataFrame(
@@ -143,9 +143,11 @@ def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
             as_text(table["country"]).alias("country"),
             region,
             url.str.extract(r"/media/([^/]+)/").alias("place"),
-            *_read_incomes(table, source),
+            *_parse_incomes(table, source),
             (
-                parse_lists(labels, source) if has_lists else labels.reshape((-1, 1)).arr.to_list()
+                parse_unique_lists(labels, source)
+                if has_lists
+                else labels.reshape((-1, 1)).arr.to_list()
             ).alias("label"),
         ]
     )
@@ -154,11 +156,11 @@ def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
 def _read_mlcommons_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
     require_columns(table, _MLCOMMONS_COLUMNS, source)
     code = as_text(table["region.id"])
-    _refuse_unknown_cells(
+    _raise_for_unknown_cells(
         code.is_in(list(_REGION_BY_CODE)), code, "no code of a region", _REGION_BY_CODE, source
     )
     uri = read_ids(table, "imageRelPath", source)
-    refuse_outside(uri, source, "imageRelPath")
+    check_paths_stay_inside(uri, source, "imageRelPath")
     absent = pl.Series([None] * table.height, dtype=pl.String)
     return pl.DataFrame(
         [
@@ -167,13 +169,13 @@ def _read_mlcommons_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
             as_text(table["country.name"]).alias("country"),
             code.replace_strict(_REGION_BY_CODE, return_dtype=pl.String).alias("region"),
             (as_text(table["place"]) if "place" in table.columns else absent).alias("place"),
-            *_read_incomes(table, source),
-            parse_lists(table["topics"], source).alias("label"),
+            *_parse_incomes(table, source),
+            parse_unique_lists(table["topics"], source).alias("label"),
         ]
     )
 
 
-def _read_extract(table: pl.DataFrame, source: str) -> pl.DataFrame:
+def _read_mlcommons_extract(table: pl.DataFrame, source: str) -> pl.DataFrame:
     """Read a table that someone made of MLCommons' release: no paths, no regions."""
     require_columns(table, _EXTRACT_COLUMNS, source)
     country = as_text(table["country.name"])
@@ -189,19 +191,21 @@ def _read_extract(table: pl.DataFrame, source: str) -> pl.DataFrame:
                 read_region_by_country(), default=None, return_dtype=pl.String
             ).alias("region"),
             absent.alias("place"),
-            *_read_incomes(table, source),
-            (parse_lists(topics, source) if has_lists else _split_topics(topics)).alias("label"),
+            *_parse_incomes(table, source),
+            (
+                parse_unique_lists(topics, source) if has_lists else _split_topics_at_commas(topics)
+            ).alias("label"),
         ]
     )
 
 
-def _split_topics(topics: pl.Series) -> pl.Series:
+def _split_topics_at_commas(topics: pl.Series) -> pl.Series:
     """Part topics at commas; one with a blank behind it is a topic's own ("Couch, sofa")."""
     split_texts = topics.str.replace_all(", ", "\0", literal=True).str.split(",")
     return split_texts.list.eval(pl.element().str.replace_all("\0", ", ", literal=True))
 
 
-def _refuse_unknown_cells(
+def _raise_for_unknown_cells(
     is_valid: pl.Series, cells: pl.Series, problem: str, valid_words: Iterable[str], source: str
 ) -> None:
     full_problem = f"a cell holds {problem} ({{n}} in all)"
@@ -210,29 +214,31 @@ def _refuse_unknown_cells(
     )
 
 
-def _read_incomes(table: pl.DataFrame, source: str) -> tuple[pl.Series, pl.Series]:
+def _parse_incomes(table: pl.DataFrame, source: str) -> tuple[pl.Series, pl.Series]:
     text = as_text(table["income"])
     number = as_numbers(text, source=source, column="income")
     is_valid = (number > 0) & number.is_finite()
-    _refuse_unknown_cells(is_valid, text, "no income", ("US dollars a month, more than 0",), source)
+    _raise_for_unknown_cells(
+        is_valid, text, "no income", ("US dollars a month, more than 0",), source
+    )
     return number.alias("income"), text.alias("income_text")
 
 
-def _read_classes(table: pl.DataFrame, classes: str, source: str) -> pl.Series:
+def _parse_photo_classes(table: pl.DataFrame, classes: str, source: str) -> pl.Series:
     column = CLASS_COLUMN_BY_SET[classes]
     if column not in table.columns:
         available = [
             name for name, column in CLASS_COLUMN_BY_SET.items() if column in table.columns
         ]
         raise UnknownNameError("set of classes", classes, ["own", *available], where=source)
-    return parse_lists(table[column], source)
+    return parse_unique_lists(table[column], source)
 
 
-def parse_lists(cells: pl.Series, source: str) -> pl.Series:
+def parse_unique_lists(cells: pl.Series, source: str) -> pl.Series:
     """Read cells that hold lists as Python or JSON writes them; each different one once."""
     items_by_cell: dict[str, list[str]] = {}
     for cell in cells.unique().drop_nulls().to_list():
-        parsed = _parse_list(cell)
+        parsed = _parse_list_literal_or_none(cell)
         if parsed is None:
             refuse_cells(
                 cells == cell,
@@ -247,10 +253,10 @@ def parse_lists(cells: pl.Series, source: str) -> pl.Series:
         {"cell": list(items_by_cell), "list": list(items_by_cell.values())},
         schema={"cell": pl.String, "list": pl.List(pl.String)},
     )
-    return left_join(cells.to_frame("cell"), table, "cell")["list"]
+    return left_join_in_order(cells.to_frame("cell"), table, "cell")["list"]
 
 
-def _parse_list(cell: str) -> list[Any] | None:
+def _parse_list_literal_or_none(cell: str) -> list[Any] | None:
     if len(cell) > _MAX_LIST_LENGTH:
         return None
     try:
@@ -268,7 +274,7 @@ def _parse_list(cell: str) -> list[Any] | None:
     return parsed if is_plain_list else None
 
 
-def _merge_photo_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+def _merge_rows_of_one_photo(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     """Bring the rows of one photo together: their labels are all true of it."""
     home_columns = [name for name in rows.columns if name not in ("photo", "label", "classes")]
     first = rows.group_by("photo", maintain_order=True).agg(

@@ -17,18 +17,18 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS, FACE_BOX_COLUMNS
-from isolux.datasets._files import Inputs, find_optional_file, patterns_anywhere
-from isolux.datasets._image_sizes import to_pixels
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_dataset
+from isolux.datasets._files import Inputs, build_recursive_patterns, find_first_file_or_none
+from isolux.datasets._image_sizes import parse_pixel_counts
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import build_clustered_dataset
 from isolux.datasets.fhibe.attributes import (
     build_fhibe_attributes,
-    parse_boxes,
-    parse_keypoints,
-    parse_literal,
+    parse_box_cells,
+    parse_keypoint_cells,
+    parse_python_literal,
 )
 from isolux.datasets.fhibe.value_lists import (
     IMAGE_COLUMNS,
@@ -58,7 +58,7 @@ INFO = DatasetInfo(
     training_allowed=False,
     training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
     withdrawal="people may withdraw their consent at any time; use the newest release",
-    judgement="self-reported",
+    label_source="self-reported",
     terms=(
         ("pronoun", "self-reported pronouns"),
         ("ancestry", "self-reported ancestry"),
@@ -146,17 +146,19 @@ def load(
     >>> dataset.values_of("age_group")["value"].to_list()
     ['[30,40)']
     """
-    check_choices(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
+    check_literal_settings(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
     root, inputs = Path(path).expanduser(), Inputs()
-    all_rows, read_path = _read_wide_table(root, release, source, inputs, segments=segments)
-    rows, withdrawn = _drop_without_consent(all_rows)
-    people = _choose_box_and_keypoints(_build_people(rows, read_path), box, keypoint_set)
-    return build_dataset(
+    all_rows, read_path = _read_fhibe_table_and_source(
+        root, release, source, inputs, segments=segments
+    )
+    rows, withdrawn = _drop_people_without_consent(all_rows)
+    people = _choose_box_and_keypoints(_build_fhibe_people(rows, read_path), box, keypoint_set)
+    return build_clustered_dataset(
         "fhibe",
         INFO,
         instances=people,
         attributes=build_fhibe_attributes(rows, people, read_path),
-        images=_build_images(rows, read_path),
+        images=_build_fhibe_images(rows, read_path),
         inputs=inputs,
         source=read_path,
         notes=withdrawn,
@@ -165,12 +167,12 @@ def load(
     )
 
 
-def _read_wide_table(
+def _read_fhibe_table_and_source(
     root: Path, release: str, source: str | None, inputs: Inputs, *, segments: bool
 ) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
     name = _CSV_FILES[release]
-    file = root if root.is_file() else find_optional_file(root, patterns_anywhere(name))
+    file = root if root.is_file() else find_first_file_or_none(root, build_recursive_patterns(name))
     if file is not None and source != "json" and file.suffix.lower() != ".json":
         frame = read_fhibe_csv(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
@@ -186,7 +188,7 @@ def _read_wide_table(
     return read_fhibe_json(files, folder, inputs, segments=segments), str(root)
 
 
-def _drop_without_consent(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _drop_people_without_consent(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Leave out people whose consent the data say is withdrawn; how many, not whom."""
     if "consent" not in rows.columns:
         return rows, ()
@@ -197,7 +199,7 @@ def _drop_without_consent(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, 
     return consenting, (f"{n:,} row(s) of people without consent are left out.",) if n else ()
 
 
-def _build_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_fhibe_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     for name in ("image_id", "subject_id"):
         refuse_cells(
             rows[name].is_null(), rows[name], f"a row has no {name}", "an id in every row", source
@@ -218,13 +220,13 @@ def _build_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     )
     tables = [ids]
     for column, names in (("person_bbox", BOX_COLUMNS), ("face_bbox", FACE_BOX_COLUMNS)):
-        cells = rows.get_column(column, default=_null_column(column, rows.height))
-        box_table = parse_boxes(cells, source, names)
-        tables.append(check_boxes(box_table, source, names=names, field=column))
+        cells = rows.get_column(column, default=_build_null_column(column, rows.height))
+        box_table = parse_box_cells(cells, source, names)
+        tables.append(check_box_columns(box_table, source, box_columns=names, field=column))
     if "keypoints" in rows.columns:
-        tables.append(parse_keypoints(rows["keypoints"], source))
+        tables.append(parse_keypoint_cells(rows["keypoints"], source))
     if "CelebA" in rows.columns:
-        tables.append(rows.select(part_mask_uri=_find_combined_masks(rows["CelebA"], source)))
+        tables.append(rows.select(part_mask_uri=_find_combined_mask_files(rows["CelebA"], source)))
     if "segments" in rows.columns:
         tables.append(rows.select("segments"))
     return pl.concat(tables, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
@@ -247,16 +249,16 @@ def _choose_box_and_keypoints(people: pl.DataFrame, box: str, keypoint_set: str)
     return people
 
 
-def _null_column(name: str, height: int) -> pl.Series:
+def _build_null_column(name: str, height: int) -> pl.Series:
     return pl.Series(name, [None] * height, dtype=pl.String)
 
 
-def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
+def _find_combined_mask_files(cells: pl.Series, source: str) -> pl.Series:
     """Find the mask with all parts in one picture among each face's mask files."""
     paths: list[str | None] = []
     for row, cell in enumerate(cells, start=1):
         try:
-            mask_paths = parse_literal(cell) if cell is not None else []
+            mask_paths = parse_python_literal(cell) if cell is not None else []
             paths.append(
                 next((str(p) for p in mask_paths if str(p).endswith("combined.png")), None)
             )
@@ -269,9 +271,9 @@ def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
     return pl.Series(paths, dtype=pl.String)
 
 
-def _build_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_fhibe_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     size_columns = [
-        to_pixels(
+        parse_pixel_counts(
             rows[f"image_{dimension}"],
             dimension=dimension,
             source=source,
@@ -279,7 +281,7 @@ def _build_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         )
         for dimension in ("width", "height")
     ]
-    refuse_outside(rows["filepath"], source, "filepath")
+    check_paths_stay_inside(rows["filepath"], source, "filepath")
     frame = rows.select("image_id", uri="filepath").with_columns(size_columns)
     return frame.unique("image_id", keep="first", maintain_order=True)
 
@@ -303,16 +305,16 @@ _MAX_CELL_LENGTH = 32 << 20  # characters
 def read_fhibe_csv(path: Path, *, segments: bool) -> pl.DataFrame:
     """Read the processed CSV row by row: memory holds the columns kept, not the file."""
     source = str(path)
-    with _allow_large_cells(), path.open(encoding="utf-8-sig", newline="") as stream:
+    with _raise_csv_field_size_limit(), path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, strict=True)
         number = 0
         try:
             header = next(reader, [])
-            columns = _choose_columns(header, segments=segments, source=source)
+            columns = _find_column_indices_to_read(header, segments=segments, source=source)
             cells: list[list[str | None]] = [[] for _ in columns]
             for number, row in enumerate(reader, start=1):
                 if len(row) != len(header):
-                    raise _ragged_row_error(len(row), len(header), number, source)
+                    raise _build_ragged_row_error(len(row), len(header), number, source)
                 for column_cells, column_index in zip(cells, columns.values(), strict=True):
                     column_cells.append(row[column_index].strip("\0 ") or None)
         except UnicodeDecodeError as error:
@@ -333,7 +335,9 @@ def read_fhibe_csv(path: Path, *, segments: bool) -> pl.DataFrame:
 _STRING = pl.String()
 
 
-def _choose_columns(header: list[str], *, segments: bool, source: str) -> dict[str, int]:
+def _find_column_indices_to_read(
+    header: list[str], *, segments: bool, source: str
+) -> dict[str, int]:
     if not header:
         raise FileError("the file is empty", where=source)
     for name in REQUIRED_COLUMNS:
@@ -346,7 +350,7 @@ def _choose_columns(header: list[str], *, segments: bool, source: str) -> dict[s
     }
 
 
-def _ragged_row_error(n_cells: int, n_columns: int, row: int, source: str) -> FileError:
+def _build_ragged_row_error(n_cells: int, n_columns: int, row: int, source: str) -> FileError:
     return FileError(
         f"a row has {'fewer' if n_cells < n_columns else 'more'} cells than there are columns",
         expected=f"{n_columns} cells",
@@ -357,7 +361,7 @@ def _ragged_row_error(n_cells: int, n_columns: int, row: int, source: str) -> Fi
 
 
 @contextmanager
-def _allow_large_cells() -> Iterator[None]:
+def _raise_csv_field_size_limit() -> Iterator[None]:
     """Allow cells beyond 128 KiB, which polygons are, while this file is read."""
     old_limit = csv.field_size_limit(_MAX_CELL_LENGTH)
     try:
@@ -390,13 +394,13 @@ def read_fhibe_json(
         for person in annotations.subject_annotation:
             values = {"is_primary": True, **annotations.image_annotation, **person, **file_values}
             for name in columns:
-                cells[name].append(_to_cell(values.get(name)))
+                cells[name].append(_convert_json_to_csv_cell(values.get(name)))
     frame = pl.DataFrame(cells, schema=dict.fromkeys(columns, _STRING))
     absent = [n for n in columns if n not in REQUIRED_COLUMNS and frame[n].is_null().all()]
     return frame.drop(absent)
 
 
-def _to_cell(entry: Any) -> str | None:
-    if entry is None:
+def _convert_json_to_csv_cell(json_value: Any) -> str | None:
+    if json_value is None:
         return None
-    return (entry.strip("\0 ") if isinstance(entry, str) else repr(entry)) or None
+    return (json_value.strip("\0 ") if isinstance(json_value, str) else repr(json_value)) or None

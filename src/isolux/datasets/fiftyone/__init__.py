@@ -16,11 +16,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._image_sizes import add_sizes_of_files
-from isolux.datasets._relative_paths import refuse_outside
-from isolux.datasets._tables import build_attribute_rows, build_dataset
+from isolux.datasets._image_sizes import add_sizes_from_image_files
+from isolux.datasets._relative_paths import check_paths_stay_inside
+from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.datasets.fiftyone.export import RESERVED_FIELDS, save
 from isolux.datasets.fiftyone.files import (
     FieldColumns,
@@ -28,12 +28,12 @@ from isolux.datasets.fiftyone.files import (
     LabelledItem,
     build_field_columns,
     choose_label_field,
-    list_items,
-    read_export,
-    value_to_text,
+    convert_value_to_text,
+    list_labelled_people,
+    read_fiftyone_export,
 )
-from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field
-from isolux.datasets.fiftyone.masks import BoxMask, to_mask_columns, unpack_mask
+from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field_or_none
+from isolux.datasets.fiftyone.masks import BoxMask, convert_box_masks_to_columns, unpack_mask
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -69,7 +69,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your own data",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each label of the field chosen is one person, or object, to be judged",
         "images are independent of one another, or a cluster column says which belong together",
@@ -147,39 +147,45 @@ def load(
     >>> dataset.values_of("tone")["value"].to_list()
     ['IV']
     """
-    export = read_export(path)
-    images = _build_images(export)
+    export = read_fiftyone_export(path)
+    images = _build_fiftyone_images(export)
     field = choose_label_field(export, label_field)
     image_items = [LabelledItem(row, 0, {}) for row in range(images.height)]
-    items = image_items if field is None else list_items(export, field)
-    items = _select_categories(items, categories, export.source)
-    instances = _build_instances(items, images, uses_image_ids=field is None)
-    point_field = choose_keypoint_field(export, keypoint_field, field)
-    images = _add_sizes(images, items, export, point_field)
+    items = image_items if field is None else list_labelled_people(export, field)
+    items = _select_items_of_categories(items, categories, export.source)
+    instances = _build_fiftyone_instances(items, images, uses_image_ids=field is None)
+    point_field = choose_keypoint_field_or_none(export, keypoint_field, field)
+    images = _add_missing_sizes_from_files(images, items, export, point_field)
     column_tables = [
-        _build_boxes(items, images, export.source),
+        _build_pixel_box_columns(items, images, export.source),
         build_keypoint_columns(items, images, export, point_field),
     ]
     if masks:
-        column_tables.append(to_mask_columns(_read_masks(items, images, export.source), len(items)))
+        column_tables.append(
+            convert_box_masks_to_columns(
+                _iterate_box_masks(items, images, export.source), len(items)
+            )
+        )
     label_columns = build_field_columns(
-        [labelled_item.label for labelled_item in items], _list_label_fields(items)
+        [labelled_item.label for labelled_item in items], _list_label_attribute_fields(items)
     )
     frame = pl.concat([instances, *(p for p in column_tables if p.width)], how="horizontal")
     frame = check(frame.drop("cluster"), INSTANCES, source=export.source)
     sample_columns = build_field_columns(
-        export.samples, _list_sample_fields(export, field, point_field)
+        export.samples, _list_sample_attribute_fields(export, field, point_field)
     )
     images = check(images.drop("missing"), IMAGES, source=export.source)
-    groups = _read_groups(export)
-    dataset = build_dataset(
+    groups = _read_group_of_samples(export)
+    dataset = build_clustered_dataset(
         "fiftyone",
         INFO,
         instances=frame,
-        attributes=_build_attributes(frame, label_columns, images, sample_columns, groups),
+        attributes=_build_fiftyone_attribute_rows(
+            frame, label_columns, images, sample_columns, groups
+        ),
         images=images,
         inputs=export.inputs,
-        notes=_build_notes(export, images, label_columns, sample_columns),
+        notes=_build_fiftyone_notes(export, images, label_columns, sample_columns),
         cluster="image" if groups is None else "group",
         clusters=_CLUSTERS,
     )
@@ -189,7 +195,7 @@ def load(
     return replace(dataset, instances=people, clusters=Clusters(_CLUSTERS))
 
 
-def _build_images(export: FiftyoneExport) -> pl.DataFrame:
+def _build_fiftyone_images(export: FiftyoneExport) -> pl.DataFrame:
     """Name each picture, and find its size where the samples give it; one row a sample."""
     declared_paths = [sample.get("filepath") for sample in export.samples]
     for row, path in enumerate(declared_paths, start=1):
@@ -203,14 +209,14 @@ def _build_images(export: FiftyoneExport) -> pl.DataFrame:
     paths = pl.Series(declared_paths, dtype=pl.String)
     is_outside = paths.str.contains(_ABSOLUTE_PATH)
     inner = paths.set(is_outside, None)
-    refuse_outside(inner.fill_null(""), export.source, "filepath")
+    check_paths_stay_inside(inner.fill_null(""), export.source, "filepath")
     names = paths.str.replace_all(r"\\", "/").str.split("/").list.last()
     image_ids = pl.Series(
-        [value_to_text(s.get("image_id")) for s in export.samples], dtype=pl.String
+        [convert_value_to_text(s.get("image_id")) for s in export.samples], dtype=pl.String
     )
     if image_ids.null_count() or not image_ids.is_unique().all():
         image_ids = names if names.is_unique().all() else paths
-    sizes = [_read_declared_size(sample.get("metadata")) for sample in export.samples]
+    sizes = [_read_declared_size_px(sample.get("metadata")) for sample in export.samples]
     return pl.DataFrame(
         {
             "image_id": image_ids,
@@ -222,7 +228,7 @@ def _build_images(export: FiftyoneExport) -> pl.DataFrame:
     )
 
 
-def _read_declared_size(metadata: object) -> tuple[int | None, int | None]:
+def _read_declared_size_px(metadata: object) -> tuple[int | None, int | None]:
     if not isinstance(metadata, dict):
         return None, None
     width, height = metadata.get("width"), metadata.get("height")
@@ -233,7 +239,7 @@ def _read_declared_size(metadata: object) -> tuple[int | None, int | None]:
     return (width, height) if is_valid else (None, None)
 
 
-def _add_sizes(
+def _add_missing_sizes_from_files(
     images: pl.DataFrame, items: Sequence[LabelledItem], export: FiftyoneExport, point_field: object
 ) -> pl.DataFrame:
     """Read the sizes that samples lack from the pictures' headers, where anything was drawn."""
@@ -252,10 +258,10 @@ def _add_sizes(
         for row, file in files.items()
         if file.is_file() and file.resolve().is_relative_to(base)
     }
-    return add_sizes_of_files(images, existing_files)
+    return add_sizes_from_image_files(images, existing_files)
 
 
-def _select_categories(
+def _select_items_of_categories(
     items: list[LabelledItem], categories: Sequence[str] | None, source: str
 ) -> list[LabelledItem]:
     if categories is None:
@@ -272,7 +278,7 @@ def _select_categories(
     ]
 
 
-def _build_instances(
+def _build_fiftyone_instances(
     items: Sequence[LabelledItem], images: pl.DataFrame, *, uses_image_ids: bool
 ) -> pl.DataFrame:
     """Identify people; ``cluster`` is the label's own ``cluster_id``."""
@@ -283,10 +289,10 @@ def _build_instances(
         else _choose_instance_id(labelled_item, names[labelled_item.sample])
         for labelled_item in items
     ]
-    labels = [value_to_text(labelled_item.label.get("label")) for labelled_item in items]
+    labels = [convert_value_to_text(labelled_item.label.get("label")) for labelled_item in items]
     class_lists = [labelled_item.label.get("classes") for labelled_item in items]
     classes = [
-        [value_to_text(class_name) or "" for class_name in class_list]
+        [convert_value_to_text(class_name) or "" for class_name in class_list]
         if isinstance(class_list, list) and class_list
         else None
         if label is None
@@ -298,7 +304,9 @@ def _build_instances(
             "instance_id": pl.Series(ids, dtype=pl.String),
             "image_id": pl.Series([names[i.sample] for i in items], dtype=pl.String),
             **{
-                name: pl.Series([value_to_text(i.label.get(key)) for i in items], dtype=pl.String)
+                name: pl.Series(
+                    [convert_value_to_text(i.label.get(key)) for i in items], dtype=pl.String
+                )
                 for name, key in (("subject_id", "subject_id"), ("cluster", "cluster_id"))
             },
             "classes": pl.Series(classes, dtype=pl.List(pl.String)),
@@ -317,17 +325,19 @@ def _choose_instance_id(labelled_item: LabelledItem, image: str) -> str:
     )
     if isinstance(label_id, dict):
         label_id = label_id.get("$oid")
-    return value_to_text(label_id) or f"{image}#{labelled_item.position}"
+    return convert_value_to_text(label_id) or f"{image}#{labelled_item.position}"
 
 
-def _build_boxes(items: Sequence[LabelledItem], images: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_pixel_box_columns(
+    items: Sequence[LabelledItem], images: pl.DataFrame, source: str
+) -> pl.DataFrame:
     """Turn relative boxes into pixels; no columns where no one has a box."""
     boxes = [labelled_item.label.get("bounding_box") for labelled_item in items]
     if all(box is None for box in boxes):
         return pl.DataFrame()
     sizes = images.select("width", "height").rows()
     pixel_boxes = [
-        _to_pixel_box(
+        _convert_relative_box_to_pixels(
             box,
             sizes[labelled_item.sample],
             format_location(source, labelled_item.sample + 1, "bounding_box"),
@@ -335,11 +345,11 @@ def _build_boxes(items: Sequence[LabelledItem], images: pl.DataFrame, source: st
         for labelled_item, box in zip(items, boxes, strict=True)
     ]
     frame = pl.DataFrame(pixel_boxes, schema=dict.fromkeys(BOX_COLUMNS, pl.Float64), orient="row")
-    check_boxes(frame, source, field="bounding_box")
+    check_box_columns(frame, source, field="bounding_box")
     return frame.with_columns(area=pl.col("box_w") * pl.col("box_h"))
 
 
-def _to_pixel_box(
+def _convert_relative_box_to_pixels(
     box: Any, size: tuple[int | None, int | None], source: str | None
 ) -> list[float | None]:
     width, height = size
@@ -368,7 +378,7 @@ def _to_pixel_box(
         return [float("inf")] * 4  # which the check of boxes refuses by its row
 
 
-def _read_masks(
+def _iterate_box_masks(
     items: Sequence[LabelledItem], images: pl.DataFrame, source: str
 ) -> Iterator[BoxMask]:
     sizes = images.select("width", "height").rows()
@@ -379,19 +389,21 @@ def _read_masks(
         width, height = sizes[labelled_item.sample]
         x, y, w, h = (
             float(coordinate or 0)
-            for coordinate in _to_pixel_box(box, sizes[labelled_item.sample], source)
+            for coordinate in _convert_relative_box_to_pixels(
+                box, sizes[labelled_item.sample], source
+            )
         )
         yield BoxMask(
             row, unpack_mask(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
         )
 
 
-def _list_label_fields(items: Sequence[LabelledItem]) -> list[str]:
+def _list_label_attribute_fields(items: Sequence[LabelledItem]) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(labelled_item.label for labelled_item in items))
     return ["label", *(n for n in names if n not in RESERVED_FIELDS and not n.startswith("_"))]
 
 
-def _list_sample_fields(
+def _list_sample_attribute_fields(
     export: FiftyoneExport, field: str | None, point_field: str | None
 ) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(export.samples))
@@ -399,7 +411,7 @@ def _list_sample_fields(
     return [name for name in names if name not in excluded and not name.startswith("_")]
 
 
-def _read_groups(export: FiftyoneExport) -> pl.Series | None:
+def _read_group_of_samples(export: FiftyoneExport) -> pl.Series | None:
     """Give the group of each sample, if the set is a grouped one."""
     group_values = [sample.get("group") for sample in export.samples]
     ids = [
@@ -407,13 +419,13 @@ def _read_groups(export: FiftyoneExport) -> pl.Series | None:
         for group_value in group_values
     ]
     texts = [
-        value_to_text(group_id.get("$oid") if isinstance(group_id, dict) else group_id)
+        convert_value_to_text(group_id.get("$oid") if isinstance(group_id, dict) else group_id)
         for group_id in ids
     ]
     return pl.Series("group", texts, dtype=pl.String) if any(texts) else None
 
 
-def _build_attributes(
+def _build_fiftyone_attribute_rows(
     people: pl.DataFrame,
     label_columns: FieldColumns,
     images: pl.DataFrame,
@@ -434,11 +446,13 @@ def _build_attributes(
     ):
         if columns:
             frame = pl.DataFrame([ids.alias("_id"), *columns.values()])
-            tables.append(build_attribute_rows(frame, "_id", columns, unit_kind=unit_kind))
+            tables.append(
+                melt_columns_to_attribute_rows(frame, "_id", columns, unit_kind=unit_kind)
+            )
     return check(pl.concat(tables), ATTRIBUTES) if tables else ATTRIBUTES.empty()
 
 
-def _build_notes(
+def _build_fiftyone_notes(
     export: FiftyoneExport,
     images: pl.DataFrame,
     label_columns: FieldColumns,

@@ -18,8 +18,8 @@ import numpy as np
 import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._image_sizes import add_sizes_of_files
-from isolux.datasets.fiftyone.masks import crop_to_box, pack_mask
+from isolux.datasets._image_sizes import add_sizes_from_image_files
+from isolux.datasets.fiftyone.masks import crop_mask_to_box_or_none, pack_mask
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.paths import resolve_inside
@@ -97,25 +97,25 @@ def save(
     '1.jpg'
     """
     people = INSTANCES.conform(dataset.instances)
-    image_table = _list_images(dataset, people, images)
+    image_table = _list_image_paths_and_sizes(dataset, people, images)
     if people.get_column("box_x", default=_NO_BOXES).is_not_null().any():
-        image_table = _add_missing_sizes(image_table, people)
-    person_fields = _build_fields(
+        image_table = _read_missing_image_sizes(image_table, people)
+    person_fields = _build_attribute_fields(
         dataset.attributes, "instance", people["instance_id"], RESERVED_FIELDS
     )
-    class_labels = [_choose_label(classes) for classes in people["classes"].to_list()]
+    class_labels = [_choose_class_label(classes) for classes in people["classes"].to_list()]
     person_fields = {
         name: field_values
         for name, field_values in person_fields.items()
         if field_values != class_labels
     }
-    person_fields |= _build_score_fields(scores, people["instance_id"], person_fields)
-    image_fields = _build_fields(
+    person_fields |= _build_metric_fields(scores, people["instance_id"], person_fields)
+    image_fields = _build_attribute_fields(
         dataset.attributes, "image", image_table["image_id"], _SAMPLE_FIELDS
     )
-    labels = _build_labels(people, person_fields, image_table, masks=masks)
-    samples = _build_samples(
-        image_table, image_fields, labels, _build_keypoints(people, image_table)
+    labels = _build_fiftyone_labels(people, person_fields, image_table, masks=masks)
+    samples = _iterate_fiftyone_samples(
+        image_table, image_fields, labels, _build_relative_keypoints_by_image(people, image_table)
     )
     notes = list(dataset.notes)
     field_values = sum(map(len, labels.by_image.values()))
@@ -142,7 +142,9 @@ def save(
 _NO_BOXES = pl.Series([], dtype=pl.Float64)
 
 
-def _list_images(dataset: Dataset, people: pl.DataFrame, images: str | Path | None) -> pl.DataFrame:
+def _list_image_paths_and_sizes(
+    dataset: Dataset, people: pl.DataFrame, images: str | Path | None
+) -> pl.DataFrame:
     """Give each image its path and size: ``image_id, path, width, height``."""
     known_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
     unlisted = people.select("image_id").unique(maintain_order=True)
@@ -159,7 +161,7 @@ def _list_images(dataset: Dataset, people: pl.DataFrame, images: str | Path | No
     return all_images
 
 
-def _add_missing_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+def _read_missing_image_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Read sizes that are not known from the pictures in which a person has a box."""
     boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
     is_missing = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()
@@ -175,10 +177,10 @@ def _add_missing_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.Da
                 found=repr(name),
                 hint="--images FOLDER",
             )
-    return add_sizes_of_files(image_table, files)
+    return add_sizes_from_image_files(image_table, files)
 
 
-def _build_fields(
+def _build_attribute_fields(
     attributes: pl.DataFrame, unit_kind: str, ids: pl.Series, reserved: frozenset[str]
 ) -> dict[str, list[Any]]:
     """Make a field of each attribute of these units: values in their order, None for none."""
@@ -197,11 +199,15 @@ def _build_fields(
         )
         column = value_column.meta.output_name()
         aligned = units.join(unit_values, on="unit_id", how="left", maintain_order="left")[column]
-        values_by_field[_make_field_name(str(name), reserved, values_by_field)] = aligned.to_list()
+        values_by_field[_build_unused_field_name(str(name), reserved, values_by_field)] = (
+            aligned.to_list()
+        )
     return values_by_field
 
 
-def _make_field_name(name: str, reserved: frozenset[str], used_names: Mapping[str, Any]) -> str:
+def _build_unused_field_name(
+    name: str, reserved: frozenset[str], used_names: Mapping[str, Any]
+) -> str:
     """Make a name that FiftyOne takes for a field, and that nothing else has."""
     field_name = "".join(c if c.isalnum() or c == "_" else "_" for c in name).lstrip("_") or "field"
     while field_name in reserved or field_name in used_names:
@@ -209,7 +215,7 @@ def _make_field_name(name: str, reserved: frozenset[str], used_names: Mapping[st
     return field_name
 
 
-def _build_score_fields(
+def _build_metric_fields(
     scores: pl.DataFrame | None, ids: pl.Series, used_names: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
     """Make a field of each metric of the people's, and one of the reasons that it lacks."""
@@ -227,7 +233,7 @@ def _build_score_fields(
             label,
             None if cutoff is None else f"{cutoff:g}",
         ]
-        name = _make_field_name(
+        name = _build_unused_field_name(
             "_".join(str(s) for s in name_words if s is not None),
             RESERVED_FIELDS,
             {**used_names, **values_by_field},
@@ -236,7 +242,7 @@ def _build_score_fields(
         values_by_field[name] = aligned["value"].to_list()
         if score_rows["reason"].is_not_null().any():
             values_by_field[
-                _make_field_name(
+                _build_unused_field_name(
                     f"{name}_reason", RESERVED_FIELDS, {**used_names, **values_by_field}
                 )
             ] = aligned["reason"].to_list()
@@ -252,7 +258,7 @@ class _FiftyoneLabels:
     by_image: dict[str, list[dict[str, Any]]]
 
 
-def _build_labels(
+def _build_fiftyone_labels(
     people: pl.DataFrame, fields: Mapping[str, list[Any]], image_table: pl.DataFrame, *, masks: bool
 ) -> _FiftyoneLabels:
     has_boxes = people.get_column("box_x", default=_NO_BOXES).is_not_null().any()
@@ -262,15 +268,17 @@ def _build_labels(
         else ("Classifications", "classifications", "Classification")
     )
     bitmaps = (
-        _crop_masks(people, image_table) if has_boxes and masks else iter([None] * people.height)
+        _iterate_masks_cropped_to_box(people, image_table)
+        if has_boxes and masks
+        else iter([None] * people.height)
     )
-    boxes = _to_relative_boxes(people, image_table) if has_boxes else [None] * people.height
+    boxes = _convert_boxes_to_relative(people, image_table) if has_boxes else [None] * people.height
     labels = _FiftyoneLabels(label_class, list_key, {})
     crowds = people["is_crowd"].to_list() if "is_crowd" in people.columns else None
     rows = people.select("instance_id", "image_id", "classes", *_IDS).iter_rows()
     for row, (person_id, image, classes, subject, cluster) in enumerate(rows):
         box = boxes[row]
-        label: dict[str, Any] = {"_cls": item_class, "label": _choose_label(classes)}
+        label: dict[str, Any] = {"_cls": item_class, "label": _choose_class_label(classes)}
         bitmap = next(bitmaps)
         if has_boxes and box is None:
             continue  # FiftyOne has no detection without a box
@@ -292,11 +300,13 @@ def _build_labels(
     return labels
 
 
-def _choose_label(classes: Sequence[str] | None) -> str:
+def _choose_class_label(classes: Sequence[str] | None) -> str:
     return classes[0] if classes else "person"
 
 
-def _to_relative_boxes(people: pl.DataFrame, image_table: pl.DataFrame) -> list[list[float] | None]:
+def _convert_boxes_to_relative(
+    people: pl.DataFrame, image_table: pl.DataFrame
+) -> list[list[float] | None]:
     sizes = image_table.select("image_id", "width", "height")
     with_sizes = people.select("image_id", *BOX_COLUMNS).join(
         sizes, on="image_id", how="left", maintain_order="left"
@@ -308,7 +318,7 @@ def _to_relative_boxes(people: pl.DataFrame, image_table: pl.DataFrame) -> list[
     return [None if None in row else list(row) for row in relative_boxes.iter_rows()]
 
 
-def _crop_masks(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any]:
+def _iterate_masks_cropped_to_box(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any]:
     """Cut each person's mask to their box, one after another; None where there is none."""
     names = ("mask_counts", "mask_height", "mask_width", "mask_polygons")
     missing_columns = [pl.lit(None).alias(name) for name in names if name not in people.columns]
@@ -326,7 +336,9 @@ def _crop_masks(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any
             yield None
             continue
         size_px = np.array(size, np.int64)
-        yield crop_to_box(masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box)
+        yield crop_mask_to_box_or_none(
+            masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box
+        )
 
 
 def _find_keypoint_names(people: pl.DataFrame) -> list[str] | None:
@@ -336,7 +348,7 @@ def _find_keypoint_names(people: pl.DataFrame) -> list[str] | None:
     return name_lists[0].to_list() if len(name_lists) else None
 
 
-def _build_keypoints(
+def _build_relative_keypoints_by_image(
     people: pl.DataFrame, image_table: pl.DataFrame
 ) -> dict[str, list[dict[str, Any]]]:
     """Give the keypoints of each image, as parts of its sides; NaN where one is not labelled."""
@@ -354,7 +366,7 @@ def _build_keypoints(
         ]
         label = {
             "_cls": "Keypoint",
-            "label": _choose_label(classes),
+            "label": _choose_class_label(classes),
             "points": points,
             "visibility": visibility,
             "instance_id": person_id,
@@ -363,7 +375,7 @@ def _build_keypoints(
     return labels_by_image
 
 
-def _build_samples(
+def _iterate_fiftyone_samples(
     image_table: pl.DataFrame,
     fields: Mapping[str, list[Any]],
     labels: _FiftyoneLabels,

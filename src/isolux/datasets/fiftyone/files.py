@@ -69,21 +69,23 @@ class LabelledItem:
     label: dict[str, Any]
 
 
-def read_export(path: str | Path) -> FiftyoneExport:
+def read_fiftyone_export(path: str | Path) -> FiftyoneExport:
     """Read an export."""
     file = find_single_file(path, ("samples.json",), "FiftyOne samples (samples.json)")
     source, root, inputs = str(file), file.parent, Inputs()
-    samples = _decode_lenient(inputs.read(file), _FiftyoneSamples, source).samples
+    samples = _decode_json_with_nan(inputs.read(file), _FiftyoneSamples, source).samples
     if not samples:
         raise FileError("the export holds no sample", expected=_EXPECTED, where=source)
     metadata: dict[str, Any] = {}
     metadata_file = root / "metadata.json"
     if metadata_file.is_file():
-        metadata = _decode_lenient(inputs.read(metadata_file), dict[str, Any], str(metadata_file))
+        metadata = _decode_json_with_nan(
+            inputs.read(metadata_file), dict[str, Any], str(metadata_file)
+        )
     return FiftyoneExport(samples, metadata, root, source, inputs)
 
 
-def _decode_lenient(content: bytes, target_type: Any, source: str) -> Any:
+def _decode_json_with_nan(content: bytes, target_type: Any, source: str) -> Any:
     """Parse JSON in which NaN may stand, as Python writes it for a keypoint that is not there."""
     if b"NaN" in content or b"Infinity" in content:
         content = _NON_FINITE.sub(
@@ -97,7 +99,7 @@ def choose_label_field(export: FiftyoneExport, requested_field: str | None) -> s
     class_by_field: dict[str, str] = {}
     for sample in export.samples:
         for name, field_value in sample.items():
-            if (label_class := _label_class(field_value)) is not None:
+            if (label_class := _find_label_class(field_value)) is not None:
                 class_by_field.setdefault(name, label_class)
     if requested_field is not None:
         if requested_field not in class_by_field:
@@ -126,21 +128,21 @@ def choose_label_field(export: FiftyoneExport, requested_field: str | None) -> s
     return None
 
 
-def _label_class(field_value: object) -> str | None:
+def _find_label_class(field_value: object) -> str | None:
     label_class = field_value.get("_cls") if isinstance(field_value, dict) else None
     return (
         label_class if isinstance(label_class, str) and label_class in LABEL_LIST_BY_CLASS else None
     )
 
 
-def list_items(export: FiftyoneExport, field: str) -> list[LabelledItem]:
+def list_labelled_people(export: FiftyoneExport, field: str) -> list[LabelledItem]:
     """List the people of a field, sample by sample."""
     items = []
     for row, sample in enumerate(export.samples):
         field_value = sample.get(field)
         if field_value is None:
             continue
-        label_class = _label_class(field_value)
+        label_class = _find_label_class(field_value)
         inner = None if label_class is None else LABEL_LIST_BY_CLASS[label_class]
         labels: object = [field_value] if inner is None else field_value.get(inner) or []
         for position, label in enumerate(labels if isinstance(labels, list) else [None]):
@@ -168,15 +170,15 @@ def build_field_columns(rows: Sequence[Mapping[str, Any]], names: Iterable[str])
     column_by_name: dict[str, pl.Series] = {}
     skipped_fields: list[str] = []
     for name in names:
-        values = [_simplify_value(row.get(name)) for row in rows]
+        values = [_simplify_field_value(row.get(name)) for row in rows]
         if any(cell is _UNSUPPORTED for cell in values):
             skipped_fields.append(name)
         elif any(cell is not None for cell in values):
-            column_by_name[name] = _build_column(name, values)
+            column_by_name[name] = _build_field_column(name, values)
     return FieldColumns(column_by_name, tuple(skipped_fields))
 
 
-def _simplify_value(cell: object) -> object:
+def _simplify_field_value(cell: object) -> object:
     """Return a value, a list of values, or a label's value; ``_UNSUPPORTED`` for anything else."""
     if isinstance(cell, dict):
         label_class = cell.get("_cls")
@@ -189,40 +191,42 @@ def _simplify_value(cell: object) -> object:
     if cell is None or isinstance(cell, _SCALAR):
         return cell
     if isinstance(cell, list):
-        items = [_simplify_value(list_cell) for list_cell in cell]
+        items = [_simplify_field_value(list_cell) for list_cell in cell]
         if all(isinstance(list_cell, _SCALAR) for list_cell in items):
             return items or None
     return _UNSUPPORTED
 
 
-def _build_column(name: str, values: Sequence[Any]) -> pl.Series:
+def _build_field_column(name: str, values: Sequence[Any]) -> pl.Series:
     types = {type(cell) for cell in values if cell is not None}
     if types == {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
     if types <= {int, float}:
-        return pl.Series(name, [_to_float(v) for v in values], dtype=pl.Float64)
+        return pl.Series(name, [_convert_finite_to_float(v) for v in values], dtype=pl.Float64)
     if list in types:
         lists = [v if isinstance(v, list) or v is None else [v] for v in values]
-        texts = [[value_to_text(list_cell) for list_cell in v] if v else None for v in lists]
+        texts = [
+            [convert_value_to_text(list_cell) for list_cell in v] if v else None for v in lists
+        ]
         return pl.Series(name, texts, dtype=pl.List(pl.String))
-    return pl.Series(name, [value_to_text(v) for v in values], dtype=pl.String)
+    return pl.Series(name, [convert_value_to_text(v) for v in values], dtype=pl.String)
 
 
-def _to_float(number: float | None) -> float | None:
+def _convert_finite_to_float(number: float | None) -> float | None:
     try:
         return None if number is None or math.isnan(number) else float(number)
     except OverflowError:  # a whole number beyond any float
         return None
 
 
-def value_to_text(cell: object) -> str | None:
+def convert_value_to_text(field_value: object) -> str | None:
     """Write a value as text; null for an empty one."""
-    if cell is None:
+    if field_value is None:
         return None
-    if isinstance(cell, bool):
-        return str(cell).lower()
+    if isinstance(field_value, bool):
+        return str(field_value).lower()
     # From 2^53 on a float skips whole numbers.
-    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2.0**53:
-        return str(int(cell))
-    text = str(cell) if not isinstance(cell, str) else cell
+    if isinstance(field_value, float) and field_value.is_integer() and abs(field_value) < 2.0**53:
+        return str(int(field_value))
+    text = str(field_value) if not isinstance(field_value, str) else field_value
     return text if text.strip() else None

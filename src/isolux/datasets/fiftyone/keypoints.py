@@ -9,14 +9,19 @@ from typing import Any, TypeGuard
 import polars as pl
 
 from isolux.datasets._keypoints import KEYPOINT_SCHEMA
-from isolux.datasets.fiftyone.files import FiftyoneExport, LabelledItem, list_items, value_to_text
+from isolux.datasets.fiftyone.files import (
+    FiftyoneExport,
+    LabelledItem,
+    convert_value_to_text,
+    list_labelled_people,
+)
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 _DEFAULT_FIELD = "keypoints"
 _KEYPOINT_CLASSES = ("Keypoints", "Keypoint")
 
 
-def choose_keypoint_field(
+def choose_keypoint_field_or_none(
     export: FiftyoneExport, requested_field: str | None, people: str | None
 ) -> str | None:
     """Choose the field of Keypoints that belongs to the people; None if there is none."""
@@ -49,7 +54,7 @@ def build_keypoint_columns(
     """Give the columns of ``KEYPOINT_SCHEMA``; no column where no one has a keypoint."""
     labels = [labelled_item.label for labelled_item in items]
     if point_field is not None:
-        labels = _match_keypoints(items, list_items(export, point_field))
+        labels = _match_keypoints_to_people(items, list_labelled_people(export, point_field))
     rows: list[tuple[Any, ...]] = []
     names = _read_keypoint_names(export, point_field)
     sizes = images.select("width", "height").rows()
@@ -59,16 +64,21 @@ def build_keypoint_columns(
             rows.append((None,) * 4)
             continue
         source = format_location(export.source, labelled_item.sample + 1, "points")
-        x, y = _to_pixel_points(points, sizes[labelled_item.sample], source)
+        x, y = _convert_points_to_pixels(points, sizes[labelled_item.sample], source)
         rows.append(
-            (x, y, _read_visibility(label, x), names if names and len(names) == len(x) else None)
+            (
+                x,
+                y,
+                _read_visibility_codes(label, x),
+                names if names and len(names) == len(x) else None,
+            )
         )
     if not any(row[0] for row in rows):
         return pl.DataFrame()
     return pl.DataFrame(rows, schema=KEYPOINT_SCHEMA, orient="row")
 
 
-def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
+def _read_visibility_codes(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
     """Read COCO's visibility codes; without them 2 for each point and 0 for a missing one."""
     codes = label.get("visibility")
     if isinstance(codes, list) and len(codes) == len(x) and all(v in (0, 1, 2) for v in codes):
@@ -76,16 +86,18 @@ def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[i
     return [0 if coordinate is None else 2 for coordinate in x]
 
 
-def _match_keypoints(
+def _match_keypoints_to_people(
     items: Sequence[LabelledItem], points: Sequence[LabelledItem]
 ) -> list[dict[str, Any]]:
     """Find each person's keypoints: by a common name in one picture."""
-    by_name = {(p.sample, key): p.label for p in points for key in _list_label_keys(p.label)}
+    by_name = {
+        (p.sample, key): p.label for p in points for key in _list_person_keys_of_label(p.label)
+    }
     return [
         next(
             (
                 by_name[i.sample, key]
-                for key in _list_label_keys(i.label)
+                for key in _list_person_keys_of_label(i.label)
                 if (i.sample, key) in by_name
             ),
             {},
@@ -94,14 +106,14 @@ def _match_keypoints(
     ]
 
 
-def _list_label_keys(label: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_person_keys_of_label(label: dict[str, Any]) -> list[tuple[str, str]]:
     shared = label.get("instance")
     inner = shared.get("_id", shared.get("id")) if isinstance(shared, dict) else shared
     oid = inner.get("$oid") if isinstance(inner, dict) else inner
     candidates = (
-        ("instance_id", value_to_text(label.get("instance_id"))),
-        ("instance", value_to_text(oid)),
-        ("index", value_to_text(label.get("index"))),
+        ("instance_id", convert_value_to_text(label.get("instance_id"))),
+        ("instance", convert_value_to_text(oid)),
+        ("index", convert_value_to_text(label.get("index"))),
     )
     return [(key_type, name) for key_type, name in candidates if name is not None]
 
@@ -114,17 +126,17 @@ def _read_keypoint_names(export: FiftyoneExport, point_field: str | None) -> lis
     )
     for skeleton in (field_skeleton, export.metadata.get("default_skeleton")):
         labels = skeleton.get("labels") if isinstance(skeleton, dict) else None
-        if _are_names(labels):
+        if _is_list_of_names(labels):
             return labels
     names = dataset_info.get("keypoint_names") if isinstance(dataset_info, dict) else None
-    return names if _are_names(names) else None
+    return names if _is_list_of_names(names) else None
 
 
-def _are_names(labels: object) -> TypeGuard[list[str]]:
+def _is_list_of_names(labels: object) -> TypeGuard[list[str]]:
     return isinstance(labels, list) and bool(labels) and all(isinstance(n, str) for n in labels)
 
 
-def _to_pixel_points(
+def _convert_points_to_pixels(
     points: Any, size: tuple[int | None, int | None], source: str | None
 ) -> tuple[list[float | None], list[float | None]]:
     if None in size:
@@ -143,7 +155,11 @@ def _to_pixel_points(
             where=source,
         )
     pixel_pairs = [
-        [_to_pixel(v, size_px, source) for v, size_px in zip(p, size, strict=True)] for p in pairs
+        [
+            _convert_coordinate_to_pixels(v, size_px, source)
+            for v, size_px in zip(p, size, strict=True)
+        ]
+        for p in pairs
     ]
     is_known = [None not in pair for pair in pixel_pairs]
     x, y = (
@@ -152,7 +168,9 @@ def _to_pixel_points(
     return x, y
 
 
-def _to_pixel(coordinate: Any, size_px: int | None, source: str | None) -> float | None:
+def _convert_coordinate_to_pixels(
+    coordinate: Any, size_px: int | None, source: str | None
+) -> float | None:
     if coordinate is None:
         return None
     number = float("nan")

@@ -46,19 +46,19 @@ def unpack_mask(mask_data: object, source: str, row: int) -> Bitmap:
     """Read a mask: ``[height, width]`` of its box."""
     try:
         array = np.load(
-            io.BytesIO(_unpack_bytes(mask_data)),
+            io.BytesIO(_decompress_bounded_bytes(mask_data)),
             allow_pickle=False,
             max_header_size=_MAX_HEADER_BYTES,
         )
     except Exception as error:  # a header is a literal, and NumPy raises whatever its parts do
-        raise _damaged_mask_error(str(error) or type(error).__name__, source, row) from error
+        raise _build_damaged_mask_error(str(error) or type(error).__name__, source, row) from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim != 2:
         description = f"an array of {array.dtype}, {array.ndim} dimensions"
-        raise _damaged_mask_error(description, source, row)
+        raise _build_damaged_mask_error(description, source, row)
     return cast("Bitmap", array != 0)
 
 
-def _unpack_bytes(mask_data: object) -> bytes:
+def _decompress_bounded_bytes(mask_data: object) -> bytes:
     """Unpack the bytes of an array up to a bound, or raise a ``ValueError``."""
     text = mask_data.get("$binary") if isinstance(mask_data, dict) else None
     text = text.get("base64") if isinstance(text, dict) else None
@@ -71,7 +71,7 @@ def _unpack_bytes(mask_data: object) -> bytes:
     return array_bytes
 
 
-def _damaged_mask_error(description: str, source: str, row: int) -> TableError:
+def _build_damaged_mask_error(description: str, source: str, row: int) -> TableError:
     return TableError(
         "a mask cannot be read",
         expected=_EXPECTED,
@@ -102,7 +102,7 @@ class _PixelWindow:
         return max(self.y_end - self.y, 0), max(self.x_end - self.x, 0)
 
 
-def _pixel_window(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow:
+def _compute_pixel_window_of_box(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow:
     """Give the pixels that a box covers: all it touches, or as its sides round."""
     x, y, w, h = box
     edges = (x, y, x + w, y + h)
@@ -111,12 +111,12 @@ def _pixel_window(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow
     return _PixelWindow(*map(round, edges))
 
 
-def to_mask_columns(masks: Iterable[BoxMask], n: int) -> pl.DataFrame:
-    """Convert box masks to full-image run lengths, in ``n`` rows of mask columns."""
+def convert_box_masks_to_columns(masks: Iterable[BoxMask], n_rows: int) -> pl.DataFrame:
+    """Convert box masks to full-image run lengths, in ``n_rows`` rows of mask columns."""
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
         rows.append(mask.row)
-        runs.append(_count_runs(mask))
+        runs.append(_encode_mask_run_lengths(mask))
         heights.append(mask.height)
         widths.append(mask.width)
     if not rows:
@@ -133,16 +133,16 @@ def to_mask_columns(masks: Iterable[BoxMask], n: int) -> pl.DataFrame:
             "mask_width": sizes_px[1],
         }
     )
-    all_rows = pl.DataFrame({"row": pl.int_range(n, dtype=pl.Int64, eager=True)})
+    all_rows = pl.DataFrame({"row": pl.int_range(n_rows, dtype=pl.Int64, eager=True)})
     return all_rows.join(mask_table, on="row", how="left", maintain_order="left").drop("row")
 
 
-def _count_runs(mask: BoxMask) -> list[int]:
+def _encode_mask_run_lengths(mask: BoxMask) -> list[int]:
     """Count the runs of a mask in its picture, columns first, as COCO does."""
-    window, bitmap = _pixel_window(mask.box, covers_touched=True), mask.bitmap
+    window, bitmap = _compute_pixel_window_of_box(mask.box, covers_touched=True), mask.bitmap
     if window.shape != bitmap.shape:
-        window = _pixel_window(mask.box, covers_touched=False)
-        bitmap = _resize_nearest(bitmap, window.shape)
+        window = _compute_pixel_window_of_box(mask.box, covers_touched=False)
+        bitmap = _resize_mask_nearest(bitmap, window.shape)
     x, y = max(window.x, 0), max(window.y, 0)
     visible_part = bitmap[y - window.y : max(mask.height - window.y, 0)]
     visible_part = visible_part[:, x - window.x : max(mask.width - window.x, 0)]
@@ -152,7 +152,7 @@ def _count_runs(mask: BoxMask) -> list[int]:
     return cast("list[int]", np.diff([0, *edges, full_mask.size]).tolist())
 
 
-def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
+def _resize_mask_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
     """Resize a mask by nearest neighbour."""
     if not bitmap.size:
         return np.zeros(shape, np.bool_)
@@ -163,15 +163,15 @@ def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
     return cast("Bitmap", bitmap[rows][:, columns])
 
 
-def crop_to_box(masks: Masks, k: int, box: Sequence[float]) -> Bitmap | None:
+def crop_mask_to_box_or_none(masks: Masks, mask_index: int, box: Sequence[float]) -> Bitmap | None:
     """Cut the part of a mask that lies in a box; None where the box covers no pixel."""
-    height, width = int(masks.height[k]), int(masks.width[k])
-    window = _pixel_window(box, covers_touched=True)
+    height, width = int(masks.height[mask_index]), int(masks.width[mask_index])
+    window = _compute_pixel_window_of_box(box, covers_touched=True)
     x, x_end = max(window.x, 0), min(window.x_end, width)
     y, y_end = max(window.y, 0), min(window.y_end, height)
     if 0 in window.shape or x_end <= x or y_end <= y:
         return None
-    edges = masks.edges[masks.starts[k] : masks.starts[k + 1]].astype(np.int64)
+    edges = masks.edges[masks.starts[mask_index] : masks.starts[mask_index + 1]].astype(np.int64)
     inside = np.clip(edges - x * height, 0, (x_end - x) * height)
     change = np.zeros((x_end - x) * height + 1, np.int32)
     np.add.at(change, inside[0::2], 1)

@@ -15,16 +15,16 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._files import find_single_file, read_file
+from isolux.datasets._files import find_single_file, read_file_bytes
 from isolux.datasets._wide_table import (
-    build_attributes,
-    build_images,
-    build_instances,
-    choose_image_column,
-    identify_rows,
-    offer_cluster_columns,
+    build_image_table_of_instances,
+    build_instance_table,
+    choose_image_column_or_none,
+    choose_row_ids,
+    cluster_by_row_and_offer_columns,
+    melt_table_to_attribute_rows,
 )
-from isolux.datasets.huggingface.hub import fetch_dataset, is_hub_address
+from isolux.datasets.huggingface.hub import download_dataset_folder, is_hub_address
 from isolux.io.binary_tables import refuse_damaged
 from isolux.io.cell_parsing import is_readable_dtype
 from isolux.io.frames import read_table
@@ -54,7 +54,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your data set: its card says it",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one person",
         "rows are independent of one another, or a cluster column says which belong together",
@@ -111,23 +111,27 @@ def load(
     ...     load(folder).attributes.select("attribute", "value").rows()
     [('sex', 'f'), ('sex', 'm')]
     """
-    root = fetch_dataset(path, configuration) if is_hub_address(path) else Path(path).expanduser()
+    root = (
+        download_dataset_folder(path, configuration)
+        if is_hub_address(path)
+        else Path(path).expanduser()
+    )
     source = str(root)
-    shard_source = _find_source(root, split)
-    frame, notes = _read_shards(shard_source, source)
-    row_ids = identify_rows(frame, id, source)
-    image_name_column = choose_image_column(frame, row_ids, image)
-    instances = build_instances(frame, row_ids, image_name_column, source)
+    shard_source = _find_split_source(root, split)
+    frame, notes = _read_shards_without_images(shard_source, source)
+    row_ids = choose_row_ids(frame, id, source)
+    image_name_column = choose_image_column_or_none(frame, row_ids, image)
+    instances = build_instance_table(frame, row_ids, image_name_column, source)
     used_columns = {row_ids.column, image_name_column, "subject_id", "cluster_id"}
     names = [name for name in frame.columns if name not in used_columns]
     dataset = Dataset(
         name="huggingface",
         info=INFO,
         instances=instances,
-        attributes=build_attributes(
+        attributes=melt_table_to_attribute_rows(
             frame.select(names), row_ids.ids, separator=separator, source=source
         ),
-        images=build_images(instances, are_paths=False, root=None, source=source),
+        images=build_image_table_of_instances(instances, are_paths=False, root=None, source=source),
         inputs={
             str(file): sha256_file(file)
             for file in (*shard_source.files, *shard_source.metadata_files)
@@ -138,7 +142,7 @@ def load(
             **({} if row_ids.column is None else {row_ids.column: "instance_id"}),
         },
     )
-    return offer_cluster_columns(dataset, frame, source)
+    return cluster_by_row_and_offer_columns(dataset, frame, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +154,22 @@ class _HuggingFaceSource:
     features: Mapping[str, Any]
 
 
-def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
+def _find_split_source(root: Path, split: str | None) -> _HuggingFaceSource:
     if (root / _SPLITS_FILE).is_file():
         splits = decode_json(
-            read_file(root / _SPLITS_FILE), dict[str, Any], str(root / _SPLITS_FILE)
+            read_file_bytes(root / _SPLITS_FILE), dict[str, Any], str(root / _SPLITS_FILE)
         ).get("splits")
         split_names = [str(name) for name in splits] if isinstance(splits, list) else []
-        return _read_saved(
+        return _read_saved_dataset(
             root
-            / _check_safe_name(_choose_split(split_names, split, str(root)), root / _SPLITS_FILE)
+            / _check_safe_name(
+                _choose_split_or_raise(split_names, split, str(root)), root / _SPLITS_FILE
+            )
         )
     if (root / _STATE_FILE).is_file():
         if split is not None:
             raise FileError("this folder holds one part alone", found=repr(split), where=str(root))
-        return _read_saved(root)
+        return _read_saved_dataset(root)
     files = [root] if root.is_file() else sorted(root.glob("**/*.parquet"))
     if not files:
         find_single_file(
@@ -171,21 +177,23 @@ def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
         )
     files_by_split: dict[str, list[Path]] = {}
     for file in files:
-        files_by_split.setdefault(_split_of_shard(file), []).append(file)
+        files_by_split.setdefault(_parse_split_of_shard(file), []).append(file)
     if root.is_file() and split is None:
-        split = _split_of_shard(root)
-    shards = files_by_split[_choose_split(list(files_by_split), split, str(root))]
+        split = _parse_split_of_shard(root)
+    shards = files_by_split[_choose_split_or_raise(list(files_by_split), split, str(root))]
     if not root.is_file():
         _check_shards_complete(shards, str(root))
     info_file = shards[0].parent / _INFO_FILE
     metadata_files = (info_file,) if info_file.is_file() else ()
     features = (
-        _read_features(metadata_files[0]) if metadata_files else _read_parquet_features(shards[0])
+        _read_feature_descriptions(metadata_files[0])
+        if metadata_files
+        else _read_parquet_feature_descriptions(shards[0])
     )
     return _HuggingFaceSource(tuple(shards), metadata_files, features)
 
 
-def _split_of_shard(file: Path) -> str:
+def _parse_split_of_shard(file: Path) -> str:
     """Read the split from the shard's name, or from the folder of numbered shards."""
     shard = _SHARD.fullmatch(file.stem)
     if shard:
@@ -193,7 +201,7 @@ def _split_of_shard(file: Path) -> str:
     return file.parent.name if file.stem.isdigit() else file.stem
 
 
-def _choose_split(split_names: list[str], split: str | None, source: str) -> str:
+def _choose_split_or_raise(split_names: list[str], split: str | None, source: str) -> str:
     if split is None and len(split_names) == 1:
         return split_names[0]
     if split is None:
@@ -226,10 +234,10 @@ def _check_safe_name(name: str, source: Path) -> str:
     return name
 
 
-def _read_saved(root: Path) -> _HuggingFaceSource:
+def _read_saved_dataset(root: Path) -> _HuggingFaceSource:
     """Read what ``save_to_disk`` says of its shards; their order is that of its list."""
     state, info_file = root / _STATE_FILE, root / _INFO_FILE
-    state_fields = decode_json(read_file(state), dict[str, Any], str(state))
+    state_fields = decode_json(read_file_bytes(state), dict[str, Any], str(state))
     entries = state_fields.get("_data_files")
     names = [
         entry.get("filename") if isinstance(entry, dict) else None
@@ -248,15 +256,15 @@ def _read_saved(root: Path) -> _HuggingFaceSource:
             hint="write it again with a newer version of datasets, which writes the rows chosen",
         )
     files = tuple(root / _check_safe_name(str(name), state) for name in names)
-    return _HuggingFaceSource(files, (state, info_file), _read_features(info_file))
+    return _HuggingFaceSource(files, (state, info_file), _read_feature_descriptions(info_file))
 
 
-def _read_features(file: Path) -> Mapping[str, Any]:
-    features = decode_json(read_file(file), dict[str, Any], str(file)).get("features")
+def _read_feature_descriptions(file: Path) -> Mapping[str, Any]:
+    features = decode_json(read_file_bytes(file), dict[str, Any], str(file)).get("features")
     return features if isinstance(features, dict) else {}
 
 
-def _read_parquet_features(file: Path) -> Mapping[str, Any]:
+def _read_parquet_feature_descriptions(file: Path) -> Mapping[str, Any]:
     """Read the columns' description from a Parquet file's own; Arrow's is in a file next to it."""
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
@@ -272,12 +280,14 @@ def _read_parquet_features(file: Path) -> Mapping[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
-def _read_shards(source: _HuggingFaceSource, location: str) -> tuple[pl.DataFrame, list[str]]:
+def _read_shards_without_images(
+    source: _HuggingFaceSource, location: str
+) -> tuple[pl.DataFrame, list[str]]:
     """Read shard by shard, leaving pictures behind, and name the classes."""
     skipped_columns: dict[str, None] = {}
     shards = []
     for file in source.files:
-        shard = _replace_images_by_name(read_table(file))
+        shard = _replace_images_by_file_name(read_table(file))
         skipped_columns |= dict.fromkeys(
             n for n, dtype in shard.schema.items() if not is_readable_dtype(dtype)
         )
@@ -297,13 +307,15 @@ def _read_shards(source: _HuggingFaceSource, location: str) -> tuple[pl.DataFram
         column_list = ", ".join(map(repr, skipped_columns))
         notes.append(f"Not read, since they hold structures or bytes: {column_list}.")
     for name in frame.columns:
-        classes = _class_names(source.features.get(name))
+        classes = _find_class_names_of_feature(source.features.get(name))
         if classes is not None:
-            frame = frame.with_columns(_name_classes(frame[name], classes, location, notes))
+            frame = frame.with_columns(
+                _convert_class_numbers_to_names(frame[name], classes, location, notes)
+            )
     return frame, notes
 
 
-def _replace_images_by_name(shard: pl.DataFrame) -> pl.DataFrame:
+def _replace_images_by_file_name(shard: pl.DataFrame) -> pl.DataFrame:
     """Replace each image by its file name: its path is often of another machine."""
     pictures = [
         name
@@ -320,17 +332,19 @@ def _replace_images_by_name(shard: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _class_names(feature: object) -> list[str] | None:
+def _find_class_names_of_feature(feature: object) -> list[str] | None:
     """Return the classes' names of a column, or of the items of its lists."""
     if not isinstance(feature, dict):
         return None
     names = feature.get("names")
     if feature.get("_type") == "ClassLabel" and isinstance(names, list):
         return [str(name) for name in names]
-    return _class_names(feature.get("feature"))
+    return _find_class_names_of_feature(feature.get("feature"))
 
 
-def _name_classes(cells: pl.Series, classes: list[str], source: str, notes: list[str]) -> pl.Series:
+def _convert_class_numbers_to_names(
+    cells: pl.Series, classes: list[str], source: str, notes: list[str]
+) -> pl.Series:
     """Turn the numbers of classes into names; -1 is theirs for a class that is not known."""
     is_list = isinstance(cells.dtype, pl.List)
     flat = cells.explode() if is_list else cells

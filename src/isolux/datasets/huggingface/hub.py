@@ -22,7 +22,7 @@ def is_hub_address(path: str | Path) -> bool:
     return str(path).startswith("hub:")
 
 
-def fetch_dataset(address: str | Path, configuration: str | None) -> Path:
+def download_dataset_folder(address: str | Path, configuration: str | None) -> Path:
     """Fetch a data set and return the folder of its configuration."""
     address_match = _ADDRESS.fullmatch(str(address))
     if address_match is None:
@@ -57,10 +57,10 @@ def fetch_dataset(address: str | Path, configuration: str | None) -> Path:
             found=(str(error).splitlines() or [type(error).__name__])[0][:200],
             where=str(address),
         ) from error
-    return folder / _choose_configuration(folder, configuration, str(address))
+    return folder / _choose_configuration_or_raise(folder, configuration, str(address))
 
 
-def _choose_configuration(folder: Path, configuration: str | None, source: str) -> str:
+def _choose_configuration_or_raise(folder: Path, configuration: str | None, source: str) -> str:
     configurations = sorted(
         {file.relative_to(folder).parts[0] for file in folder.glob("*/**/*.parquet")}
     )

@@ -15,19 +15,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._tables import find_named_column
-from isolux.datasets._wide_table import build_attributes
+from isolux.datasets._tables import find_first_column_ignoring_case
+from isolux.datasets._wide_table import melt_table_to_attribute_rows
 from isolux.datasets.pairs.clusters import (
-    add_clusters,
+    add_clusters_of_images,
     caution_on_contradictions,
     caution_on_repeated_rows,
-    flag_first_of_pairs,
+    flag_first_row_of_pair,
     note_cross_group_pairs,
 )
 from isolux.datasets.pairs.genuine_pairs import (
-    read_is_genuine,
-    refuse_contradicting_labels,
-    refuse_two_scores,
+    check_one_score_per_pair,
+    check_pair_labels_agree,
+    read_or_derive_is_genuine,
 )
 from isolux.io.cell_parsing import as_numbers, as_text, first_as_text
 from isolux.io.frames import read_table
@@ -50,7 +50,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="declared by the user",
+    label_source="declared by the user",
     assumptions=(
         "each row is one comparison",
         "without ids, pairs are independent of one another",
@@ -115,7 +115,7 @@ def load(
     ...     file = Path(folder) / "pairs.csv"
     ...     _ = file.write_text("same,dist,race_a,race_b\n1,0.2,Black,Black\n0,0.9,Black,White\n")
     ...     found = load(file)
-    >>> found.outputs.select("instance_id", "other_id", "score", "genuine").row(0)
+    >>> found.bundled_predictions.select("instance_id", "other_id", "score", "genuine").row(0)
     ('pair 1, first', 'pair 1, second', 0.2, True)
     >>> found.attributes.filter(unit_id="pair 2, second")["value"].to_list()
     ['White']
@@ -125,15 +125,17 @@ def load(
     columns = find_pair_columns(
         frame, source=source, first=first, second=second, score=score, genuine=genuine
     )
-    ids = _read_pair_ids(frame, columns, source)
+    ids = _read_image_ids_of_pairs(frame, columns, source)
     people = (
         tuple(first_as_text(frame[name]) for name in columns.people) if columns.people else None
     )
-    is_genuine = read_is_genuine(frame, columns.genuine, people, source)
-    refuse_contradicting_labels(ids, is_genuine, columns.genuine, source)
-    is_first_of_pair = flag_first_of_pairs(*ids)
-    units, notes = _build_units(ids, people, is_genuine, is_first_of_pair, source)
-    attributes, attribute_notes = _build_attributes(
+    is_genuine = read_or_derive_is_genuine(frame, columns.genuine, people, source)
+    check_pair_labels_agree(ids, is_genuine, columns.genuine, source)
+    is_first_of_pair = flag_first_row_of_pair(*ids)
+    units, notes = _build_image_units_with_clusters(
+        ids, people, is_genuine, is_first_of_pair, source
+    )
+    attributes, attribute_notes = _build_pair_attribute_rows(
         frame, columns, ids, is_genuine, is_first_of_pair, source
     )
     if columns.ids is None:
@@ -147,13 +149,13 @@ def load(
         images=units.select("image_id").unique(maintain_order=True),
         inputs={source: sha256_file(path)},
         notes=(*notes, *attribute_notes),
-        outputs=_build_outputs(
+        bundled_predictions=_build_pair_scores(
             frame, columns, ids, is_genuine, model_names, model or columns.score, source
         ),
     )
 
 
-def _read_pair_ids(
+def _read_image_ids_of_pairs(
     frame: pl.DataFrame, columns: PairColumns, source: str
 ) -> tuple[pl.Series, pl.Series]:
     if columns.ids is not None:
@@ -168,7 +170,7 @@ def _read_pair_ids(
     )  # type: ignore[return-value]
 
 
-def _build_units(
+def _build_image_units_with_clusters(
     ids: tuple[pl.Series, pl.Series],
     people: tuple[pl.Series, ...] | None,
     is_genuine: pl.Series,
@@ -179,7 +181,7 @@ def _build_units(
     unit_rows = pl.DataFrame({"instance_id": pl.concat([ids[0], ids[1]])})
     if people is not None:
         unit_rows = unit_rows.with_columns(subject_id=pl.concat([people[0], people[1]]))
-        _refuse_two_values(unit_rows, "subject_id", "person", source)
+        _check_one_value_per_image(unit_rows, "subject_id", "person", source)
     unique_units = unit_rows.unique("instance_id", keep="first", maintain_order=True)
     positions = unique_units.select("instance_id", place=pl.int_range(pl.len()))
     first, second = (
@@ -188,14 +190,18 @@ def _build_units(
         .to_numpy()
         for side_ids in ids
     )
-    units, note = add_clusters(unique_units, (first, second), is_genuine, is_first_of_pair)
+    units, note = add_clusters_of_images(
+        unique_units, (first, second), is_genuine, is_first_of_pair
+    )
     contradiction_notes = caution_on_contradictions(
         ids, (first, second), is_genuine, is_first_of_pair, unique_units.height
     )
     return units.with_columns(image_id="instance_id"), [*contradiction_notes, note]
 
 
-def _refuse_two_values(unit_rows: pl.DataFrame, column: str, value_name: str, source: str) -> None:
+def _check_one_value_per_image(
+    unit_rows: pl.DataFrame, column: str, value_name: str, source: str
+) -> None:
     values = unit_rows.drop_nulls(column).unique(["instance_id", column], maintain_order=True)
     repeated = values.filter(pl.col("instance_id").is_duplicated())
     if repeated.height:
@@ -211,7 +217,7 @@ def _refuse_two_values(unit_rows: pl.DataFrame, column: str, value_name: str, so
         )
 
 
-def _build_attributes(
+def _build_pair_attribute_rows(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
@@ -229,10 +235,12 @@ def _build_attributes(
         )
         unit_rows = pl.DataFrame({"instance_id": units, name: values})
         if first_column != second_column or columns.ids is None:
-            _refuse_two_values(unit_rows, name, name, source)
+            _check_one_value_per_image(unit_rows, name, name, source)
         rows = unit_rows.unique(maintain_order=True)
         rows = rows.filter(pl.col(name).is_not_null() | ~pl.col("instance_id").is_duplicated())
-        tables.append(build_attributes(rows.select(name), rows["instance_id"], source=source))
+        tables.append(
+            melt_table_to_attribute_rows(rows.select(name), rows["instance_id"], source=source)
+        )
         notes += note_cross_group_pairs(
             name,
             as_text(frame[first_column]),
@@ -243,7 +251,7 @@ def _build_attributes(
     return check(pl.concat(tables), ATTRIBUTES, source=source), notes
 
 
-def _build_outputs(
+def _build_pair_scores(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
@@ -265,7 +273,7 @@ def _build_outputs(
     model_names = pl.repeat(model, frame.height, eager=True)
     if models is not None:
         model_names = as_text(models).fill_null(model)
-    refuse_two_scores(ids, score.alias(columns.score), model_names, source)
+    check_one_score_per_pair(ids, score.alias(columns.score), model_names, source)
     return pl.DataFrame(
         {
             "model": model_names,
@@ -375,35 +383,37 @@ def find_pair_columns(
             found=f"only {'first' if first else 'second'}={first or second}",
             where=source,
         )
-    ids = (first, second) if first and second else _find_column_pair(_ID_COLUMN_PAIRS, columns)
+    ids = (
+        (first, second) if first and second else _find_first_column_pair(_ID_COLUMN_PAIRS, columns)
+    )
     used_columns = {score, genuine, *(ids or ())}
     unused_columns = [name for name in columns if name not in used_columns]
-    score_column = score or find_named_column(_SCORE_COLUMNS, unused_columns)
+    score_column = score or find_first_column_ignoring_case(_SCORE_COLUMNS, unused_columns)
     if score_column is None:
-        raise _missing_column_error(
+        raise _build_missing_pair_column_error(
             "how alike the two of a pair are",
             _SCORE_COLUMNS,
             "--score-column COLUMN",
             columns,
             source,
         )
-    genuine_column = genuine or find_named_column(
+    genuine_column = genuine or find_first_column_ignoring_case(
         _GENUINE_COLUMNS, [name for name in unused_columns if name != score_column]
     )
     unused_columns = [name for name in unused_columns if name not in (score_column, genuine_column)]
-    attribute_columns = _pair_side_columns(
+    attribute_columns = _map_attributes_to_column_pairs(
         [name for name in unused_columns if name != _MODEL_COLUMN]
     )
     people = next(
         (
             attribute_columns.pop(name)
             for name in _PERSON_COLUMNS
-            if _are_two_columns(attribute_columns.get(name))
+            if _has_two_different_columns(attribute_columns.get(name))
         ),
         None,
     )
     if genuine_column is None and people is None:
-        raise _missing_column_error(
+        raise _build_missing_pair_column_error(
             "which pairs are of one person",
             (*_GENUINE_COLUMNS[:6], "subject_a and subject_b"),
             "--data-option genuine=COLUMN",
@@ -420,7 +430,7 @@ def find_pair_columns(
     )
 
 
-def _missing_column_error(
+def _build_missing_pair_column_error(
     description: str, valid_names: Sequence[str], flag: str, columns: Sequence[str], source: str
 ) -> SpecError:
     return SpecError(
@@ -432,7 +442,7 @@ def _missing_column_error(
     )
 
 
-def _find_column_pair(
+def _find_first_column_pair(
     column_pairs: Sequence[tuple[str, str]], columns: Sequence[str]
 ) -> tuple[str, str] | None:
     folded = {name.strip().lower(): name for name in reversed(columns)}
@@ -441,11 +451,11 @@ def _find_column_pair(
     )
 
 
-def _are_two_columns(column_pair: tuple[str, str] | None) -> bool:
+def _has_two_different_columns(column_pair: tuple[str, str] | None) -> bool:
     return column_pair is not None and column_pair[0] != column_pair[1]
 
 
-def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _map_attributes_to_column_pairs(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Pair the two columns of an attribute, ``race_a, race_b``; a single column is of both."""
     column_set, pairs_by_name = set(columns), {}
     used_columns: set[str] = set()
@@ -455,7 +465,7 @@ def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
         stem, partner = next(
             (
                 (s, o)
-                for s, o in _list_partner_names(name)
+                for s, o in _list_partner_column_names(name)
                 if o in column_set and o not in used_columns
             ),
             (name, name),
@@ -465,7 +475,7 @@ def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
     return pairs_by_name
 
 
-def _list_partner_names(name: str) -> list[tuple[str, str]]:
+def _list_partner_column_names(name: str) -> list[tuple[str, str]]:
     by_suffix = [
         (name[: -len(a)], name[: -len(a)] + b) for a, b in _SIDE_SUFFIXES if name.endswith(a)
     ]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets.pairs.genuine_pairs import connect_genuine_pairs
+from isolux.datasets.pairs.genuine_pairs import label_connected_components
 from isolux.vocabulary.notes import Caution
 
 IndexArray = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ _MIN_DISTINCT_SHARE = 0.25  # scores that differ, of all: fewer repeat by chance
 _LONE_PAIR_NOTE = "two people who are compared with each other alone are one cluster"
 
 
-def flag_first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
+def flag_first_row_of_pair(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
     """Flag the first row of each pair of images, in either order; self-pairs are false."""
     pair = pl.DataFrame({"a": first, "b": second}).select(
         low=pl.min_horizontal("a", "b"), high=pl.max_horizontal("a", "b")
@@ -36,7 +36,7 @@ def flag_first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.b
     return is_first.to_series().to_numpy()
 
 
-def add_clusters(
+def add_clusters_of_images(
     unit_rows: pl.DataFrame,
     pair_indices: tuple[IndexArray, IndexArray],
     is_genuine: pl.Series,
@@ -56,7 +56,9 @@ def add_clusters(
         ).to_series()
         person = subject_names.rank("dense").to_numpy().astype(np.int64) - 1
     else:
-        person = connect_genuine_pairs(*pair_indices, is_genuine, n).to_numpy().astype(np.int64)
+        person = (
+            label_connected_components(*pair_indices, is_genuine, n).to_numpy().astype(np.int64)
+        )
     merged = _merge_lone_pairs(person, pair_indices, is_genuine)
     if not has_subjects and bool(
         (np.bincount(np.concatenate([first, second]), minlength=n) <= 1).all()
@@ -73,7 +75,7 @@ def add_clusters(
     )
     has_lone_pairs = bool((merged != person).any())
     label = (
-        subject_names.gather(_find_first_members(merged))
+        subject_names.gather(_find_first_unit_of_cluster(merged))
         if has_subjects
         else pl.Series(merged).cast(pl.String)
     )
@@ -102,7 +104,7 @@ def _merge_lone_pairs(
     return united
 
 
-def _find_first_members(codes: IndexArray) -> pl.Series:
+def _find_first_unit_of_cluster(codes: IndexArray) -> pl.Series:
     """Return, for each unit, the first unit of its cluster."""
     frame = pl.DataFrame({"code": codes, "at": np.arange(len(codes))})
     return frame.select(pl.col("at").min().over("code")).to_series()
@@ -116,7 +118,7 @@ def caution_on_contradictions(
     n: int,
 ) -> list[Caution]:
     """Caution where two pictures are called impostors that genuine pairs connect."""
-    person = connect_genuine_pairs(*pair_indices, is_genuine, n).to_numpy()
+    person = label_connected_components(*pair_indices, is_genuine, n).to_numpy()
     is_contradicted = (is_genuine == False).fill_null(value=False).to_numpy() & is_first_of_pair  # noqa: E712
     is_contradicted &= person[pair_indices[0]] == person[pair_indices[1]]
     if not is_contradicted.any():

@@ -29,7 +29,7 @@ _IMPOSTOR_WORDS = (
 )
 
 
-def read_is_genuine(
+def read_or_derive_is_genuine(
     frame: pl.DataFrame,
     column: str | None,
     people: tuple[pl.Series, ...] | None,
@@ -78,7 +78,7 @@ def read_is_genuine(
     return is_genuine.alias("genuine")
 
 
-def refuse_contradicting_labels(
+def check_pair_labels_agree(
     ids: tuple[pl.Series, pl.Series], is_genuine: pl.Series, column: str | None, source: str
 ) -> None:
     """Refuse two pictures that one row calls genuine and another impostors, in either order."""
@@ -106,7 +106,7 @@ def refuse_contradicting_labels(
         )
 
 
-def refuse_two_scores(
+def check_one_score_per_pair(
     ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, source: str
 ) -> None:
     """Refuse two pictures that one model gives two scores, in either order."""
@@ -135,8 +135,11 @@ def refuse_two_scores(
         )
 
 
-def connect_genuine_pairs(
-    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], is_genuine: pl.Series, n: int
+def label_connected_components(
+    first: npt.NDArray[np.int64],
+    second: npt.NDArray[np.int64],
+    is_genuine: pl.Series,
+    n_images: int,
 ) -> pl.Series:
     """Find the connected components of images under genuine pairs, and return their numbers.
 
@@ -148,6 +151,7 @@ def connect_genuine_pairs(
     rows = is_genuine.fill_null(value=False).to_numpy()
     genuine_indices = (first[rows], second[rows])
     edges = coo_array(
-        (np.ones(len(genuine_indices[0]), dtype=np.int8), genuine_indices), shape=(n, n)
+        (np.ones(len(genuine_indices[0]), dtype=np.int8), genuine_indices),
+        shape=(n_images, n_images),
     )
     return pl.Series(connected_components(edges, directed=False)[1])

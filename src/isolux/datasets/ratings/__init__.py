@@ -13,14 +13,18 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._wide_table import build_attributes, build_images, offer_cluster_columns
+from isolux.datasets._wide_table import (
+    build_image_table_of_instances,
+    cluster_by_row_and_offer_columns,
+    melt_table_to_attribute_rows,
+)
 from isolux.datasets.ratings.layout import (
     RatingColumns,
-    build_answers,
-    build_items,
+    build_answer_rows,
+    build_item_table,
     find_rating_columns,
-    select_question,
-    transpose,
+    select_answers_to_question,
+    transpose_row_per_annotator,
 )
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -40,7 +44,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="the licence of your table",
-    judgement="perceived",
+    label_source="perceived",
     assumptions=(
         "annotators answered on their own",
         "items are independent of one another, or a cluster column says which belong together",
@@ -115,7 +119,7 @@ def load(
     ...     _ = file.write_text("photo,tone,rater,region,label\na,3,x,Asia,adult\n"
     ...                         "a,3,y,Africa,child\nb,9,x,Asia,adult\nb,9,y,Africa,adult\n")
     ...     found = load(file)
-    >>> found.outputs.select("instance_id", "annotator", "label", "region").row(1)
+    >>> found.bundled_predictions.select("instance_id", "annotator", "label", "region").row(1)
     ('a', 'y', 'child', 'Africa')
     >>> found.attributes.select("unit_id", "attribute", "value").rows()
     [('a', 'tone', '3'), ('b', 'tone', '9')]
@@ -124,7 +128,9 @@ def load(
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
     notes: list[str] = []
     if not item and not answer and not annotators:
-        notes, frame, (item, annotator, answer) = _transpose_table(frame, annotator, items, source)
+        notes, frame, (item, annotator, answer) = _transpose_row_per_annotator(
+            frame, annotator, items, source
+        )
     elif items:
         raise SpecError(
             "items= is of a table with one row an annotator",
@@ -135,14 +141,14 @@ def load(
     layout = find_rating_columns(
         frame, item=item, annotator=annotator, answer=answer, annotators=annotators, source=source
     )
-    frame = select_question(frame, layout, question, source)
-    outputs = build_answers(frame, layout, source)
-    item_table, annotator_columns, skipped_columns = build_items(frame, layout, source)
+    frame = select_answers_to_question(frame, layout, question, source)
+    outputs = build_answer_rows(frame, layout, source)
+    item_table, annotator_columns, skipped_columns = build_item_table(frame, layout, source)
     answered_columns = [name for name in annotator_columns if name in outputs.columns[3:]]
-    notes += _build_layout_notes(
+    notes += _build_rating_layout_notes(
         layout, outputs["annotator"].n_unique(), answered_columns, skipped_columns
     )
-    notes += list_warnings(outputs, layout.answer)
+    notes += list_rating_cautions(outputs, layout.answer)
     ids = item_table["instance_id"]
     columns = item_table.drop("instance_id")
     instances = check(
@@ -152,22 +158,22 @@ def load(
         name="ratings",
         info=INFO,
         instances=instances,
-        attributes=build_attributes(columns, ids, separator=separator, source=source),
-        images=build_images(instances, are_paths=False, root=None, source=source),
+        attributes=melt_table_to_attribute_rows(columns, ids, separator=separator, source=source),
+        images=build_image_table_of_instances(instances, are_paths=False, root=None, source=source),
         inputs={source: sha256_file(path)},
-        ids_are_rows=layout.item is None,
+        has_row_number_ids=layout.item is None,
         notes=tuple(notes),
-        outputs=outputs.select("instance_id", "annotator", "label", *answered_columns),
+        bundled_predictions=outputs.select("instance_id", "annotator", "label", *answered_columns),
         skipped_columns=skipped_columns,
     )
-    return offer_cluster_columns(dataset, item_table, source)
+    return cluster_by_row_and_offer_columns(dataset, item_table, source)
 
 
-def _transpose_table(
+def _transpose_row_per_annotator(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[list[str], pl.DataFrame, tuple[str | None, str | None, str | None]]:
     """Turn a table of one row an annotator; any other stays as it is."""
-    transposed = transpose(frame, annotator, items, source)
+    transposed = transpose_row_per_annotator(frame, annotator, items, source)
     if transposed is None:
         return [], frame, (None, annotator, None)
     rows, names = transposed
@@ -176,7 +182,7 @@ def _transpose_table(
     return [note], rows, (names["item"], names["annotator"], names["answer"])
 
 
-def _build_layout_notes(
+def _build_rating_layout_notes(
     layout: RatingColumns,
     n_annotators: int,
     annotator_columns: list[str],
@@ -203,7 +209,7 @@ def _build_layout_notes(
     return notes
 
 
-def list_warnings(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
+def list_rating_cautions(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
     """List cautions about inconsistent spelling, unshared answers and full agreement."""
     given_answers = answer_table.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
     return [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.datasets._tables import find_named_column
+from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
@@ -105,9 +105,9 @@ def find_rating_columns(
             found="both",
             where=source,
         )
-    item_column = item or find_named_column(_ITEM_COLUMNS, columns)
-    annotator_column = annotator or find_named_column(_ANNOTATOR_COLUMNS, columns)
-    answer_column = answer or find_named_column(
+    item_column = item or find_first_column_ignoring_case(_ITEM_COLUMNS, columns)
+    annotator_column = annotator or find_first_column_ignoring_case(_ANNOTATOR_COLUMNS, columns)
+    answer_column = answer or find_first_column_ignoring_case(
         _ANSWER_COLUMNS, [name for name in columns if name not in (item_column, annotator_column)]
     )
     if (
@@ -118,15 +118,15 @@ def find_rating_columns(
     ):
         used_columns = (item_column, annotator_column, answer_column)
         if annotator is None:
-            _refuse_ambiguous_columns(
+            _check_role_is_unambiguous(
                 _ANNOTATOR_COLUMNS, annotator_column, columns, used_columns, "annotator", source
             )
         if answer is None:
-            _refuse_ambiguous_columns(
+            _check_role_is_unambiguous(
                 _ANSWER_COLUMNS, answer_column, columns, used_columns, "answer", source
             )
         return RatingColumns(item_column, annotator_column, answer_column)
-    annotator_columns = tuple(annotators) or _list_numbered_annotators(columns)
+    annotator_columns = tuple(annotators) or _list_numbered_annotator_columns(columns)
     if len(annotator_columns) < 2:
         raise SpecError(
             "no columns of ratings were found",
@@ -136,27 +136,29 @@ def find_rating_columns(
             " --data-option items=COLUMN,COLUMN",
             found=format_columns(columns),
             where=source,
-            hint=_hint_missing_header(frame),
+            hint=_suggest_missing_header(frame),
         )
     return RatingColumns(
-        _choose_item_column(frame, item_column, annotator_columns) if item is None else item,
+        _choose_item_column_or_none(frame, item_column, annotator_columns)
+        if item is None
+        else item,
         annotators=annotator_columns,
     )
 
 
-def is_annotator_name(column: str) -> bool:
+def is_annotator_column_name(column: str) -> bool:
     """Whether a column's name says that it names annotators."""
     return column.lower() in _ANNOTATOR_COLUMNS
 
 
-def is_answer_or_item_name(column: str) -> bool:
+def is_answer_or_item_column_name(column: str) -> bool:
     """Whether a column's name says that it holds answers or items, or one annotator's answers."""
     return column.lower() in (*_ANSWER_COLUMNS, *_ITEM_COLUMNS) or bool(
         _NUMBERED_ANNOTATOR.fullmatch(column.strip())
     )
 
 
-def _hint_missing_header(frame: pl.DataFrame) -> str | None:
+def _suggest_missing_header(frame: pl.DataFrame) -> str | None:
     """Suggest a missing header if most column names occur among their own cells."""
     texts = [as_text(column) for column in frame.get_columns() if is_readable_dtype(column.dtype)]
     n_header_in_cells = sum(bool((text == text.name).any()) for text in texts)
@@ -165,7 +167,7 @@ def _hint_missing_header(frame: pl.DataFrame) -> str | None:
     return "the first row seems to be data: write a row with the columns' names above it"
 
 
-def _refuse_ambiguous_columns(
+def _check_role_is_unambiguous(
     names: Sequence[str],
     chosen_column: str,
     columns: Sequence[str],
@@ -184,7 +186,7 @@ def _refuse_ambiguous_columns(
         )
 
 
-def _list_numbered_annotators(columns: Sequence[str]) -> tuple[str, ...]:
+def _list_numbered_annotator_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """Take the columns that are numbered annotators, of the one word that most of them have."""
     columns_by_word: dict[str, list[str]] = {}
     for column in columns:
@@ -202,7 +204,7 @@ def _list_numbered_annotators(columns: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _choose_item_column(
+def _choose_item_column_or_none(
     frame: pl.DataFrame, column: str | None, annotator_columns: Sequence[str]
 ) -> str | None:
     """Take the column that is named as items are; without one, the row names the item."""
@@ -211,7 +213,7 @@ def _choose_item_column(
     return column
 
 
-def select_question(
+def select_answers_to_question(
     frame: pl.DataFrame, layout: RatingColumns, question: str | None, source: str
 ) -> pl.DataFrame:
     """Keep the answers to one question, of a table that tells questions apart."""
@@ -238,9 +240,9 @@ def select_question(
     return selected
 
 
-def build_answers(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.DataFrame:
+def build_answer_rows(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.DataFrame:
     """Bring the answers to one row each."""
-    items = _read_item_ids(frame, layout, source)
+    items = _read_item_ids_or_row_numbers(frame, layout, source)
     if layout.annotator is not None and layout.answer is not None:
         annotator_ids = read_ids(frame, layout.annotator, source).alias("annotator")
         used_columns = (layout.item, layout.annotator, layout.answer)
@@ -257,7 +259,7 @@ def build_answers(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl
         rows = pl.DataFrame(
             [items, annotator_ids, as_text(frame[layout.answer]).alias("label"), *kept_columns]
         )
-        _refuse_repeats(rows, layout, source)
+        _check_answers_are_unique(rows, layout, source)
         return rows
     refuse_cells(
         ~items.is_first_distinct(),
@@ -273,13 +275,15 @@ def build_answers(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl
     return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
 
 
-def _read_item_ids(frame: pl.DataFrame, layout: RatingColumns, source: str) -> pl.Series:
+def _read_item_ids_or_row_numbers(
+    frame: pl.DataFrame, layout: RatingColumns, source: str
+) -> pl.Series:
     if layout.item is not None:
         return read_ids(frame, layout.item, source).alias("instance_id")
     return pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
 
 
-def _refuse_repeats(rows: pl.DataFrame, layout: RatingColumns, source: str) -> None:
+def _check_answers_are_unique(rows: pl.DataFrame, layout: RatingColumns, source: str) -> None:
     """Refuse an answer that stands in the table twice, as after a second export."""
     key = ["instance_id", "annotator", "label"]
     answer_rows = rows.select(*key, row=pl.int_range(1, pl.len() + 1))
@@ -303,11 +307,11 @@ def _refuse_repeats(rows: pl.DataFrame, layout: RatingColumns, source: str) -> N
     )
 
 
-def build_items(
+def build_item_table(
     frame: pl.DataFrame, layout: RatingColumns, source: str
 ) -> tuple[pl.DataFrame, list[str], dict[str, str]]:
     """Bring the items to one row each, with what the table says of them."""
-    ids = _read_item_ids(frame, layout, source)
+    ids = _read_item_ids_or_row_numbers(frame, layout, source)
     used_columns = {layout.item, layout.annotator, layout.answer, *layout.annotators}
     other_columns = [name for name in frame.columns if name not in used_columns]
     value_columns = [name for name in other_columns if is_readable_dtype(frame[name].dtype)]
@@ -321,11 +325,15 @@ def build_items(
         )
     annotator_ids = as_text(frame[layout.annotator]).alias("annotator_")
     with_annotators = table.with_columns(annotator_ids)
-    item_columns = _list_constant_columns(with_annotators, "instance_id", value_columns)
-    annotator_columns = _list_constant_columns(with_annotators, "annotator_", value_columns)
+    item_columns = _list_columns_constant_within_group(
+        with_annotators, "instance_id", value_columns
+    )
+    annotator_columns = _list_columns_constant_within_group(
+        with_annotators, "annotator_", value_columns
+    )
     items = table.unique("instance_id", keep="first", maintain_order=True)
     skipped_columns = {
-        name: _describe_difference(with_annotators, name, str(layout.item))
+        name: _describe_first_difference(with_annotators, name, str(layout.item))
         if name in value_columns
         else _HOLDS_LISTS
         for name in other_columns
@@ -334,7 +342,7 @@ def build_items(
     return items.select("instance_id", *item_columns), annotator_columns, skipped_columns
 
 
-def _describe_difference(with_annotators: pl.DataFrame, name: str, item_word: str) -> str:
+def _describe_first_difference(with_annotators: pl.DataFrame, name: str, item_word: str) -> str:
     """Describe the first item for which a column has two values."""
     distinct_values = pl.col(name).unique(maintain_order=True)
     values = with_annotators.group_by("instance_id", maintain_order=True).agg(distinct_values)
@@ -351,7 +359,7 @@ def _describe_difference(with_annotators: pl.DataFrame, name: str, item_word: st
     )
 
 
-def _list_constant_columns(
+def _list_columns_constant_within_group(
     frame: pl.DataFrame, group_column: str, columns: Sequence[str]
 ) -> list[str]:
     """Name the columns that have one value for each ``group_column``."""
@@ -363,12 +371,14 @@ def _list_constant_columns(
     return [name for name in columns if (max_counts[name][0] or 0) <= 1]
 
 
-def transpose(
+def transpose_row_per_annotator(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
     """Transpose a table with one row an annotator to one row an answer."""
     require_columns(frame, (annotator, *items), source)
-    annotator_column = annotator or next((c for c in frame.columns if is_annotator_name(c)), None)
+    annotator_column = annotator or next(
+        (c for c in frame.columns if is_annotator_column_name(c)), None
+    )
     if not items and (
         annotator_column is None or not _is_row_per_annotator(frame, annotator_column)
     ):
@@ -385,9 +395,9 @@ def transpose(
     item_columns = list(items) or _list_item_columns(frame, annotator_column, source)
     other_columns = [c for c in frame.columns if c not in (annotator_column, *item_columns)]
     names = {
-        "item": _choose_free_name("item", other_columns),
+        "item": _choose_unused_column_name("item", other_columns),
         "annotator": annotator_column,
-        "answer": _choose_free_name("answer", other_columns),
+        "answer": _choose_unused_column_name("answer", other_columns),
     }
     texts = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns)
     rows = texts.unpivot(
@@ -401,7 +411,7 @@ def transpose(
 
 def _is_row_per_annotator(frame: pl.DataFrame, annotator_column: str) -> bool:
     other_columns = [c for c in frame.columns if c != annotator_column]
-    has_named_columns = any(is_answer_or_item_name(c) for c in other_columns)
+    has_named_columns = any(is_answer_or_item_column_name(c) for c in other_columns)
     has_plain_cells = all(is_readable_dtype(frame[c].dtype) for c in frame.columns)
     return (
         len(other_columns) > 1
@@ -463,5 +473,7 @@ def _list_item_columns(frame: pl.DataFrame, annotator_column: str, source: str) 
     return names
 
 
-def _choose_free_name(name: str, used_columns: Sequence[str]) -> str:
-    return name if name not in used_columns else _choose_free_name(f"{name}_", used_columns)
+def _choose_unused_column_name(name: str, used_columns: Sequence[str]) -> str:
+    return (
+        name if name not in used_columns else _choose_unused_column_name(f"{name}_", used_columns)
+    )

@@ -12,16 +12,25 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.datasets._boxes import check_boxes
+from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._files import Inputs, find_optional_file, find_single_file, patterns_anywhere
-from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import build_attribute_table, build_dataset, left_join
+from isolux.datasets._files import (
+    Inputs,
+    build_recursive_patterns,
+    find_first_file_or_none,
+    find_single_file,
+)
+from isolux.datasets._refusals import check_literal_settings
+from isolux.datasets._tables import (
+    build_clustered_dataset,
+    build_rows_of_one_attribute,
+    left_join_in_order,
+)
 from isolux.datasets.widerface.files import (
     LABEL_WORDS,
-    read_ground_truth_mat,
-    read_ground_truth_text,
-    read_level_mat,
+    parse_difficulty_mat,
+    parse_ground_truth_mat,
+    parse_ground_truth_text,
 )
 from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
@@ -54,7 +63,7 @@ INFO = DatasetInfo(
     licence="images for research use; demographics CC BY-NC 4.0",
     training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
-    judgement="perceived",
+    label_source="perceived",
     noun="faces",
     terms=(
         ("perceived_gender", "perceived gender presentation"),
@@ -119,24 +128,24 @@ def load(
     >>> dataset.instances["instance_id"][0], dataset.values_of("blur")["value"][0]
     ('0--Parade/a.jpg_0', 'heavy')
     """
-    check_choices(load, judge=judge, not_sure=not_sure)
+    check_literal_settings(load, judge=judge, not_sure=not_sure)
     names = (f"wider_face_{split}.mat", f"wider_face_{split}_bbx_gt.txt")
-    file = find_single_file(path, patterns_anywhere(*names), "WIDER FACE ground truth")
+    file = find_single_file(path, build_recursive_patterns(*names), "WIDER FACE ground truth")
     root_or_file = Path(path).expanduser()
     root = file.parent if root_or_file.is_file() else root_or_file
     inputs, source = Inputs(), str(file)
-    reader = read_ground_truth_mat if file.suffix.lower() == ".mat" else read_ground_truth_text
+    reader = parse_ground_truth_mat if file.suffix.lower() == ".mat" else parse_ground_truth_text
     face_rows = reader(inputs.read(file), source)
     faces = face_rows.drop_nulls("face_index").with_columns(
         pl.col("box_w", "box_h").clip(lower_bound=0.0),
         instance_id=pl.format("{}_{}", "image_id", "face_index"),
         event=pl.col("image_id").str.replace("/.*$", ""),
     )
-    faces = _add_levels(check_boxes(faces, source), root, split, inputs)
-    demographics = _read_demographics(faces, root, split, inputs)
+    faces = _add_difficulty_levels(check_box_columns(faces, source), root, split, inputs)
+    demographics = _read_perceived_demographics_or_none(faces, root, split, inputs)
     scored_faces, notes = _flag_scored_faces(faces, demographics, judge, not_sure)
     images = face_rows.select("image_id").unique(maintain_order=True)
-    return build_dataset(
+    return build_clustered_dataset(
         "widerface",
         INFO,
         instances=scored_faces.select(
@@ -150,30 +159,32 @@ def load(
             "event",
             classes=pl.lit(["face"]),
         ),
-        attributes=_build_attributes(faces, demographics),
+        attributes=_build_widerface_attribute_rows(faces, demographics),
         images=images.with_columns(uri=pl.format("WIDER_{}/images/{}", pl.lit(split), "image_id")),
         inputs=inputs,
         source=source,
-        notes=(*_note_negative_boxes(face_rows), *notes),
+        notes=(*_note_faces_with_negative_boxes(face_rows), *notes),
         cluster="image",
         clusters={"image": "image_id", "face": None},
     )
 
 
-def _note_negative_boxes(face_rows: pl.DataFrame) -> tuple[str, ...]:
+def _note_faces_with_negative_boxes(face_rows: pl.DataFrame) -> tuple[str, ...]:
     n = face_rows.filter((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).height
     return (f"{n:,} box(es) of a negative size are taken as having no area.",) if n else ()
 
 
-def _add_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
+def _add_difficulty_levels(
+    faces: pl.DataFrame, root: Path, split: str, inputs: Inputs
+) -> pl.DataFrame:
     """Mark the faces of the lists easy, medium and hard; null where a list is not at hand."""
     for level in _LEVELS:
         name = f"wider_{level}_{split}.mat"
-        file = find_optional_file(root, patterns_anywhere(name))
+        file = find_first_file_or_none(root, build_recursive_patterns(name))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.Boolean).alias(level))
             continue
-        level_faces = read_level_mat(inputs.read(file), str(file)).unique()
+        level_faces = parse_difficulty_mat(inputs.read(file), str(file)).unique()
         unmatched = level_faces.join(faces, on=["image_id", "face_index"], how="anti")
         if unmatched.height:
             image, face = unmatched.row(0)
@@ -183,17 +194,17 @@ def _add_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> 
                 where=str(file),
             )
         flagged = level_faces.with_columns(pl.lit(value=True).alias(level))
-        faces = left_join(faces, flagged, ["image_id", "face_index"])
+        faces = left_join_in_order(faces, flagged, ["image_id", "face_index"])
         faces = faces.with_columns(pl.col(level).fill_null(value=False))
     return faces
 
 
-def _read_demographics(
+def _read_perceived_demographics_or_none(
     faces: pl.DataFrame, root: Path, split: str, inputs: Inputs
 ) -> pl.DataFrame | None:
     """Read what annotators perceived: ``instance_id`` and a column for each attribute."""
     name = f"demographics_{split}.csv"
-    file = find_optional_file(root, patterns_anywhere(name))
+    file = find_first_file_or_none(root, build_recursive_patterns(name))
     if file is None:
         return None
     source = str(file)
@@ -254,17 +265,19 @@ def _flag_scored_faces(
     return faces.with_columns(judged=is_scored), notes
 
 
-def _build_attributes(faces: pl.DataFrame, demographics: pl.DataFrame | None) -> pl.DataFrame:
+def _build_widerface_attribute_rows(
+    faces: pl.DataFrame, demographics: pl.DataFrame | None
+) -> pl.DataFrame:
     attribute_tables = [
-        build_attribute_table(faces["instance_id"], name, faces[name]) for name in LABEL_WORDS
+        build_rows_of_one_attribute(faces["instance_id"], name, faces[name]) for name in LABEL_WORDS
     ]
     if demographics is not None:
         attribute_tables += [
-            build_attribute_table(demographics["instance_id"], n, demographics[n])
+            build_rows_of_one_attribute(demographics["instance_id"], n, demographics[n])
             for n in DEMOGRAPHIC_VALUES
         ]
     for level in _LEVELS:
         ids = faces.filter(pl.col(level))["instance_id"]
         words = pl.Series([level] * len(ids), dtype=pl.String)
-        attribute_tables.append(build_attribute_table(ids, "difficulty", words))
+        attribute_tables.append(build_rows_of_one_attribute(ids, "difficulty", words))
     return check(pl.concat(attribute_tables), ATTRIBUTES)

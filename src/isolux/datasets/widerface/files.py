@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._columns import BOX_COLUMNS
-from isolux.datasets._mat.files import read_mat5
+from isolux.datasets._mat.files import read_mat5_variables
 from isolux.io.cell_parsing import first_true_row
 from isolux.io.refusals import refuse_repeats
 from isolux.io.text import check_utf8
@@ -35,7 +35,7 @@ _NAME_LISTS = ("event_list", "file_list")
 _LABEL_LISTS = {name: f"{name}_label_list" for name in LABEL_WORDS}
 
 
-def read_ground_truth_text(content: bytes, source: str) -> pl.DataFrame:
+def parse_ground_truth_text(content: bytes, source: str) -> pl.DataFrame:
     """Parse ``wider_face_*_bbx_gt.txt``: an image's name, its number of boxes, then the boxes."""
     text = check_utf8(content, source).decode("utf-8")
     lines = [line.strip() for line in text.splitlines()]
@@ -46,7 +46,7 @@ def read_ground_truth_text(content: bytes, source: str) -> pl.DataFrame:
     first: list[int] = []
     line_index = 0
     while line_index < len(lines):
-        name, count = lines[line_index], _read_count(lines, line_index, source)
+        name, count = lines[line_index], _parse_box_count(lines, line_index, source)
         names.append(name)
         counts.append(count)
         first.append(line_index + 2)
@@ -56,10 +56,12 @@ def read_ground_truth_text(content: bytes, source: str) -> pl.DataFrame:
             line_index += 1
     if not names:
         raise FileError("the file lists no image", where=source)
-    return _build_faces(names, np.array(counts), _read_boxes(lines, counts, first, source), source)
+    return _build_widerface_faces(
+        names, np.array(counts), _parse_box_lines(lines, counts, first, source), source
+    )
 
 
-def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
+def _parse_box_count(lines: Sequence[str], line_index: int, source: str) -> int:
     if "/" not in lines[line_index]:
         raise FileError(
             "an image's name was expected",
@@ -80,11 +82,11 @@ def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
     return count
 
 
-def _read_boxes(
-    lines: Sequence[str], counts: Sequence[int], first: Sequence[int], source: str
+def _parse_box_lines(
+    lines: Sequence[str], counts: Sequence[int], first_line_indices: Sequence[int], source: str
 ) -> npt.NDArray[np.int64]:
     """Read the lines of boxes: [N, 10], x, y, width, height and six labels."""
-    pairs = zip(first, counts, strict=True)
+    pairs = zip(first_line_indices, counts, strict=True)
     numbers = np.concatenate([np.arange(start, start + n) for start, n in pairs])
     rows = pl.Series(lines, dtype=pl.String).gather(numbers)
     split_lines = rows.str.split(" ").list.eval(pl.element().filter(pl.element() != ""))
@@ -106,13 +108,15 @@ def _read_boxes(
 _NO_BOXES = np.empty((0, len(_BOX_COLUMNS)), dtype=np.int64)
 
 
-def read_ground_truth_mat(content: bytes, source: str) -> pl.DataFrame:
-    """Parse ``wider_face_*.mat``: the same rows as ``read_ground_truth_text`` gives."""
-    mat = read_mat5(content, source, [*_NAME_LISTS, "face_bbx_list", *_LABEL_LISTS.values()])
-    names = _read_image_names(mat, source)
-    boxes = _read_per_image(mat, "face_bbx_list", len(names), 4, source)
+def parse_ground_truth_mat(content: bytes, source: str) -> pl.DataFrame:
+    """Parse ``wider_face_*.mat``: the same rows as ``parse_ground_truth_text`` gives."""
+    mat = read_mat5_variables(
+        content, source, [*_NAME_LISTS, "face_bbx_list", *_LABEL_LISTS.values()]
+    )
+    names = _read_widerface_image_names(mat, source)
+    boxes = _list_numbers_by_image(mat, "face_bbx_list", len(names), 4, source)
     labels = [
-        _read_per_image(mat, list_name, len(names), 1, source)
+        _list_numbers_by_image(mat, list_name, len(names), 1, source)
         for list_name in _LABEL_LISTS.values()
     ]
     counts = np.array([len(box) for box in boxes], dtype=np.int64)
@@ -126,14 +130,14 @@ def read_ground_truth_mat(content: bytes, source: str) -> pl.DataFrame:
                     where=format_location(source, image + 1, _LABEL_LISTS[name]),
                 )
     columns = [np.concatenate(boxes), *(np.concatenate(label_lists) for label_lists in labels)]
-    return _build_faces(names, counts, np.hstack(columns), source)
+    return _build_widerface_faces(names, counts, np.hstack(columns), source)
 
 
-def read_level_mat(content: bytes, source: str) -> pl.DataFrame:
+def parse_difficulty_mat(content: bytes, source: str) -> pl.DataFrame:
     """Parse ``wider_easy_*.mat`` and its like: the faces it lists, ``image_id, face_index``."""
-    mat = read_mat5(content, source, [*_NAME_LISTS, "gt_list"])
-    names = _read_image_names(mat, source)
-    lists = _read_per_image(mat, "gt_list", len(names), 1, source)
+    mat = read_mat5_variables(content, source, [*_NAME_LISTS, "gt_list"])
+    names = _read_widerface_image_names(mat, source)
+    lists = _list_numbers_by_image(mat, "gt_list", len(names), 1, source)
     counts = np.array([len(face_list) for face_list in lists], dtype=np.int64)
     return pl.DataFrame(
         {
@@ -144,10 +148,10 @@ def read_level_mat(content: bytes, source: str) -> pl.DataFrame:
     )
 
 
-def _read_image_names(mat: dict[str, Any], source: str) -> list[str]:
+def _read_widerface_image_names(mat: dict[str, Any], source: str) -> list[str]:
     events, files = (
-        _get_cell_array(mat, "event_list", source),
-        _get_cell_array(mat, "file_list", source),
+        _find_cell_array_or_raise(mat, "event_list", source),
+        _find_cell_array_or_raise(mat, "file_list", source),
     )
     if len(events) != len(files):
         raise TableError(
@@ -157,14 +161,14 @@ def _read_image_names(mat: dict[str, Any], source: str) -> list[str]:
             where=format_location(source, column="file_list"),
         )
     return [
-        f"{_cell_to_text(event, source, 'event_list')}/"
-        f"{_cell_to_text(file, source, 'file_list')}.jpg"
+        f"{_convert_widerface_cell_to_text(event, source, 'event_list')}/"
+        f"{_convert_widerface_cell_to_text(file, source, 'file_list')}.jpg"
         for event, event_files in zip(events, files, strict=True)
         for file in np.ravel(event_files)
     ]
 
 
-def _get_cell_array(mat: dict[str, Any], name: str, source: str) -> npt.NDArray[Any]:
+def _find_cell_array_or_raise(mat: dict[str, Any], name: str, source: str) -> npt.NDArray[Any]:
     cells = np.ravel(mat[name])
     if cells.dtype != object:
         raise TableError(
@@ -175,7 +179,7 @@ def _get_cell_array(mat: dict[str, Any], name: str, source: str) -> npt.NDArray[
     return cells
 
 
-def _cell_to_text(cell: Any, source: str, name: str) -> str:
+def _convert_widerface_cell_to_text(cell: Any, source: str, name: str) -> str:
     word = np.ravel(cell)
     if word.dtype.kind != "U" or len(word) != 1:
         raise TableError(
@@ -184,12 +188,12 @@ def _cell_to_text(cell: Any, source: str, name: str) -> str:
     return str(word[0])
 
 
-def _read_per_image(
+def _list_numbers_by_image(
     mat: dict[str, Any], name: str, n_images: int, width: int, source: str
 ) -> list[npt.NDArray[np.int64]]:
     """List each image's numbers: [k, width]."""
     image_cells = [
-        image for event in _get_cell_array(mat, name, source) for image in np.ravel(event)
+        image for event in _find_cell_array_or_raise(mat, name, source) for image in np.ravel(event)
     ]
     if len(image_cells) != n_images:
         raise TableError(
@@ -218,7 +222,7 @@ def _read_per_image(
     return lists
 
 
-def _build_faces(
+def _build_widerface_faces(
     names: Sequence[str], counts: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64], source: str
 ) -> pl.DataFrame:
     """Bring boxes and images together; check the codes of the labels."""

@@ -18,7 +18,7 @@ from functools import cache
 import polars as pl
 
 from isolux.derive._captions import CAPTION
-from isolux.derive.caption_places.gazetteer import load_places
+from isolux.derive.caption_places.gazetteer import load_place_tables
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -84,7 +84,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('a', 'France'), ('a', 'Kenya'), ('b', None)]
     """
     people = INSTANCES.conform(dataset.instances).select("instance_id")
-    place_names = _find_place_names(_collect_captions(dataset))
+    place_names = _find_places_in_captions(_list_captions_by_person(dataset))
     tables = []
     for attribute, column in (("caption_country", "country"), ("caption_region", "region")):
         named_values = place_names.select("instance_id", value=column).drop_nulls().unique()
@@ -97,7 +97,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-def _collect_captions(dataset: Dataset) -> pl.DataFrame:
+def _list_captions_by_person(dataset: Dataset) -> pl.DataFrame:
     """Gather what captions there are: ``instance_id, text``."""
     people = INSTANCES.conform(dataset.instances)
     tables = [
@@ -125,15 +125,16 @@ def _collect_captions(dataset: Dataset) -> pl.DataFrame:
     return captions
 
 
-def _find_place_names(captions: pl.DataFrame) -> pl.DataFrame:
+def _find_places_in_captions(captions: pl.DataFrame) -> pl.DataFrame:
     """Find the names in texts: ``instance_id, country, region``, a row a name."""
-    any_case, capitalised = load_places()
+    any_case, capitalised = load_place_tables()
     all_places = any_case | capitalised
     # Each text once: five people of one image share its captions. Accents are taken off.
     texts = captions.select("text").unique()
     unaccented = pl.col("text").str.normalize("NFKD").str.replace_all(r"\p{M}", "")
     words = texts.select(
-        "text", name=unaccented.str.replace_all("[’ʼ]", "'").str.extract_all(_build_name_pattern())
+        "text",
+        name=unaccented.str.replace_all("[’ʼ]", "'").str.extract_all(_build_place_name_pattern()),
     )
     words = words.explode("name").drop_nulls()
     lower_name = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
@@ -152,18 +153,20 @@ def _find_place_names(captions: pl.DataFrame) -> pl.DataFrame:
 
 
 @cache
-def _build_name_pattern() -> str:
+def _build_place_name_pattern() -> str:
     """Write all names as one expression, longest first: New Mexico is no Mexico."""
-    any_case, capitalised = load_places()
-    patterns = [(name, f"(?i:{_to_pattern(name)})") for name in any_case]
-    patterns += [(name, _to_pattern(_capitalise(name))) for name in capitalised]
+    any_case, capitalised = load_place_tables()
+    patterns = [(name, f"(?i:{_build_flexible_name_pattern(name)})") for name in any_case]
+    patterns += [
+        (name, _build_flexible_name_pattern(_capitalise_place_name(name))) for name in capitalised
+    ]
     patterns.sort(key=lambda pair: -len(pair[0]))
     return rf"\b(?:{'|'.join(text for _, text in patterns)})[sS]?\b"
 
 
-def _capitalise(name: str) -> str:
+def _capitalise_place_name(name: str) -> str:
     return name.upper() if name in _INITIALS else name.title()
 
 
-def _to_pattern(name: str) -> str:
+def _build_flexible_name_pattern(name: str) -> str:
     return re.escape(name).replace(r"\ ", r"\s+")

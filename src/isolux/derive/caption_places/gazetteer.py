@@ -302,7 +302,7 @@ virginia creeper
 
 
 @cache
-def load_places() -> tuple[PlaceTable, PlaceTable]:
+def load_place_tables() -> tuple[PlaceTable, PlaceTable]:
     """Return the names in any spelling, and those that need their capital letter."""
     any_case: PlaceTable = {}
     capitalised: PlaceTable = {}

@@ -29,13 +29,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._attribute_columns import make_rows_of_columns, read_boxes
-from isolux.derive._colour import LINEAR_LIGHT, TO_XYZ, lightness_of_luminance
+from isolux.derive._attribute_columns import build_attribute_rows_of_columns, read_person_boxes_xyxy
+from isolux.derive._colour import LINEAR_LIGHT, TO_XYZ, luminance_to_lightness
 from isolux.derive._image_reader import (
     OTHER_SIZE,
     ImageMeasurements,
     ImageWithPeople,
-    measure_images,
+    measure_people_in_images,
 )
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 from isolux.vocabulary.containers import Dataset
@@ -155,51 +155,72 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('luminance', '0.1812'), ('light', 'bright'), ('contrast', '0')]
     """
     people = INSTANCES.conform(dataset.instances)
-    boxes, masks = read_boxes(people), find_person_masks(people)
+    boxes, masks = read_person_boxes_xyxy(people), find_mask_columns(people)
 
     def measure(image: ImageWithPeople) -> FloatArray:
-        return _measure_image(image, boxes, masks)
+        return _measure_light_of_image(image, boxes, masks)
 
-    measurements = measure_images(dataset, people, measure, 9, "light and sharpness")
-    person_reason = _reasons_of_people(measurements, boxes, masks)
-    light = _classify_light(pl.col("_number"))
+    measurements = measure_people_in_images(dataset, people, measure, 9, "light and sharpness")
+    person_reason = _build_missing_reasons(measurements, boxes, masks)
+    light = _classify_luminance(pl.col("_number"))
     columns = [
         ("luminance", _LUMINANCE, None, measurements.reason),
         ("light", _LUMINANCE, light, measurements.reason),
         ("contrast", _CONTRAST, None, measurements.reason),
-        ("sharpness", _SHARPNESS, None, _fill_reason(measurements.reason, _TOO_SMALL)),
-        ("person_luminance", _PERSON_LUMINANCE, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
-        ("person_light", _PERSON_LUMINANCE, light, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
-        ("person_sharpness", _PERSON_SHARPNESS, None, _fill_reason(person_reason, _OUTSIDE_IMAGE)),
+        ("sharpness", _SHARPNESS, None, _fill_missing_reasons(measurements.reason, _TOO_SMALL)),
+        (
+            "person_luminance",
+            _PERSON_LUMINANCE,
+            None,
+            _fill_missing_reasons(person_reason, _OUTSIDE_IMAGE),
+        ),
+        (
+            "person_light",
+            _PERSON_LUMINANCE,
+            light,
+            _fill_missing_reasons(person_reason, _OUTSIDE_IMAGE),
+        ),
+        (
+            "person_sharpness",
+            _PERSON_SHARPNESS,
+            None,
+            _fill_missing_reasons(person_reason, _OUTSIDE_IMAGE),
+        ),
         (
             "surroundings_luminance",
             _SURROUNDINGS,
             None,
-            _fill_reason(person_reason, _NO_SURROUNDINGS),
+            _fill_missing_reasons(person_reason, _NO_SURROUNDINGS),
         ),
         (
             "contrast_to_surroundings",
             _CONTRAST_TO_SURROUNDINGS,
             None,
-            _fill_reason(person_reason, _NO_SURROUNDINGS),
+            _fill_missing_reasons(person_reason, _NO_SURROUNDINGS),
         ),
     ]
-    return make_rows_of_columns(people, measurements.values, columns)
+    return build_attribute_rows_of_columns(people, measurements.values, columns)
 
 
-def _measure_image(image: ImageWithPeople, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
+def _measure_light_of_image(
+    image: ImageWithPeople, boxes: FloatArray, masks: PersonMasks
+) -> FloatArray:
     """Measure one picture and its people: ``[n, 9]``."""
-    from isolux.derive.pixels.light_kernels import light_maps, people_light, picture_light
+    from isolux.derive.pixels.light_kernels import (
+        compute_luminance_and_lightness,
+        measure_image_light,
+        measure_people_light,
+    )
 
     values = np.full((len(image.rows), 9), np.nan)
-    luminance, lightness = light_maps(image.pixels, *_lookup_tables())
-    values[:, :3] = picture_light(luminance, lightness)
+    luminance, lightness = compute_luminance_and_lightness(image.pixels, *_build_luminance_tables())
+    values[:, :3] = measure_image_light(luminance, lightness)
     values[:, _HAS_ANNOTATED_SIZE] = float(image.has_annotated_size)
     if image.has_annotated_size:
         factor = round(1 / image.scale)
         size = image.pixels.shape[0] * factor, image.pixels.shape[1] * factor
-        runs = masks.read_runs(image.rows, size)
-        people_values = people_light(
+        runs = masks.read_mask_runs_of_size(image.rows, size)
+        people_values = measure_people_light(
             luminance,
             lightness,
             boxes[image.rows] * image.scale,
@@ -214,15 +235,15 @@ def _measure_image(image: ImageWithPeople, boxes: FloatArray, masks: PersonMasks
 
 
 @cache
-def _lookup_tables() -> tuple[Map, Map]:
+def _build_luminance_tables() -> tuple[Map, Map]:
     """Light of each stored value by channel, and L* of 4,097 luminances, the last twice."""
     linear = LINEAR_LIGHT[None, :] * TO_XYZ[1][:, None]
     # 4,096 steps are finer than the 256 stored values; the last twice, to read between two.
     steps = np.append(np.linspace(0.0, 1.0, 4097), 1.0)
-    return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
+    return linear.astype(np.float32), luminance_to_lightness(steps).astype(np.float32)
 
 
-def _classify_light(number: pl.Expr) -> pl.Expr:
+def _classify_luminance(number: pl.Expr) -> pl.Expr:
     return (
         pl.when(number < MAX_LUMINANCE["dark"])
         .then(pl.lit("dark"))
@@ -233,7 +254,7 @@ def _classify_light(number: pl.Expr) -> pl.Expr:
     )
 
 
-def _reasons_of_people(
+def _build_missing_reasons(
     measurements: ImageMeasurements, boxes: FloatArray, masks: PersonMasks
 ) -> npt.NDArray[np.object_]:
     """Say why nothing was measured of a person whose picture is there, if that is the reason."""
@@ -244,8 +265,10 @@ def _reasons_of_people(
     return reason
 
 
-def _fill_reason(reason: npt.NDArray[np.object_], otherwise: str) -> npt.NDArray[np.object_]:
-    return np.where(reason == None, otherwise, reason)  # noqa: E711
+def _fill_missing_reasons(
+    reason: npt.NDArray[np.object_], default_reason: str
+) -> npt.NDArray[np.object_]:
+    return np.where(reason == None, default_reason, reason)  # noqa: E711
 
 
 # Masks of people as runs, read picture by picture: run lengths first, then polygons.
@@ -268,7 +291,9 @@ class PersonMasks:
     polygons: pl.Series | None
     has: npt.NDArray[np.bool_]
 
-    def read_runs(self, rows: npt.NDArray[np.int64], size: tuple[int, int]) -> MaskRuns:
+    def read_mask_runs_of_size(
+        self, rows: npt.NDArray[np.int64], size: tuple[int, int]
+    ) -> MaskRuns:
         """Read the masks of a picture's people; one of another size than the picture is left out.
 
         ``size`` is the picture's (height, width) to within what halving rounded.
@@ -278,13 +303,15 @@ class PersonMasks:
         for k, row in enumerate(rows.tolist()):
             if not self.has[row]:
                 continue
-            mask_runs = self._read(row, size)
+            mask_runs = self._read_mask_of_size(row, size)
             if mask_runs is not None:
                 edges.append(mask_runs[0])
                 counts[k + 1], height[k] = len(mask_runs[0]), mask_runs[1]
         return MaskRuns(np.concatenate(edges), np.cumsum(counts), height)
 
-    def _read(self, row: int, size: tuple[int, int]) -> tuple[npt.NDArray[np.int32], int] | None:
+    def _read_mask_of_size(
+        self, row: int, size: tuple[int, int]
+    ) -> tuple[npt.NDArray[np.int32], int] | None:
         if self.counts is not None and self.counts["mask_counts"][row] is not None:
             text, height, width = self.counts.row(row)
             if (
@@ -295,13 +322,13 @@ class PersonMasks:
                 return None
             masks = masks_from_counts([text], np.array([height]), np.array([width]))
         elif self.polygons is not None:
-            masks = _decode_polygons(self.polygons[row], size)
+            masks = _rasterise_polygons_json(self.polygons[row], size)
         else:
             return None
         return masks.edges, int(masks.height[0])
 
 
-def find_person_masks(people: pl.DataFrame) -> PersonMasks:
+def find_mask_columns(people: pl.DataFrame) -> PersonMasks:
     """Find the columns of masks; read nothing yet."""
     names = ("mask_counts", "mask_height", "mask_width")
     counts = people.select(names) if set(names) <= set(people.columns) else None
@@ -314,10 +341,12 @@ def find_person_masks(people: pl.DataFrame) -> PersonMasks:
     return PersonMasks(counts, polygons, has)
 
 
-def _decode_polygons(text: str, size: tuple[int, int]) -> Masks:
+def _rasterise_polygons_json(polygons_json: str, image_size_hw: tuple[int, int]) -> Masks:
     try:
-        return masks_from_coco([json.loads(text)], np.array([size[0]]), np.array([size[1]]))
+        return masks_from_coco(
+            [json.loads(polygons_json)], np.array([image_size_hw[0]]), np.array([image_size_hw[1]])
+        )
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise TableError(
-            "a person's mask is not a list of polygons", found=repr(text[:80])
+            "a person's mask is not a list of polygons", found=repr(polygons_json[:80])
         ) from error

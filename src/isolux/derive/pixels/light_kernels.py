@@ -18,53 +18,57 @@ _SURROUNDINGS_MARGIN = 0.5  # of the box's width and height, on each side
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def light_maps(rgb: npt.NDArray[np.uint8], linear: Map, lightness: Map) -> tuple[Map, Map]:
+def compute_luminance_and_lightness(
+    rgb: npt.NDArray[np.uint8], linear_by_byte: Map, lightness_by_luminance: Map
+) -> tuple[Map, Map]:
     """Give each pixel's luminance (0 to 1) and L* (0 to 100): ``[h, w]`` both."""
     h, w = rgb.shape[0], rgb.shape[1]
-    steps = np.float32(lightness.shape[0] - 2)
+    steps = np.float32(lightness_by_luminance.shape[0] - 2)
     luminance = np.empty((h, w), np.float32)
     light = np.empty((h, w), np.float32)
     for y in range(h):
         for x in range(w):
             luminance_value = (
-                linear[0, rgb[y, x, 0]] + linear[1, rgb[y, x, 1]] + linear[2, rgb[y, x, 2]]
+                linear_by_byte[0, rgb[y, x, 0]]
+                + linear_by_byte[1, rgb[y, x, 1]]
+                + linear_by_byte[2, rgb[y, x, 2]]
             )
             table_position = luminance_value * steps
             low = np.int32(table_position)
             luminance[y, x] = luminance_value
-            light[y, x] = lightness[low] + (table_position - low) * (
-                lightness[low + 1] - lightness[low]
+            light[y, x] = lightness_by_luminance[low] + (table_position - low) * (
+                lightness_by_luminance[low + 1] - lightness_by_luminance[low]
             )
     return luminance, light
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def picture_light(luminance: Map, light: Map) -> FloatArray:
+def measure_image_light(luminance: Map, light: Map) -> FloatArray:
     """Measure luminance, contrast and sharpness; NaN where it is too small for a Laplacian."""
     h, w = luminance.shape
-    total = first = second = 0.0
+    luminance_sum = lightness_sum = lightness_squared_sum = 0.0
     for y in range(h):
         for x in range(w):
-            total += luminance[y, x]
-            first += light[y, x]
-            second += np.float64(light[y, x]) * light[y, x]
+            luminance_sum += luminance[y, x]
+            lightness_sum += light[y, x]
+            lightness_squared_sum += np.float64(light[y, x]) * light[y, x]
     n = h * w
-    edges = edges_squared = 0.0
+    laplacian_sum = laplacian_squared_sum = 0.0
     for y in range(1, h - 1):
         for x in range(1, w - 1):
-            edge = _laplacian(light, y, x)
-            edges += edge
-            edges_squared += edge * edge
+            edge = _compute_laplacian_at(light, y, x)
+            laplacian_sum += edge
+            laplacian_squared_sum += edge * edge
     inner = max(h - 2, 0) * max(w - 2, 0)
     measures = np.empty(3)
-    measures[0] = total / n
-    measures[1] = _standard_deviation(first, second, n)
-    measures[2] = _standard_deviation(edges, edges_squared, inner)
+    measures[0] = luminance_sum / n
+    measures[1] = _sd_from_sums(lightness_sum, lightness_squared_sum, n)
+    measures[2] = _sd_from_sums(laplacian_sum, laplacian_squared_sum, inner)
     return measures
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def people_light(
+def measure_people_light(
     luminance: Map,
     light: Map,
     boxes: FloatArray,
@@ -79,75 +83,79 @@ def people_light(
     measures = np.full((n, 5), np.nan)
     for person in range(n):
         has_box = not math.isnan(boxes[person, 0])
-        inside = _pixels_in_box(boxes[person], (h, w)) if has_box else (0, 0, 0, 0)
-        box_sums = _sums_of_box(luminance, light, inside)
+        inside = _clip_box_to_pixel_bounds(boxes[person], (h, w)) if has_box else (0, 0, 0, 0)
+        box_sums = _sum_light_in_box(luminance, light, inside)
         if starts[person + 1] > starts[person]:
             runs = edges[starts[person] : starts[person + 1]]
-            person_sums = _sums_of_mask(luminance, light, runs, mask_height[person], factor)
+            person_sums = _sum_light_in_mask(luminance, light, runs, mask_height[person], factor)
         else:
             person_sums = box_sums
         if person_sums[0] > 0:
             measures[person, 0] = person_sums[1] / person_sums[0]
             measures[person, 1] = person_sums[2] / person_sums[0]
         if person_sums[0] > 0 and h > 2 and w > 2:
-            measures[person, 2] = _standard_deviation(
-                person_sums[3], person_sums[4], person_sums[0]
-            )
+            measures[person, 2] = _sd_from_sums(person_sums[3], person_sums[4], person_sums[0])
         if has_box:
-            _measure_surroundings(luminance, light, boxes[person], box_sums, measures[person])
+            _fill_surroundings_measures(luminance, light, boxes[person], box_sums, measures[person])
     return measures
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _sums_of_box(
-    luminance: Map, light: Map, inside: tuple[int, int, int, int]
+def _sum_light_in_box(
+    luminance: Map, light: Map, pixel_bounds: tuple[int, int, int, int]
 ) -> tuple[float, float, float, float, float]:
     """Add up pixels, luminance, L*, its Laplacian (a border's: its neighbour's), that squared."""
     h, w = light.shape
-    x_start, y_start, x_stop, y_stop = inside
-    total = first = edges = squared = 0.0
+    x_start, y_start, x_stop, y_stop = pixel_bounds
+    luminance_sum = lightness_sum = laplacian_sum = laplacian_squared_sum = 0.0
     for y in range(y_start, y_stop):
         for x in range(x_start, x_stop):
-            total += luminance[y, x]
-            first += light[y, x]
+            luminance_sum += luminance[y, x]
+            lightness_sum += light[y, x]
     if h > 2 and w > 2:
         for y in range(y_start, y_stop):
             inner = min(max(y, 1), h - 2)
             for x in range(x_start, x_stop):
-                edge = _laplacian(light, inner, min(max(x, 1), w - 2))
-                edges += edge
-                squared += edge * edge
-    return float((y_stop - y_start) * (x_stop - x_start)), total, first, edges, squared
+                edge = _compute_laplacian_at(light, inner, min(max(x, 1), w - 2))
+                laplacian_sum += edge
+                laplacian_squared_sum += edge * edge
+    return (
+        float((y_stop - y_start) * (x_stop - x_start)),
+        luminance_sum,
+        lightness_sum,
+        laplacian_sum,
+        laplacian_squared_sum,
+    )
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _sums_of_mask(
-    luminance: Map, light: Map, edges: npt.NDArray[np.int32], height: int, factor: int
+def _sum_light_in_mask(
+    luminance: Map, light: Map, run_edges: npt.NDArray[np.int32], mask_height: int, factor: int
 ) -> tuple[float, float, float, float, float]:
     """Add up the same over a mask, read at the middle of the pixels that became one."""
     h, w = luminance.shape
     middle = factor // 2
-    n, total, first, laplacians, squared = 0, 0.0, 0.0, 0.0, 0.0
-    for run in range(0, edges.shape[0], 2):
-        for position in range(edges[run], edges[run + 1]):
-            x, y = position // height, position % height
+    n, luminance_sum, lightness_sum, laplacian_sum, laplacian_squared_sum = 0, 0.0, 0.0, 0.0, 0.0
+    for run in range(0, run_edges.shape[0], 2):
+        for position in range(run_edges[run], run_edges[run + 1]):
+            x, y = position // mask_height, position % mask_height
             if x % factor != middle or y % factor != middle:
                 continue
             x, y = x // factor, y // factor
             if x >= w or y >= h:
                 continue
             n += 1
-            total += luminance[y, x]
-            first += light[y, x]
+            luminance_sum += luminance[y, x]
+            lightness_sum += light[y, x]
             if h > 2 and w > 2:
-                edge = _laplacian(light, min(max(y, 1), h - 2), min(max(x, 1), w - 2))
-                laplacians += edge
-                squared += edge * edge
-    return float(n), total, first, laplacians, squared
+                edge = _compute_laplacian_at(light, min(max(y, 1), h - 2), min(max(x, 1), w - 2))
+                laplacian_sum += edge
+                laplacian_squared_sum += edge * edge
+    return float(n), luminance_sum, lightness_sum, laplacian_sum, laplacian_squared_sum
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _measure_surroundings(
+def _fill_surroundings_measures(
     luminance: Map,
     light: Map,
     box: FloatArray,
@@ -160,20 +168,20 @@ def _measure_surroundings(
         (box[3] - box[1]) * _SURROUNDINGS_MARGIN,
     )
     outer = np.array([box[0] - margin_x, box[1] - margin_y, box[2] + margin_x, box[3] + margin_y])
-    x_start, y_start, x_stop, y_stop = _pixels_in_box(outer, luminance.shape)
-    total = first = 0.0
+    x_start, y_start, x_stop, y_stop = _clip_box_to_pixel_bounds(outer, luminance.shape)
+    luminance_sum = lightness_sum = 0.0
     for y in range(y_start, y_stop):
         for x in range(x_start, x_stop):
-            total += luminance[y, x]
-            first += light[y, x]
+            luminance_sum += luminance[y, x]
+            lightness_sum += light[y, x]
     n = (y_stop - y_start) * (x_stop - x_start) - box_sums[0]
     if n > 0:
-        measures[3] = max(total - box_sums[1], 0.0) / n
-        measures[4] = max(first - box_sums[2], 0.0) / n
+        measures[3] = max(luminance_sum - box_sums[1], 0.0) / n
+        measures[4] = max(lightness_sum - box_sums[2], 0.0) / n
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _pixels_in_box(box: FloatArray, shape: tuple[int, int]) -> tuple[int, int, int, int]:
+def _clip_box_to_pixel_bounds(box: FloatArray, shape: tuple[int, int]) -> tuple[int, int, int, int]:
     """Give the pixels whose middle lies in a box, as far as they lie in the picture."""
     h, w = shape
     left = min(max(math.ceil(min(max(box[0], -1.0), w + 1.0) - 0.5), 0), w)
@@ -184,14 +192,14 @@ def _pixels_in_box(box: FloatArray, shape: tuple[int, int]) -> tuple[int, int, i
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _laplacian(light: Map, y: int, x: int) -> float:
-    around = light[y - 1, x] + light[y + 1, x] + light[y, x - 1] + light[y, x + 1]
-    return float(around) - 4.0 * float(light[y, x])
+def _compute_laplacian_at(light: Map, y: int, x: int) -> float:
+    neighbour_sum = light[y - 1, x] + light[y + 1, x] + light[y, x - 1] + light[y, x + 1]
+    return float(neighbour_sum) - 4.0 * float(light[y, x])
 
 
 @njit(nogil=True, fastmath=_FASTMATH)
-def _standard_deviation(first: float, second: float, n: float) -> float:
+def _sd_from_sums(value_sum: float, squared_sum: float, n: float) -> float:
     if n <= 0:
         return math.nan
-    mean = first / n
-    return math.sqrt(max(second / n - mean * mean, 0.0))
+    mean = value_sum / n
+    return math.sqrt(max(squared_sum / n - mean * mean, 0.0))

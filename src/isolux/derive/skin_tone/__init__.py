@@ -34,10 +34,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._attribute_columns import BOX, make_rows_of_columns, read_boxes
-from isolux.derive._colour import lab_of_light
-from isolux.derive._image_reader import OTHER_SIZE, ImageWithPeople, measure_images
-from isolux.derive.skin_tone.pixels import FACE_IN_PICTURE, SkinPixels, skin_in_box, skin_in_mask
+from isolux.derive._attribute_columns import (
+    BOX,
+    build_attribute_rows_of_columns,
+    read_person_boxes_xyxy,
+)
+from isolux.derive._colour import linear_rgb_to_lab
+from isolux.derive._image_reader import OTHER_SIZE, ImageWithPeople, measure_people_in_images
+from isolux.derive.skin_tone.pixels import (
+    FACE_IN_PICTURE,
+    SkinPixels,
+    extract_cheek_and_chin_skin,
+    extract_unclipped_skin_in_mask,
+)
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
@@ -161,53 +170,53 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     [('ita', '10.88'), ('ita_class', 'tan')]
     """
     people = INSTANCES.conform(dataset.instances)
-    faces = find_face_regions(dataset)
+    faces = locate_face_skin(dataset)
     face_reason = np.full(people.height, None, dtype=object)
 
     def measure(image: ImageWithPeople) -> FloatArray:
         values = np.full((len(image.rows), 3), np.nan)
         for k, row in enumerate(image.rows.tolist()):
-            skin = faces.skin(image, row)
+            skin = faces.extract_skin_or_reason(image, row)
             if isinstance(skin, str):
                 face_reason[row] = skin
             else:
-                values[k], face_reason[row] = _summarise_skin(skin)
+                values[k], face_reason[row] = _summarise_skin_ita(skin)
         return values
 
-    measurements = measure_images(dataset, people, measure, 3, "skin tone")
+    measurements = measure_people_in_images(dataset, people, measure, 3, "skin tone")
     reason = np.where(measurements.reason == None, face_reason, measurements.reason)  # noqa: E711
     columns = [
         ("ita", 0, None, reason),
-        ("ita_class", 0, _classify_ita(pl.col("_number")), reason),
+        ("ita_class", 0, _classify_ita_expression(pl.col("_number")), reason),
         ("ita_peak", 1, None, reason),
         ("skin_share", 2, None, reason),
     ]
-    return make_rows_of_columns(people, measurements.values, columns)
+    return build_attribute_rows_of_columns(people, measurements.values, columns)
 
 
-def compute_ita(light: FloatArray) -> FloatArray:
+def compute_ita_degrees(linear_rgb: FloatArray) -> FloatArray:
     """Give the individual typology angle of each colour, degrees.
 
-    Shapes: ``light`` [..., 3]; returns [...].
+    Shapes: ``linear_rgb`` [..., 3]; returns [...].
     """
-    lab = lab_of_light(light)
+    lab = linear_rgb_to_lab(linear_rgb)
     return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
 
 
-def _summarise_skin(skin: SkinPixels) -> tuple[FloatArray, str | None]:
+def _summarise_skin_ita(skin: SkinPixels) -> tuple[FloatArray, str | None]:
     """Give median, averaged peak and share of one face's skin; NaN with a reason."""
     if skin.n < _MIN_PIXELS or skin.share < _MIN_SHARE:
         return np.array([np.nan, np.nan, skin.share]), _TOO_LITTLE_SKIN
-    angles = [compute_ita(region) for region in skin.regions]
+    angles = [compute_ita_degrees(region) for region in skin.regions]
     median_angle = float(np.median(np.concatenate(angles)))
-    peak = float(np.mean([_histogram_peak(region_angles) for region_angles in angles]))
+    peak = float(np.mean([_find_histogram_peak_angle(region_angles) for region_angles in angles]))
     angle_pair = [np.nan if abs(angle) >= 90.0 else angle for angle in (median_angle, peak)]
     return np.array([*angle_pair, skin.share]), _BLUISH_LIGHT if np.isnan(
         angle_pair
     ).any() else None
 
 
-def _histogram_peak(angles: FloatArray) -> float:
+def _find_histogram_peak_angle(angles: FloatArray) -> float:
     """Find the peak of a region's histogram: the mean of the angles in its highest five bins."""
     bins = (
         np.floor(angles / _BIN_DEGREES).astype(np.int64) + 180
@@ -218,7 +227,7 @@ def _histogram_peak(angles: FloatArray) -> float:
     return float(angles_near_peak.mean())
 
 
-def _classify_ita(number: pl.Expr) -> pl.Expr:
+def _classify_ita_expression(number: pl.Expr) -> pl.Expr:
     word: pl.Expr = pl.when(number.is_not_null()).then(pl.lit("dark"))
     for min_angle, name in reversed(ITA_CLASSES):
         word = pl.when(number > min_angle).then(pl.lit(name)).otherwise(word)
@@ -254,47 +263,47 @@ class FaceRegions:
     skin_files: list[str | None]
     root: Path | None
 
-    def skin(self, image: ImageWithPeople, row: int) -> SkinPixels | str:
+    def extract_skin_or_reason(self, image: ImageWithPeople, row: int) -> SkinPixels | str:
         """Take the skin of one person from their picture, or say why there is none."""
-        mask = self._mask(row)
+        mask = self._read_skin_mask(row)
         if mask is not None:
-            return skin_in_mask(image.pixels, mask)
+            return extract_unclipped_skin_in_mask(image.pixels, mask)
         if self.fills_image[row]:
             height, width = image.pixels.shape[:2]
             left, upper, right, lower = FACE_IN_PICTURE
             box = (left * width, upper * height, right * width, lower * height)
-            return skin_in_box(image.pixels, box)
+            return extract_cheek_and_chin_skin(image.pixels, box)
         if np.isnan(self.boxes[row]).any():
             return _NO_FACE
         if not image.has_annotated_size:
             return OTHER_SIZE
-        return skin_in_box(image.pixels, self.boxes[row] * image.scale)
+        return extract_cheek_and_chin_skin(image.pixels, self.boxes[row] * image.scale)
 
-    def _mask(self, row: int) -> npt.NDArray[np.bool_] | None:
+    def _read_skin_mask(self, row: int) -> npt.NDArray[np.bool_] | None:
         skin_runs, file = self.skin_runs[row], self.skin_files[row]
         if skin_runs is not None:
             shape = np.array([skin_runs["height"]]), np.array([skin_runs["width"]])
             masks = masks_from_counts([skin_runs["counts"]], *shape)
-            flat = np.zeros(int(shape[0][0] * shape[1][0]), dtype=np.bool_)
+            flat_mask = np.zeros(int(shape[0][0] * shape[1][0]), dtype=np.bool_)
             for first, end in masks.edges.reshape(-1, 2):
-                flat[first:end] = True
-            return flat.reshape(int(shape[1][0]), int(shape[0][0])).T
+                flat_mask[first:end] = True
+            return flat_mask.reshape(int(shape[1][0]), int(shape[0][0])).T
         if file is not None and self.root is not None:
             return np.asarray(read_image(resolve_inside(self.root, file)).max(axis=2) > 0)
         return None
 
 
-def find_face_regions(dataset: Dataset) -> FaceRegions:
+def locate_face_skin(dataset: Dataset) -> FaceRegions:
     """Find where the skin of each one's face is."""
     people = INSTANCES.conform(dataset.instances)
-    boxes = _read_face_boxes(people)
-    runs, files = _read_skin_runs(people), _list_skin_files(people)
+    boxes = _read_face_boxes_xyxy(people)
+    runs, files = _select_skin_mask_runs(people), _list_skin_mask_files(people)
     root = None if dataset.root is None else Path(dataset.root)
     if root is not None:
-        files = [file if file is None or _is_there(root, file) else None for file in files]
+        files = [file if file is None or _is_file_inside(root, file) else None for file in files]
     has_mask = np.array([r is not None or f is not None for r, f in zip(runs, files, strict=True)])
     has_regions = bool(has_mask.any() or not np.isnan(boxes).all())
-    fills_image = not has_regions and _has_one_face_per_image(people)
+    fills_image = not has_regions and _is_image_of_one_face(people)
     if people.height and not has_regions and not fills_image:
         raise SpecError(
             "skin tone cannot be computed: nothing says where the faces are",
@@ -305,23 +314,23 @@ def find_face_regions(dataset: Dataset) -> FaceRegions:
     return FaceRegions(boxes, np.full(people.height, fills_image), runs, files, root)
 
 
-def _read_face_boxes(people: pl.DataFrame) -> npt.NDArray[np.float64]:
+def _read_face_boxes_xyxy(people: pl.DataFrame) -> npt.NDArray[np.float64]:
     """Take the face's own box; the box of an instance whose class is face in its place."""
-    face_boxes = read_boxes(people, _FACE_BOX)
+    face_boxes = read_person_boxes_xyxy(people, _FACE_BOX)
     is_face = people["classes"].list.contains("face").fill_null(value=False).to_numpy()
     lacks_face_box = np.isnan(face_boxes).any(axis=1) & is_face
-    face_boxes[lacks_face_box] = read_boxes(people, BOX)[lacks_face_box]
+    face_boxes[lacks_face_box] = read_person_boxes_xyxy(people, BOX)[lacks_face_box]
     return face_boxes
 
 
-def _has_one_face_per_image(people: pl.DataFrame) -> bool:
+def _is_image_of_one_face(people: pl.DataFrame) -> bool:
     """Tell whether pictures are faces: no boxes, one person a picture, no class but ``face``."""
-    has_boxes = not np.isnan(read_boxes(people, BOX)).all()
+    has_boxes = not np.isnan(read_person_boxes_xyxy(people, BOX)).all()
     has_other_class = people["classes"].drop_nulls().list.contains("face").not_().any()
     return not has_boxes and not has_other_class and not people["image_id"].is_duplicated().any()
 
 
-def _read_skin_runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
+def _select_skin_mask_runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
     if "part_masks" not in people.columns:
         return [None] * people.height
     return [
@@ -337,7 +346,7 @@ def _read_skin_runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
     ]
 
 
-def _list_skin_files(people: pl.DataFrame) -> list[str | None]:
+def _list_skin_mask_files(people: pl.DataFrame) -> list[str | None]:
     """Name the picture of the part ``skin``; FHIBE's lies next to the one that holds all parts."""
     files: list[str | None] = [None] * people.height
     if "part_mask_uri" in people.columns:
@@ -356,7 +365,7 @@ def _list_skin_files(people: pl.DataFrame) -> list[str | None]:
     return files
 
 
-def _is_there(root: Path, file: str) -> bool:
+def _is_file_inside(root: Path, file: str) -> bool:
     try:
         return resolve_inside(root, file).is_file()
     except FileError:

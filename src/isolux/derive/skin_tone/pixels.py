@@ -59,13 +59,13 @@ class SkinPixels:
     share: float
 
 
-def skin_in_box(pixels: Pixels, box: Sequence[float]) -> SkinPixels:
+def extract_cheek_and_chin_skin(pixels: Pixels, box: Sequence[float]) -> SkinPixels:
     """Take the skin of both cheeks and the chin: squares with red > green ≥ blue."""
     left, upper, right, lower = box
     box_width, box_height = right - left, lower - upper
     regions = []
     for x0, y0, x1, y1 in SKIN_REGIONS:
-        crop = _crop_box(
+        crop = _crop_pixels_in_box(
             pixels,
             (
                 left + x0 * box_width,
@@ -74,14 +74,16 @@ def skin_in_box(pixels: Pixels, box: Sequence[float]) -> SkinPixels:
                 upper + y1 * box_height,
             ),
         )
-        light, count, n_examined = _average_squares(crop, np.ones(crop.shape[:2], dtype=np.bool_))
+        light, count, n_examined = _average_light_in_squares(
+            crop, np.ones(crop.shape[:2], dtype=np.bool_)
+        )
         red, green, blue = light.T
         is_skin = (red > green) & (green >= blue)
         regions.append((light[is_skin], int(count[is_skin].sum()), n_examined))
-    return _combine_regions(regions)
+    return _pool_skin_regions(regions)
 
 
-def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> SkinPixels:
+def extract_unclipped_skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> SkinPixels:
     """Take the skin that a mask names, one region, less what is clipped or nearly black."""
     height, width = pixels.shape[:2]
     y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
@@ -94,11 +96,11 @@ def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> SkinPixels:
     if not len(rows):
         return SkinPixels((), 0, 0.0)
     bounds = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
-    light, count, n_examined = _average_squares(pixels[bounds], resized_mask[bounds])
-    return _combine_regions([(light, int(count.sum()), n_examined)])
+    light, count, n_examined = _average_light_in_squares(pixels[bounds], resized_mask[bounds])
+    return _pool_skin_regions([(light, int(count.sum()), n_examined)])
 
 
-def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> SkinPixels:
+def _pool_skin_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> SkinPixels:
     """Combine regions: light of squares, numbers of skin pixels and of examined pixels."""
     n, n_examined = sum(region[1] for region in regions), sum(region[2] for region in regions)
     return SkinPixels(
@@ -106,7 +108,7 @@ def _combine_regions(regions: Sequence[tuple[FloatArray, int, int]]) -> SkinPixe
     )
 
 
-def _average_squares(
+def _average_light_in_squares(
     crop: Pixels, is_region: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray, int]:
     """Average light over squares ``[m, 3]``; of how many pixels each is ``[m]``, and of how many.
@@ -127,7 +129,7 @@ def _average_squares(
     return total[is_filled] / count[is_filled][:, None], count[is_filled], int(is_region.sum())
 
 
-def _crop_box(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
+def _crop_pixels_in_box(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
     """Crop to the pixels whose centre lies in a box: ``[h, w, 3]``."""
     height, width = pixels.shape[:2]
     left, right = (int(np.ceil(min(max(s, -1.0), width + 1.0) - 0.5)) for s in (box[0], box[2]))

@@ -83,7 +83,7 @@ _SEARCH_SCHEMA = {
 }
 
 
-def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -> pl.DataFrame:
+def impostor_matrix(run: Run, *, replicates: int = 500, max_groups: int = 24) -> pl.DataFrame:
     """Measure the false match rate between each two groups, and within each, at one threshold.
 
     Examples
@@ -105,7 +105,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
     for (model,), model_pairs in evidence.partition_by("model", as_dict=True).items():
         pairs = build_pair_rows(model_pairs, units)
         for attribute, names, is_member in _iterate_attributes(
-            run, spec, units["unit_id"], most_groups
+            run, spec, units["unit_id"], max_groups
         ):
             for a, b in combinations_with_replacement(range(len(names)), 2):
                 cell = _measure_cell(pairs, is_member[:, a], is_member[:, b], statistics)
@@ -124,6 +124,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
 def _number_units(run: Run) -> pl.DataFrame:
     """Assign numbers from 0 to units and their clusters: ``unit_id, unit, cluster``."""
     units = run.scores.select("unit_id", "cluster_id").unique("unit_id", maintain_order=True)
+    # Decision 2: a unit without a known cluster is its own.
     cluster = pl.coalesce("cluster_id", pl.format("unit {}", "unit_id"))
     return units.select("unit_id", unit=pl.int_range(pl.len()), cluster=cluster.rank("dense") - 1)
 
@@ -136,6 +137,7 @@ def _iterate_attributes(
     unit_index = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
     for (attribute,), attribute_members in members.group_by(["attribute"], maintain_order=True):
         names = attribute_members["group"].unique(maintain_order=True).to_list()
+        # The number of cells grows with the square of the groups.
         if len(names) > max_groups:
             continue
         is_member = np.zeros((len(unit_ids), len(names)), dtype=np.bool_)
@@ -164,6 +166,7 @@ def _measure_cell(
     """Measure the impostor pairs of which one is in ``a`` and the other in ``b``."""
     pairs = rows.pairs
     first, second = pairs.first, pairs.second
+    # Pairs are unordered: the person of group a may be the first or the second.
     is_in_cell = ~pairs.is_genuine & ((a[first] & b[second]) | (b[first] & a[second]))
     pair_index = np.flatnonzero(is_in_cell)
     cluster = rows.cluster_index
@@ -187,6 +190,7 @@ def _measure_cell(
         f"{len(pair_index):,} impostor pairs; a value at a false accept rate of"
         f" {pairs.false_accept_rate:g} needs {min_pairs:,}"
     )
+    # The first reason that applies: without a threshold, more pairs would not help.
     for is_excluded, exclusion, excluded_status in (
         (threshold is None, "no threshold could be set", Status.UNDEFINED),
         (len(pair_index) == 0, "no such pairs", Status.NOT_SCORED),
@@ -236,7 +240,7 @@ def _count_clusters(
     return min(len(np.unique(pair_clusters[is_member[pair_people]])) for is_member in (a, b))
 
 
-def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
+def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
     """Measure how often people who are not enrolled are taken for enrolled people of each group.
 
     Examples
@@ -246,6 +250,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     candidates = _load_candidates(run)
     spec = read_recorded_spec(run.record)
     members = _build_membership(run, spec)
+    # Only a search for someone who is not enrolled can be a false positive.
     hits = (
         candidates.filter(pl.col("mated").eq(other=False))
         .explode("other_id", "similarity")
@@ -261,11 +266,13 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
         ["attribute"], maintain_order=True
     ):
         names = attribute_members["group"].unique(maintain_order=True).to_list()
-        if len(names) > most_groups or searches.is_empty():
+        if len(names) > max_groups or searches.is_empty():
             continue
+        # A search that returns several people of one group is one false positive.
         group_hits = hits.join(
             attribute_members.select(other="unit_id", label="group"), on="other", how="inner"
         ).unique(["model", "unit_id", "label"])
+        # Searches that return nobody of a group count, too: they are its denominator.
         group_searches = searches.select("model", "unit_id", "cluster_id").join(
             pl.DataFrame({"label": names}), how="cross"
         )
@@ -338,22 +345,25 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     --------
     See ``docs/methods/biometrics.md``.
     """
+    # It refuses runs of other tasks.
     _load_candidates(run)
     gallery = run.evidence["gallery"]
     members = _build_membership(run, read_recorded_spec(run.record)).frame.select(
         "attribute", "group", "unit_id"
     )
     overall_rows = gallery.with_columns(
-        attribute=pl.lit(None, dtype=pl.String), group=pl.lit("everyone")
+        attribute=pl.lit(None, dtype=pl.String), group=pl.lit("overall")
     )
     group_rows = members.join(gallery, on="unit_id", how="inner", maintain_order="left")
     order = ["model", "unit_id", "cluster_id", "template", "attribute", "group"]
     all_rows = pl.concat([overall_rows.select(order), group_rows.select(order)])
     totals = gallery.group_by("model").agg(whole=pl.len())
+    # A person with several images in the gallery is one candidate (docs/methods/biometrics.md).
     person_id = pl.coalesce("cluster_id", "unit_id")
     counts = all_rows.group_by("model", "attribute", "group", maintain_order=True).agg(
         images=pl.len().cast(pl.Int64),
         people=person_id.n_unique().cast(pl.Int64),
+        # Lists of candidates do not show who has no template (docs/methods/biometrics.md).
         without_template=pl.when(pl.col("template").is_not_null().all())
         .then((~pl.col("template")).sum())
         .cast(pl.Int64),

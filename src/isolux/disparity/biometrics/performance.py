@@ -58,6 +58,7 @@ _REPORTED_STATUSES = ("ok", "boundary")
 
 def is_biometric(run: Run) -> bool:
     """Tell whether a run's task has both error rates at one threshold."""
+    # A comparison of models has two values of each rate for every group.
     return str(run.record.get("task")) in RATES and "model_a" not in run.disparities.columns
 
 
@@ -87,8 +88,10 @@ def performance(run: Run) -> pl.DataFrame:
             pl.col("n_units").alias(f"{short}_n"),
             pl.col("said").alias(f"{short}_said"),
         )
+        # Both failure rates are in the form of ISO/IEC 19795-10, also if they were not measured.
         if rate_cells.is_empty() and short not in _REQUIRED_RATES:
             continue
+        # Both errors have one threshold: that of the false positives is kept.
         rate_cells = rate_cells.drop("threshold") if short not in ("fmr", "fpir") else rate_cells
         table = table.join(
             rate_cells.drop("threshold", strict=False)
@@ -161,6 +164,7 @@ def differentials(run: Run) -> pl.DataFrame:
         for (attribute,), attribute_cells in group_cells.group_by(
             ["attribute"], maintain_order=True
         ):
+            # Each error stands next to the other: a model that fails everyone has no differences.
             for name, other_metric in zip(names, reversed(names), strict=True):
                 row = _summarise_rates(
                     attribute_cells.filter(metric=name),
@@ -186,11 +190,11 @@ _DIFFERENTIALS = {
     "model": _S,
     "attribute": _S,
     "rate": _S,
-    "everyone": _F,
-    "everyone_low": _F,
-    "everyone_high": _F,
+    "overall": _F,
+    "overall_low": _F,
+    "overall_high": _F,
     "other_rate": _S,
-    "other_everyone": _F,
+    "other_overall": _F,
     "groups": pl.Int64(),
     "lowest": _F,
     "lowest_group": _S,
@@ -221,6 +225,7 @@ def _find_error_metrics(run: Run) -> tuple[str, str]:
 def _summarise_rates(
     groups: pl.DataFrame, overall: dict[str, object], other_overall: dict[str, object]
 ) -> dict[str, object]:
+    # People of unknown value are in no claim about groups.
     known_groups = groups.filter(pl.col("group") != _UNKNOWN)
     is_comparable = pl.col("value").is_not_null() & pl.col("status").is_in(_COMPARABLE_STATUSES)
     comparable = known_groups.filter(is_comparable)
@@ -229,10 +234,10 @@ def _summarise_rates(
     if excluded:
         notes.append(f"without {', '.join(excluded)}, too few to judge")
     row: dict[str, object] = {
-        "everyone": overall.get("value"),
-        "everyone_low": overall.get("low"),
-        "everyone_high": overall.get("high"),
-        "other_everyone": other_overall.get("value"),
+        "overall": overall.get("value"),
+        "overall_low": overall.get("low"),
+        "overall_high": overall.get("high"),
+        "other_overall": other_overall.get("value"),
         "groups": comparable.height,
     }
     if comparable.height < 2:
@@ -243,6 +248,7 @@ def _summarise_rates(
         notes.insert(0, f"no ratio: the rate of {names[low]} is 0 in these data")
     # With a rate of 0 the geometric mean is 0, and ratios to it or to the minimum are undefined.
     mean = 0.0 if rates[low] == 0.0 else float(np.exp(np.log(rates).mean()))
+    # NISTIR 8429: the largest rate over the geometric mean, and over the smallest.
     ratio = [float(rates[high]) / x if x > 0 else None for x in (mean, float(rates[low]))]
     coefficient = float(gini(rates))
     return row | {
@@ -297,6 +303,7 @@ def age_performance(run: Run) -> pl.DataFrame:
     )
     years = pl.col("metric").is_in(["mean_absolute_error", "standardised_absolute_error", "bias"])
     cells = run.group_metrics.filter(pl.col("metric").is_in(_AGE_METRICS))
+    # The display order of groups, which a sort by name would lose.
     group_order = (
         cells.select("attribute", "group").unique(maintain_order=True).with_row_index("place")
     )

@@ -9,11 +9,11 @@ entry point ``isolux.measures`` names::
 
     def measure(values, *, overall, ddof, log_base) -> array: ...
 
-``values [..., g]`` are the groups' values (NaN: not judged), with bootstrap replicates ``[r, g]``;
+``values [..., g]`` are groups' values (NaN: not compared), with bootstrap replicates ``[r, g]``;
 what comes back has their leading shape. Of the keywords it takes those that it needs: ``overall
 [...]`` (everyone's value, or the reference group's), ``ddof`` and ``log_base`` (as the audit sets
 them). Where the interval is that of the ``"largest difference"`` or ``"largest log ratio"``, a
-second function ``ends(low, high)`` turns the bounds of that into the measure's own; a measure
+second function ``bounds(low, high)`` turns the bounds of that into the measure's own; a measure
 without it is that difference or log ratio itself. Pairs of groups, tests and the noise-corrected
-SD are more than formulas: their words stand in ``isolux.disparity.measure_registry``.
+SD are more than formulas: they are described in ``isolux.disparity.measure_registry``.
 """

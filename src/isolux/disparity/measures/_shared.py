@@ -66,6 +66,6 @@ def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
     )
 
 
-def ends(low: float, high: float) -> tuple[float, float]:
+def bounds(low: float, high: float) -> tuple[float, float]:
     """Turn the bounds of the largest natural log ratio into those of the smallest ratio."""
     return math.exp(-high), math.exp(-low)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import ratio_min_max
-from isolux.disparity.measures._shared import CALDERS, ends, rate_ratio
+from isolux.disparity.measures._shared import CALDERS, bounds, rate_ratio
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["INFO", "ends", "measure"]
+__all__ = ["INFO", "bounds", "measure"]
 
 INFO = rate_ratio("demographic parity", "selection rate", CALDERS)
 

@@ -34,7 +34,7 @@ def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
     Parameters
     ----------
     values : array_like [..., g]
-        The groups' values, above 0; NaN: not judged.
+        The groups' values, above 0; NaN: not compared.
     log_base : float
         Base of the logarithm, above 1; equation 3 prints none, table 4 is base 10.
 
@@ -51,7 +51,7 @@ def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
     return epsilon(values, log_base)
 
 
-def ends(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
+def bounds(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
     """Turn the bounds of the largest natural log ratio into those of ε."""
     base = math.log(log_base)
     return low / base, high / base

@@ -20,6 +20,7 @@ INFO = MeasureInfo(
     low=0.0,
     high=None,
     unit="metric",
+    # It never contains 0, because a mean of absolute distances is never negative.
     interval="percentile",
 )
 
@@ -30,14 +31,14 @@ def measure(values: npt.ArrayLike, *, overall: npt.ArrayLike) -> FloatArray:
     Parameters
     ----------
     values : array_like [..., g]
-        The groups' values; NaN: not judged.
+        The groups' values; NaN: not compared.
     overall : array_like [...]
         Everyone's value, or the reference group's.
 
     Returns
     -------
     ndarray [...]
-        In the metric's unit, at least 0, lower is more alike. NaN where no group is judged.
+        In the metric's unit, at least 0, lower is more alike. NaN where no group is compared.
 
     Examples
     --------

@@ -19,6 +19,7 @@ INFO = MeasureInfo(
     low=0.0,
     high=None,
     unit="metric",
+    # It contains 0 where no pair differs significantly; a percentile interval never does.
     interval="largest difference",
 )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import ratio_min_max
-from isolux.disparity.measures._shared import NOISE_ASSUMPTION, ends
+from isolux.disparity.measures._shared import NOISE_ASSUMPTION, bounds
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import MeasureInfo, Reference
 
-__all__ = ["INFO", "ends", "measure"]
+__all__ = ["INFO", "bounds", "measure"]
 
 INFO = MeasureInfo(
     title="min / max",
@@ -28,6 +28,7 @@ INFO = MeasureInfo(
     low=0.0,
     high=1.0,
     unit="",
+    # On a log scale, a ratio and its inverse are equally far from equality.
     interval="largest log ratio",
     nonnegative=True,
 )

@@ -19,6 +19,7 @@ INFO = MeasureInfo(
     low=0.0,
     high=None,
     unit="metric",
+    # It never contains 0, so the noise-corrected SD comes first in every report.
     interval="percentile",
 )
 

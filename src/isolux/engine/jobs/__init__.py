@@ -24,8 +24,8 @@ __all__ = [
     "JobRequest",
     "JobStore",
     "Tables",
+    "build_executor",
     "compute_job",
-    "executor_of",
     "run_jobs",
 ]
 
@@ -47,23 +47,25 @@ def run_jobs(
     report: JobProgress | None = None,
 ) -> int:
     """Compute the jobs whose tables the store lacks, and return how many those were."""
-    missing = [job for job in jobs if not store.has(job.key)]
+    missing = [job for job in jobs if not store.has_all_tables(job.key)]
     n_finished = len(jobs) - len(missing)
     report = report or (lambda *_: None)
     report(n_finished, len(jobs))
 
-    def done(_job: Job) -> None:
+    def count_finished_job(_job: Job) -> None:
         nonlocal n_finished
         n_finished += 1
         report(n_finished, len(jobs))
 
     if missing:
-        request = JobRequest(missing, len(missing), store, limits or JobLimits(), done)
-        executor_of(engine, workers, address)(request)
+        request = JobRequest(
+            missing, len(missing), store, limits or JobLimits(), count_finished_job
+        )
+        build_executor(engine, workers, address)(request)
     return len(missing)
 
 
-def executor_of(
+def build_executor(
     engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
 ) -> Executor:
     """Choose the executor: this process, several processes, or Ray."""
@@ -75,10 +77,10 @@ def executor_of(
         from isolux.engine.jobs.processes import ProcessExecutor
 
         return ProcessExecutor(workers)
-    return _run_in_process
+    return _run_jobs_in_process
 
 
-def _run_in_process(request: JobRequest) -> None:
+def _run_jobs_in_process(request: JobRequest) -> None:
     """Compute all jobs in this process; errors of the operating system are retried."""
     for job in request.jobs:
         for n_retries_left in range(request.limits.retries, -1, -1):

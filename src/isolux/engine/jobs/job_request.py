@@ -11,7 +11,7 @@ from isolux.engine.jobs.store import JobStore
 from isolux.vocabulary.errors import IsoluxError
 
 
-def _ignore_job(_: Job) -> None:
+def _ignore_finished_job(_: Job) -> None:
     pass
 
 
@@ -48,12 +48,12 @@ class JobRequest:
     n_jobs: int
     store: JobStore
     limits: JobLimits = field(default_factory=JobLimits)
-    on_finished: Callable[[Job], None] = _ignore_job
+    on_finished: Callable[[Job], None] = _ignore_finished_job
     first_job: Job | None = None
     should_stop: Callable[[], bool] = _never_stop
     on_lost: Callable[[Job, str, bool], Tables] | None = None
 
-    def give_up(self, job: Job, reason: str, *, is_late: bool) -> None:
+    def replace_or_raise_lost_job(self, job: Job, reason: str, *, is_late: bool) -> None:
         """Commit replacement tables of a job that no worker could compute, or raise."""
         if self.on_lost is None:
             raise IsoluxError(

@@ -61,7 +61,7 @@ class RayExecutor:
         """Compute all jobs; see ``Executor``."""
         is_started_here = not self.ray.is_initialized()
         if is_started_here:
-            self._connect()
+            self._connect_to_cluster()
         try:
             with _Pool(self, request) as pool:
                 pool.run()
@@ -69,7 +69,7 @@ class RayExecutor:
             if is_started_here:
                 self.ray.shutdown()
 
-    def _connect(self) -> None:
+    def _connect_to_cluster(self) -> None:
         try:
             with _restore_signals():
                 self.ray.init(
@@ -129,31 +129,31 @@ class _Pool:
 
     def __exit__(self, *_: object) -> None:
         for worker in (*self.busy.values(), *self.idle):
-            self._end(worker)
+            self._kill_worker(worker)
 
     def run(self) -> None:
         """Compute all jobs, or finish the running ones once asked to stop."""
         while self.n_ended < self.request.n_jobs:
             if self.request.should_stop():
-                self._end_starting()
+                self._kill_starting_workers()
                 if not self.busy:
                     return
             else:
-                self._grow()
-                self._hand_out()
+                self._start_missing_workers()
+                self._submit_jobs_to_idle_workers()
             ready, _ = self.ray.wait(list(self.busy), timeout=_POLL_S) if self.busy else ([], [])
             for reference in ready:
-                self._take_answer(reference)
-            self._end_late()
+                self._receive_result(reference)
+            self._kill_late_workers()
 
-    def _grow(self) -> None:
+    def _start_missing_workers(self) -> None:
         """Start workers where there is room and work for them."""
         if time.monotonic() - self.grown_at < _GROW_INTERVAL_S:
             return
         self.grown_at = time.monotonic()
         n_free = self.executor.workers or self.executor.count_free_workers()
         if not n_free and not self.busy:
-            raise self._no_room()
+            raise self._build_no_room_error()
         n_workers = len(self.busy) + len(self.idle)
         for _ in range(min(n_free, self.request.n_jobs - self.n_ended) - n_workers):
             worker = _Worker(self.actor_class.remote(), started_at=time.monotonic())
@@ -161,7 +161,7 @@ class _Pool:
             first_job = first and asdict(first)
             self.busy[worker.actor.start.remote(first_job, self.executor.cpus)] = worker
 
-    def _no_room(self) -> SpecError:
+    def _build_no_room_error(self) -> SpecError:
         resources = self.ray.cluster_resources()
         return SpecError(
             "no node of the cluster has room for a worker",
@@ -173,7 +173,7 @@ class _Pool:
             "to wait for: workers",
         )
 
-    def _hand_out(self) -> None:
+    def _submit_jobs_to_idle_workers(self) -> None:
         while self.idle:
             next_job = self.retries.pop() if self.retries else None
             if next_job is None and (job := next(self.jobs, None)) is not None:
@@ -185,38 +185,38 @@ class _Pool:
             worker.started_at = time.monotonic()
             self.busy[worker.actor.compute.remote(asdict(worker.job))] = worker
 
-    def _take_answer(self, reference: Any) -> None:
+    def _receive_result(self, reference: Any) -> None:
         """Take a worker's result, or note that the worker is lost."""
         worker = self.busy.pop(reference)
         try:
             answer = self.ray.get(reference)
         except self.ray.exceptions.RayError as error:
-            self._retry_or_give_up(worker, _format_error(error))
+            self._retry_or_abandon_job(worker, _shorten_ray_error(error))
             return
         if "error" in answer:
-            self._end(worker)
+            self._kill_worker(worker)
             raise error_from_json(answer["error"])
         self.failed_starts = 0
         job, worker.job = worker.job, None
         self.idle.append(worker)
         if job is None:
             return
-        self._hand_out_next()
+        self._submit_next_jobs()
         self.request.store.commit(job.key, tables_from_bytes(answer["tables"]))
-        self._finish_job(job)
+        self._report_finished_job(job)
 
-    def _hand_out_next(self) -> None:
+    def _submit_next_jobs(self) -> None:
         """Give the worker its next job before the last result is written."""
         if not self.request.should_stop():
-            self._hand_out()
+            self._submit_jobs_to_idle_workers()
 
-    def _finish_job(self, job: Job) -> None:
+    def _report_finished_job(self, job: Job) -> None:
         self.n_ended += 1
         self.request.on_finished(job)
 
-    def _retry_or_give_up(self, worker: _Worker, reason: str, *, late: bool = False) -> None:
+    def _retry_or_abandon_job(self, worker: _Worker, reason: str, *, late: bool = False) -> None:
         """Retry a job on another worker, or give it up."""
-        self._end(worker)
+        self._kill_worker(worker)
         self.grown_at = 0.0
         if worker.job is None:
             self.failed_starts += 1
@@ -232,10 +232,10 @@ class _Pool:
         if n_retries_left:
             self.retries.append((worker.job, n_retries_left - 1))
         else:
-            self.request.give_up(worker.job, reason, is_late=late)
-            self._finish_job(worker.job)
+            self.request.replace_or_raise_lost_job(worker.job, reason, is_late=late)
+            self._report_finished_job(worker.job)
 
-    def _end_late(self) -> None:
+    def _kill_late_workers(self) -> None:
         """End workers that exceed the time limit of their job."""
         seconds = self.request.limits.seconds
         if seconds is None:
@@ -244,15 +244,15 @@ class _Pool:
         for reference, worker in list(self.busy.items()):
             if worker.job is not None and now - worker.started_at > seconds:
                 del self.busy[reference]
-                self._retry_or_give_up(worker, f"no end within {seconds:g} s", late=True)
+                self._retry_or_abandon_job(worker, f"no end within {seconds:g} s", late=True)
 
-    def _end_starting(self) -> None:
+    def _kill_starting_workers(self) -> None:
         for reference, worker in list(self.busy.items()):
             if worker.job is None:
                 del self.busy[reference]
-                self._end(worker)
+                self._kill_worker(worker)
 
-    def _end(self, worker: _Worker) -> None:
+    def _kill_worker(self, worker: _Worker) -> None:
         with suppress(Exception):  # it may be gone already
             self.ray.kill(worker.actor)
 
@@ -263,21 +263,21 @@ class _WorkerActor:
     def start(self, first: dict[str, Any] | None, share: int) -> dict[str, Any]:
         """Compute the first job, with a share of the node's cores."""
         os.environ[CORES_VARIABLE] = str(share)
-        return {} if first is None else {**_compute_or_report(first), "tables": {}}
+        return {} if first is None else {**_compute_job_or_return_error(first), "tables": {}}
 
     def compute(self, job_fields: dict[str, Any]) -> dict[str, Any]:
         """Compute a job."""
-        return _compute_or_report(job_fields)
+        return _compute_job_or_return_error(job_fields)
 
 
-def _compute_or_report(job_fields: dict[str, Any]) -> dict[str, Any]:
+def _compute_job_or_return_error(job_fields: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"tables": tables_to_bytes(compute_job(Job(**job_fields)))}
     except IsoluxError as error:
         return {"error": error_to_json(error)}
 
 
-def _format_error(error: BaseException) -> str:
+def _shorten_ray_error(error: BaseException) -> str:
     """Shorten Ray's message to one line: in a traceback, the last one names the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:

@@ -70,7 +70,7 @@ class _JobQueue:
         self._request = request
         self._lock = threading.Lock()
 
-    def take(self) -> tuple[Job, int] | None:
+    def take_next_job(self) -> tuple[Job, int] | None:
         with self._lock:
             if self._request.should_stop():
                 return None
@@ -79,7 +79,7 @@ class _JobQueue:
             job = next(self._upcoming, None)
             return None if job is None else (job, self._request.limits.retries)
 
-    def give_back(self, job: Job, n_retries_left: int) -> None:
+    def requeue_for_retry(self, job: Job, n_retries_left: int) -> None:
         with self._lock:
             self._retries.append((job, n_retries_left))
 
@@ -104,25 +104,25 @@ class _WorkerThread(threading.Thread):
     def run(self) -> None:
         """Give jobs to the process until there are no more."""
         try:
-            while not self.is_stopped and (next_job := self.job_queue.take()) is not None:
+            while not self.is_stopped and (next_job := self.job_queue.take_next_job()) is not None:
                 job, n_retries_left = next_job
-                reason, is_late = self._compute_job(job)
+                reason, is_late = self._compute_job_in_process(job)
                 n_retries_left = self.request.limits.count_retries_left(
                     n_retries_left, is_late=is_late
                 )
                 if reason is None:
                     self.outcomes.put(job)
                 elif n_retries_left and not self.is_stopped:
-                    self.job_queue.give_back(job, n_retries_left - 1)
+                    self.job_queue.requeue_for_retry(job, n_retries_left - 1)
                 elif not self.is_stopped:
-                    self.request.give_up(job, reason, is_late=is_late)
+                    self.request.replace_or_raise_lost_job(job, reason, is_late=is_late)
                     self.outcomes.put(job)
         except BaseException as error:  # noqa: BLE001 - raised again where the work is waited for
             self.outcomes.put(error)
         else:
             self.outcomes.put(None)
 
-    def _compute_job(self, job: Job) -> tuple[str | None, bool]:
+    def _compute_job_in_process(self, job: Job) -> tuple[str | None, bool]:
         """Have a job computed; return the reason for failure (None: done), and whether it was late.
 
         Raises
@@ -133,15 +133,15 @@ class _WorkerThread(threading.Thread):
         seconds = self.request.limits.seconds
         first_job = self.request.first_job
         if self.child is None or self.child.poll() is not None:
-            self._start()
+            self._start_process()
             reason = None if first_job is None else self._send_job(first_job, None)
             if reason is not None:
-                self._kill()
+                self._kill_process()
                 return reason, False
         try:
             return self._send_job(job, seconds), False
         except queue.Empty:
-            self._kill()
+            self._kill_process()
             return f"no end within {seconds:g} s", True
 
     def _send_job(self, job: Job, seconds: float | None) -> str | None:
@@ -155,7 +155,7 @@ class _WorkerThread(threading.Thread):
         except (OSError, ValueError):
             line = None
         if line is None:
-            self._kill()
+            self._kill_process()
             return f"its process ended with {child.returncode}"
         answer = json.loads(line)
         if "error" in answer:
@@ -163,8 +163,8 @@ class _WorkerThread(threading.Thread):
         loss_reason: str | None = answer.get("lost")
         return loss_reason
 
-    def _start(self) -> None:
-        self._kill()  # the pipes of a process that ended by itself are still open
+    def _start_process(self) -> None:
+        self._kill_process()  # the pipes of a process that ended by itself are still open
         self.output_lines = queue.SimpleQueue()
         self.child = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "isolux.engine.jobs.worker", str(self.request.store.folder)],
@@ -178,9 +178,11 @@ class _WorkerThread(threading.Thread):
             },
             process_group=0,  # Ctrl-C goes to the command, which finishes the current jobs
         )
-        threading.Thread(target=_listen, args=(self.child, self.output_lines), daemon=True).start()
+        threading.Thread(
+            target=_copy_output_lines_to_queue, args=(self.child, self.output_lines), daemon=True
+        ).start()
 
-    def _kill(self) -> None:
+    def _kill_process(self) -> None:
         child, self.child = self.child, None
         if child is None:
             return
@@ -194,10 +196,12 @@ class _WorkerThread(threading.Thread):
     def stop(self) -> None:
         """Kill the process."""
         self.is_stopped = True
-        self._kill()
+        self._kill_process()
 
 
-def _listen(child: subprocess.Popen[str], output_lines: queue.SimpleQueue[str | None]) -> None:
+def _copy_output_lines_to_queue(
+    child: subprocess.Popen[str], output_lines: queue.SimpleQueue[str | None]
+) -> None:
     assert child.stdout is not None  # noqa: S101 - it is a pipe
     with suppress(OSError, ValueError):  # the pipe is closed where the process is ended
         for line in child.stdout:

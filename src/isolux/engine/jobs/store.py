@@ -44,7 +44,7 @@ class JobStore:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().resolve()
-        _refuse_other(self.folder)
+        _check_is_job_store(self.folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -62,7 +62,7 @@ class JobStore:
         """Return the file of one of a job's tables."""
         return self.folder / f"{key[:_KEY_LENGTH]}.{name}.parquet"
 
-    def has(self, key: str) -> bool:
+    def has_all_tables(self, key: str) -> bool:
         """Return whether all tables of a job exist and can be opened."""
         job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         try:
@@ -84,7 +84,7 @@ class JobStore:
         contents = {"key": key, "tables": sorted(tables)}
         write_text(self.folder / f"{key[:_KEY_LENGTH]}.json", json.dumps(contents) + "\n")
 
-    def take(self, key: str) -> Tables:
+    def pop(self, key: str) -> Tables:
         """Read all tables of a finished job, and remove them from the store."""
         job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         contents = json.loads(job_file.read_text(encoding="utf-8"))
@@ -114,7 +114,7 @@ class JobStore:
             ) from error
 
 
-def _refuse_other(folder: Path) -> None:
+def _check_is_job_store(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()) and not (folder / STORE_FILE).is_file():
         raise OutputError(
             "this folder contains something else and is left unchanged",

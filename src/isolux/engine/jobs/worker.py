@@ -20,10 +20,10 @@ def main() -> None:
     out = sys.stdout
     sys.stdout = sys.stderr  # keeps prints of libraries out of the answers
     for line in sys.stdin:
-        print(json.dumps(_compute_line(store, json.loads(line))), file=out, flush=True)
+        print(json.dumps(_compute_and_store_job(store, json.loads(line))), file=out, flush=True)
 
 
-def _compute_line(store: JobStore, job_fields: dict[str, Any]) -> dict[str, Any]:
+def _compute_and_store_job(store: JobStore, job_fields: dict[str, Any]) -> dict[str, Any]:
     job = Job(**job_fields)
     try:
         store.commit(job.key, compute_job(job))

@@ -49,11 +49,12 @@ def closed_form_interval(
     """Wilson or Clopper–Pearson interval with the estimated design effect."""
     n_units, proportion = mean.n_units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
-        # With n - 1, so that independent rows have a design effect of exactly 1.
+        # n - 1: for independent rows CR2 is p (1 - p) / (n - 1), and the effect exactly 1.
         design_effects = (
             mean.variance * np.maximum(n_units - 1.0, 1.0) / (proportion * (1.0 - proportion))
         )
         largest_effect = n_units / n_clusters
+    # Without variation the correlation is unknown: each cluster counts as one observation.
     is_degenerate = has_no_variation(proportion, np.sqrt(mean.variance))
     design_effects = np.where(
         is_degenerate, largest_effect, np.maximum(np.nan_to_num(design_effects, nan=1.0), 1.0)
@@ -69,12 +70,12 @@ def closed_form_interval(
     return Interval(bounds.low, bounds.high).apply_mask(has_units)
 
 
-SKEWNESS_ADJUSTED = "score, of numbers"
+SKEWNESS_ADJUSTED = "skewness-adjusted t"
 """Name of the skewness-adjusted t interval."""
 
-ROOT_MEAN_SQUARE = "root of a mean's"
+ROOT_MEAN_SQUARE = "square root of the mean-square interval"
 """Name of the root of the interval of a mean square."""
-MACRO_AVERAGE = "score, of classes"
+MACRO_AVERAGE = "macro-average of Wilson intervals"
 """Name of the interval of a macro-average from its classes' Wilson intervals."""
 
 
@@ -88,6 +89,7 @@ def standard_error(
     with ignore_runtime_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         # Without a finite replicate the result is NaN.
         deviation = np.nanstd(replicates, axis=-1, ddof=1)
+        # Rao and Wu's weights have the factor C / (C - 1) already (stats/sampling.py).
         if isinstance(cluster_sums, SurveyClusterSums):
             return np.asarray(deviation)
         return np.asarray(
@@ -125,6 +127,7 @@ class _MeasureColumn:
     @property
     def n_effective_clusters(self) -> FloatArray:
         """Effective number of clusters: degrees of freedom + 1 of a mean, else their number."""
+        # The methods take a number of clusters and subtract 1 for the degrees of freedom.
         return self.n_clusters.astype(float) if self.mean is None else self.mean.dof + 1.0
 
 
@@ -150,6 +153,7 @@ def _closed_form_interval(column: _MeasureColumn) -> Interval:
 
 
 def _student_interval(column: _MeasureColumn) -> Interval:
+    # Student's t knows no range: a correlation above 1 must not be printed.
     return clip_to_range(
         t_interval_at_level(
             column.value, column.se, column.n_effective_clusters, column.spec.level
@@ -216,6 +220,7 @@ def compute_intervals(
     """Compute each cell's interval ``[g, m]``, and the name of its method."""
     means = all_means(cluster_sums, measures, len(estimates)) if means is None else means
     attribute_numbers = (
+        # Without attributes each group is its own family: no slope and no tail is pooled.
         np.arange(len(estimates)) if attribute_of_group is None else attribute_of_group
     )
     low, high = np.full(estimates.shape, np.nan), np.full(estimates.shape, np.nan)
@@ -231,13 +236,16 @@ def compute_intervals(
         )
         name = choose_method(measure, means[j], spec)
         interval = _METHODS[name](_MeasureColumn(cluster_sums, measure, means[j], *column_values))
+        # Extended, not moved: how much of the value is bias is not known.
         if has_noise_bias(measure):
             interval = lower_by_bias(
                 interval, estimate_noise_bias(cluster_sums, measure, np.arange(len(estimates))).bias
             )
+        # Decision 8: below 10 clusters no method had nominal coverage, whatever the setting.
         is_shown = (n_clusters[:, j] >= MIN_CLUSTERS_FOR_INTERVAL) & np.isfinite(estimates[:, j])
         low[:, j], high[:, j] = np.where(is_shown, (interval.low, interval.high), np.nan)
         has_edge = name == "logit-t" or (name == SKEWNESS_ADJUSTED and measure.is_fraction)
+        # In these cells the logit interval is Wilson's (stats/intervals.py), so its name is, too.
         is_at_edge = has_edge & has_no_variation(estimates[:, j], se[:, j])
         method[:, j] = np.where(is_at_edge, "wilson, one per cluster", name)
     return Interval(low, high), method
@@ -259,9 +267,11 @@ def choose_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics)
         if is_macro_average(measure) or is_root_mean_square(measure):
             return MACRO_AVERAGE if is_macro_average(measure) else ROOT_MEAN_SQUARE
     if spec.interval == "bca":
+        # The acceleration needs the jackknife over clusters, which exists for sums only.
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":
         return "percentile"
+    # A logit needs values between 0 and 1.
     if not measure.is_fraction:
         return "t"
     is_closed = spec.interval in ("wilson", "clopper-pearson") and measure.mean is not None

@@ -48,18 +48,22 @@ class MacroAverages:
         """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
         variance, centre_mean, unit_share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # unit_share removes the pseudo-units of the centres, so that one class alone has
+            # exactly its Wilson interval.
             n = (
                 unit_share
                 * centre_mean
                 * (1.0 - centre_mean)
                 / (variance * np.square(covariance_ratio))
             )
+            # Wilson's interval (1927) of a proportion of n units, at the macro-average.
             z_squared, mean_value = np.square(z), self.value
             centre = (mean_value + z_squared / (2.0 * n)) / (1.0 + z_squared / n)
             half_width = z * np.sqrt(
                 mean_value * (1.0 - mean_value) / n + z_squared / (4.0 * n * n)
             )
             half_width = half_width / (1.0 + z_squared / n)
+        # At 0 and 1 one bound is the value itself; rounding must not move it.
         low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
         high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
         is_known = np.isfinite(n)
@@ -82,6 +86,7 @@ class MacroAverages:
         variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
         z_squared = np.square(z)
         for class_mean in self.class_means:
+            # The value leaves out classes without units in the group, and so does its variance.
             occurs = np.isfinite(class_mean.value)
             with np.errstate(divide="ignore", invalid="ignore"):
                 n = class_mean.n_units / class_mean.design_effect(z)
@@ -97,6 +102,8 @@ class MacroAverages:
             n_classes = n_classes + occurs
         with np.errstate(divide="ignore", invalid="ignore"):
             return (
+                # The variance of the mean of independent classes: covariance_ratio corrects it for
+                # classes with common clusters.
                 variance / n_classes**2,
                 centre_sum / n_classes,
                 unit_sum / (unit_sum + added_units),
@@ -115,6 +122,7 @@ class MacroAverages:
         with np.errstate(divide="ignore", invalid="ignore"):
             # Classes are independent in the denominator; clusters are shared in the numerator.
             ratio = standard_error / (np.sqrt(variance) / n_classes)
+        # Where no class varies the ratio is 0 / 0, and classes count as independent.
         return np.where(
             variance > _ZERO_VARIANCE,
             np.clip(np.nan_to_num(ratio, nan=1.0), *MACRO_SE_RATIO_LIMITS),
@@ -158,6 +166,8 @@ def floor_macro_standard_errors(
     rows = np.arange(len(raised))
     for j, measure in enumerate(measures):
         if is_macro_average(measure):
+            # A class without an error has identical replicates, as if its recall were known:
+            # intervals then covered 74 % (docs/methods/other_statistics.md).
             macro_averages = estimate_macro_averages(cluster_sums, measure, rows, mean_values[:, j])
             min_error = macro_averages.standard_error() * macro_averages.covariance_ratio(
                 standard_error[:, j]

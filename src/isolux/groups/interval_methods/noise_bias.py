@@ -35,7 +35,7 @@ def has_noise_bias(measure: Measure) -> bool:
 
 def estimate_noise_bias(cluster_sums: ClusterSums, measure: Measure, rows: IntArray) -> NoiseBias:
     """Estimate the noise bias of groups' values ``[h]``."""
-    assert measure.columns is not None  # noqa: S101 - callers ask ``is_enlarged``
+    assert measure.columns is not None  # noqa: S101 - callers check ``has_noise_bias``
     start, stop = measure.columns.start, measure.columns.stop
     estimate = measure.columns.statistic.estimate_noise_bias
     assert estimate is not None  # noqa: S101 - as above
@@ -49,6 +49,8 @@ def estimate_noise_bias(cluster_sums: ClusterSums, measure: Measure, rows: IntAr
 
 def equalise_noise_bias(bias_a: NoiseBias, bias_b: NoiseBias) -> tuple[FloatArray, FloatArray]:
     """Return both values of each pair of groups as expected with equal noise: ``[h]`` each."""
+    # Noise is added to the less noisy value, never removed from the other: no unbiased estimate of
+    # a mean of absolute gaps exists (docs/methods/other_statistics.md).
     return (
         bias_a.expected_value(np.maximum(bias_b.noise_variance - bias_a.noise_variance, 0.0)),
         bias_b.expected_value(np.maximum(bias_a.noise_variance - bias_b.noise_variance, 0.0)),
@@ -75,6 +77,7 @@ def _sum_of_squares(cluster_sums: ClusterSums, rows: IntArray, column: int) -> F
     if isinstance(
         cluster_sums, SurveyClusterSums
     ):  # within strata, of a finite population, both ways
+        # With two-way clustering, first + second - cells may be negative by chance.
         return np.maximum(cluster_sums.column_products(rows, column, column), 0.0)
     return np.asarray(
         cluster_sums.group_rows(rows, column).power(2)
@@ -96,6 +99,8 @@ def correct_standard_error(
     the standard error of one more cluster with another value, 1 / 61.
     """
     noise_bias = estimate_noise_bias(cluster_sums, measure, np.arange(len(se)))
+    # At least the variance of a calibrated model: with few errors the observed one is too small by
+    # chance (stats/calibration.py).
     se = se * noise_bias.se_factor
     if noise_bias.unit_skewness is None:
         return se
@@ -124,6 +129,8 @@ def flag_skewed(
         )
         if skewness is None:
             continue
+        # The mean of n clusters has the skewness of one over sqrt(n). NaN, where all are equal,
+        # makes the comparison false, so it is flagged.
         is_skewed = ~(np.abs(skewness) <= MAX_SKEWNESS * np.sqrt(n_clusters[:, j]))
         for g in np.flatnonzero(is_skewed & (status[:, j] == Status.OK.value)):
             status[g, j], reason[g, j] = Status.BOUNDARY.value, _SKEWED_REASON

@@ -90,6 +90,7 @@ class HeavyTails:
 
         Shapes: ``family`` [g].
         """
+        # Below 20 clusters, 5 % of them is less than one: such a group says nothing about the tail.
         has_enough_clusters = self.n_clusters >= MIN_CLUSTERS_FOR_TAIL
         log_sums, n_tail = (
             np.where(has_enough_clusters, self.log_excess_sum, 0.0),
@@ -114,10 +115,12 @@ class HeavyTails:
             if covers_overall.any()
             else 0
         )
-        # Overall uses the lightest tail of the attributes that cover nearly all clusters.
+        # Overall mixes groups of different scales, which looks like a heavier tail than any has: it
+        # uses the lightest tail of the attributes that cover nearly all clusters.
         family_used = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
             own_rates = (
+                # A heavier tail is that of the group's own log excesses, with five of the family.
                 self.log_excess_sum + POOLED_TAIL_LOGS * (family_log_sums / family_n_tail)[family]
             )
         return TailIndex(
@@ -142,6 +145,7 @@ class HeavyTails:
                 is_tested, self.log_excess_sum / self.n_tail_clusters / others_mean, 0.0
             )
             is_heavier = (
+                # A sum of k exponential variables is a chi-squared one with 2 k degrees of freedom.
                 fdtrc(2.0 * self.n_tail_clusters, 2.0 * (k - self.n_tail_clusters), ratio)
                 <= HEAVIER_TAIL_P
             )
@@ -154,6 +158,7 @@ class HeavyTails:
 
     def upper_means(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
         """Return the means if the tails had the mean of a Pareto distribution with an index."""
+        # The mean of a Pareto tail is infinite at an index of 1.
         bounded_index = np.maximum(tail_index, MIN_TAIL_INDEX)
         return np.asarray(
             # The tail's observed contribution is replaced by that of a Pareto tail, u a / (a - 1).
@@ -214,6 +219,8 @@ def _find_tail(
     n_clusters = int(c.sum())
     if not n_clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
+    # The largest tenth made intervals of Laplace errors twice as wide, the largest fiftieth has too
+    # few numbers below 1,000 people (docs/methods/other_statistics.md).
     n_tail_clusters = max(1, round(TAIL_SHARE * n_clusters))
     cluster_means, units = s / n, float(c @ n)
     top_entries = np.arange(len(s))
@@ -232,6 +239,8 @@ def _find_tail(
     )
     is_taken = n_taken > 0
     n_taken, top_entries = n_taken[is_taken], top_entries[is_taken]
+    # With a cut of 0 the log excess is infinite and the index 0: the value is flagged, because
+    # nothing is known about the tail of numbers that are mostly 0.
     with np.errstate(divide="ignore", invalid="ignore"):
         log_excess = (
             np.log(cluster_means[top_entries] / cut)
@@ -259,7 +268,7 @@ def is_root_mean_square(measure: Measure) -> bool:
 
 def mean_square_of(measure: Measure) -> Measure:
     """Return the measure of the mean square under the root."""
-    assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
+    assert measure.columns is not None  # noqa: S101 - callers check ``is_root_mean_square``
     start = measure.columns.start
     return replace(measure, mean=(start, start + 1))
 
@@ -316,6 +325,7 @@ class RmsEstimates:
         )
         # A conservative bound uses the tail probability of a two-sided interval.
         index = self.index.lower_bound(ndtr(-np.asarray(z)) / (2.0 if conservative else 1.0))
+        # Also where the t interval is undefined: fmax ignores NaN.
         high = np.fmax(mean_interval.high, self.tails.upper_means(self.mean.value, index))
         return root_of_interval(Interval(mean_interval.low, high))
 
@@ -368,11 +378,13 @@ def flag_heavy_tails(
             continue
         sums, _ = mean_square_of(measure).mean_columns
         squared_errors = cluster_sums.group_rows(np.arange(len(status)), sums)
+        # A mean of squares that depends on a few errors is as uncertain as one of few clusters.
         n_effective = _effective_number(
             squared_errors @ multiplicity, squared_errors.power(2) @ multiplicity
         )
         tails = find_squared_error_tails(cluster_sums, measure, len(status))
         index = tails.tail_index(attribute_numbers).lower_bound(MAX_INFINITE_MEAN_PROBABILITY)
+        # Only cells that are ok so far: every other status says more.
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
             if n_effective[g] < spec.min_clusters:
                 reason[g, j] = (

@@ -60,6 +60,7 @@ def estimate_variance_slopes(
     group_slopes = _shrink_slope(means.variance_slope, means.variance_slope_se)
     if family is None:
         return VarianceSlopes(group_slopes, group_slopes)
+    # Effective clusters: for equal ones, the degrees of freedom are their number minus 1.
     n_clusters = means.dof + 1.0
 
     def sum_by_family(x: FloatArray) -> FloatArray:
@@ -81,6 +82,8 @@ def estimate_variance_slopes(
             np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second
         )
         family_kurtosis = family_clusters * sum_by_family(fourth_cumulants) / family_second**2
+        # A variance with f degrees of freedom is as precise as v = 2 f / (kurtosis - 1) squares of
+        # normal variables (stats/differences.py).
         variance_dof = 2.0 * means.dof / np.maximum(family_kurtosis - 1.0, 1e-9)
         pooled_slopes = (
             _shrink_slope(slopes, slope_errors)
@@ -89,6 +92,7 @@ def estimate_variance_slopes(
             / (variance_dof + HALF_WEIGHT_POOLED_DOF)
         )
     pooled_slopes = _zero_if_not_finite(pooled_slopes)
+    # The larger slope on each side: intervals are only ever lengthened.
     return VarianceSlopes(
         np.minimum(group_slopes, pooled_slopes), np.maximum(group_slopes, pooled_slopes)
     )
@@ -97,6 +101,8 @@ def estimate_variance_slopes(
 def _shrink_slope(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
     """Shrink uncertain slopes: half of a slope of 0.7 standard errors counts."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # A slope that noise explains must not lengthen an interval; e is the error of a symmetric
+        # distribution's slope (docs/methods/other_statistics.md).
         return _zero_if_not_finite(slope * (slope**2 / (slope**2 + slope_error**2 / 2.0)))
 
 
@@ -109,6 +115,7 @@ def skewness_adjusted_interval(
     means: ClusterMeans, slopes: VarianceSlopes, z: float | FloatArray, *, is_fraction: bool
 ) -> Interval:
     """Return skewness-adjusted intervals of means at normal quantile z (Johnson, Hall)."""
+    # The logit keeps a fraction's interval within 0 and 1.
     build_interval = logit_interval if is_fraction else t_interval
     base_interval = build_interval(means.value, np.sqrt(means.variance), means.dof, z)
     t_squared = t_from_z(z, means.dof) ** 2

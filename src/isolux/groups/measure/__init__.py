@@ -66,6 +66,7 @@ def average_groups(
         )
     first_cluster = pl.col("cluster_id").drop_nulls().first()
     people = scores.units.group_by("unit_id", maintain_order=True).agg(first_cluster)
+    # Two prefixes, so that a unit's number cannot be equal to the name of a cluster.
     own_cluster = pl.format("alone {}", pl.int_range(pl.len()))
     shared = pl.format("shared {}", "cluster_id")
     cluster = people.select(pl.coalesce(shared, own_cluster).rank("dense")).to_series()
@@ -109,6 +110,7 @@ def _add_status(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.Da
         pl.col("n_clusters") < min_clusters,
         pl.col("n_units") < min_units,
     )
+    # Later conditions replace earlier ones, so they are in order of severity.
     for condition, flag, reason_text in (
         (has_few_clusters, Status.INSUFFICIENT_CLUSTERS, f"fewer than {min_clusters} clusters"),
         (has_few_units, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
@@ -120,6 +122,7 @@ def _add_status(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.Da
     ):
         status = pl.when(condition).then(pl.lit(flag.value)).otherwise(status)
         reason = pl.when(condition).then(pl.lit(reason_text)).otherwise(reason)
+    # Decision 10: too few clusters leave a value without an interval; too few units, no value.
     return table.with_columns(
         status=status, reason=reason, value=pl.when(~has_few_units).then("value")
     )
@@ -168,6 +171,7 @@ def has_quantile_ties(group_numbers: FloatArray, quantile_level: float, n_cluste
         0.0,
         1.0,
     )
+    # Observed values: it is between these that the replicates of a quantile jump.
     first, last = np.quantile(group_numbers, levels, method="closest_observation")
     nearby_values, value_counts = np.unique(
         group_numbers[(group_numbers >= first) & (group_numbers <= last)], return_counts=True
@@ -189,6 +193,7 @@ def flag_rare_ranked_class(
         column = ranked.statistic.positive_column
         if column is None:
             continue
+        # -1: a unit without a row is in neither class.
         class_of = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         class_of[ranked.unit_of_row] = ranked.rows[:, column] > 0
         n_units = np.zeros((2, len(status)), dtype=np.int64)
@@ -224,6 +229,7 @@ def flag_rare_summed_class(
         n_rarest = np.rint(columns.statistic.count_rarest_class(measure_totals)).astype(np.int64)
         flag_rare_class(
             (status[:, j], reason[:, j]),
+            # Clusters of a class are not counted for sums: the minimum itself never flags.
             (n_rarest, np.full(len(n_rarest), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
             columns.statistic.is_macro_average & np.isfinite(estimates[:, j]) & (n_rarest == 0),
@@ -255,6 +261,7 @@ def measure_groups(
     measures = tuple(Measure(*measure_parts) for measure_parts in score_matrix.measures)
     totals = drop_weights(cluster_sums).totals()
     clusters_by_row = _count_clusters(drop_weights(cluster_sums))
+    # Of two kinds of clusters, the one with fewer decides (docs/methods/samples.md).
     if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         clusters_by_row = np.minimum(
             clusters_by_row, _count_clusters(cluster_sums.other_clusterings[0].unweighted)
@@ -292,6 +299,7 @@ def measure_groups(
     means = all_means(cluster_sums, measures, shape[0])
     # Means have closed-form errors; macro-averages and biased values need a lower bound.
     se = standard_error(replicates, n_clusters, cluster_sums)
+    # Replicates add noise to a mean's standard error, which has a closed form.
     for j, mean in enumerate(means):
         if mean is not None:  # in closed form, without replicates
             se[:, j] = np.sqrt(mean.variance)
@@ -354,6 +362,7 @@ def _number_groups(
     unit_index = [np.arange(n_units), entries.unit_index]
     domain_rows: dict[str, int] = {}
     row = len(groups)
+    # Without unknown units the domain is everyone, whose row exists already.
     for attribute, units in _list_domains(entries):
         if len(units) == n_units:
             domain_rows[attribute] = 0
@@ -410,6 +419,7 @@ def _evaluate(
     sum_columns = {j: m.columns for j, m in enumerate(measures) if m.columns is not None}
     if sum_columns:
         totals = cluster_sums.totals()
+        # Complements of means need no replicates: their sums are overall minus group.
         fixed_compositions = {
             j: FixedCompositionColumns.from_totals(columns, score_matrix.count_column[j], totals)
             for j, columns in sum_columns.items()
@@ -418,6 +428,8 @@ def _evaluate(
         complement_columns = [
             ComplementColumns.from_columns(half) for half in fixed_compositions.values()
         ]
+        # In one call, so that a group, overall and the complement are replicated with one weight
+        # per cluster: their differences depend on that.
         columns_to_evaluate = [
             *sum_columns.values(),
             *fixed_compositions.values(),
@@ -441,6 +453,7 @@ def _evaluate(
         j: list_small_complement_rows(fixed_columns.rows_by_group, len(fixed_columns.rows))
         for j, fixed_columns in ranked.items()
     }
+    # Small complements are evaluated like further groups, on the same replicates.
     for j, rows in small_complements.items():
         ranked[j].rows_by_group.extend(rows.values())
     evaluations = (
@@ -470,6 +483,7 @@ def _build_row_statistics(
     units = [unit_index[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
     row_statistics = {}
     for j, ranked in score_matrix.row_statistics.items():
+        # -1: a unit without evidence has no row, and is left out of its groups below.
         row_of_unit = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
         rows_of_group = [

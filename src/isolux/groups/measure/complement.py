@@ -77,6 +77,8 @@ class FixedCompositionColumns(StatisticColumns):
         complement_value = np.round(
             ComplementColumns.from_columns(self).evaluate(totals[:, :, None])[:, 0], 9
         )
+        # Few others who hardly err need their own measurement: from the mixture, p was at most 0.05
+        # in 25 of 100 data sets without a difference (decision 31).
         share = self.group_share[: len(totals)]
         is_small_complement = share > MAX_SUBTRACTED_SHARE
         measured_value = np.where(is_small_complement, complement_value, np.nan)
@@ -121,6 +123,7 @@ def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> di
     """
     rows_by_group = {}
     for g, group_rows in enumerate(rows_of_group):
+        # Decision 31: ranking every complement takes 4 times as long with 30 groups.
         if n_rows * MAX_SUBTRACTED_SHARE < len(group_rows) < n_rows:
             rows_by_group[g] = np.setdiff1d(np.arange(n_rows), group_rows, assume_unique=True)
     return rows_by_group
@@ -150,6 +153,7 @@ class ComplementReplicates:
         group_values, group_replicates = self.split_groups()
         n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # By weight: in a survey sample the shares are those of the population.
             inside_share = self.evaluated.total_weights[:n] / self.evaluated.total_weights[:1]
             share, replicate_share = inside_share[:, 0], inside_share[:, 1:]
             # Overall = share x group + (1 - share) x complement, solved for the complement.
@@ -157,6 +161,8 @@ class ComplementReplicates:
             complement_replicates = (group_replicates[:1] - replicate_share * group_replicates) / (
                 1.0 - replicate_share
             )
+            # With the observed share in every replicate: with 150 subjects, random variation of the
+            # share was most of the variance (decision 31).
             overall_replicates = (
                 share[:, None] * group_replicates + (1.0 - share[:, None]) * complement_replicates
             )

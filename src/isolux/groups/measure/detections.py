@@ -59,9 +59,12 @@ class DetectionRows:
             return size_ranking
         is_searched = np.zeros(self.n_images, dtype=np.bool_)
         is_searched[self.person_image[people]] = True
+        # A false positive has a class: of a group of complete classes it counts in every image, as
+        # in COCO's AP of the class.
         is_searched |= self._consists_of_classes(people)
         # unit -1 reads the last entry, which the condition never selects
         is_counted = np.where(self.unit < 0, is_searched[self.image], inside[self.unit])
+        # The rows keep their order, so each class starts where its old start would be inserted.
         rows, overall_ranking = np.flatnonzero(is_counted), self.ranking
         return Ranking(
             overall_ranking.cluster[rows],
@@ -140,6 +143,7 @@ def _rank_detections(
     evidence_rows: pl.DataFrame, people: pl.DataFrame, n_labels: int
 ) -> tuple[Ranking, IntArray, IntArray]:
     """Rank true and false positives, and return their units and images."""
+    # COCO ranks equal scores in their order, so the sort must be stable.
     ranked_rows = evidence_rows.filter(pl.col("kind").is_in(["right", "wrong"])).sort(
         "label", "score", descending=[False, True], maintain_order=True
     )
@@ -177,6 +181,7 @@ def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[
         cluster=number, name=pl.coalesce("cluster_id", "image_id")
     )
     images = joined_rows.filter((pl.col("kind") == "image") & pl.col("cluster").is_null())
+    # Sorted, so that the numbers, and with them the random weights, do not depend on row order.
     new_clusters = images.select("name").unique().sort("name")
     new_clusters = new_clusters.with_columns(
         own=pl.int_range(n_clusters, n_clusters + pl.len(), dtype=pl.Int64)
@@ -203,6 +208,7 @@ def measure_detections(
     groups_by_attribute: dict[str | None, list[int]] = {}
     for g, attribute in enumerate(groups):
         groups_by_attribute.setdefault(attribute, []).append(g)
+    # ICON²'s common count N is a mean over the groups of one attribute.
     peers = [np.array(groups_by_attribute[attribute], dtype=np.int64) for attribute in groups]
     # Measures of the same detections share rankings and replicate weights.
     measures_by_rows: dict[int, list[int]] = {}  # measures of the same detections

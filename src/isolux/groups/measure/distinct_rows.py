@@ -44,6 +44,7 @@ class DistinctRows:
         """Add columns ``block [n, k]`` of these units; return the number of the first one."""
         start = self.width
         self.width += block.shape[1]
+        # A type has one value in each column, so no unit may be in a column twice.
         has_each_unit_once = block.shape[1] <= _MAX_BLOCK_COLUMNS and bool(
             (np.diff(units) > 0).all() or np.bincount(units, minlength=self.n_units).max() <= 1
         )
@@ -67,6 +68,7 @@ class DistinctRows:
         unit_code += self.type_index * len(values)
         n_types = len(self.columns[0])
         occurring = np.flatnonzero(np.bincount(unit_code, minlength=n_types * len(values)))
+        # With hardly fewer types than units, splitting costs more than it saves.
         if len(occurring) > max(_MIN_MAX_TYPES, self.n_units // 4):
             return False
         renumbered = np.empty(n_types * len(values), dtype=np.int64)
@@ -150,6 +152,7 @@ def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
         else:
             constants[metric] = first
     values = rows.get_column("value")
+    # Such differences are rounding: as variation, they would give an interval of pure noise.
     if constants:
         constant = pl.col("metric").replace_strict(constants, default=None, return_dtype=pl.Float64)
         rounded = (

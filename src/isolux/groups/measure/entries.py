@@ -48,12 +48,13 @@ def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -
     ...     found.group_index.tolist(),
     ...     found.unit_index.tolist(),
     ... )
-    (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
+    (['overall', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
         return _number_memberships(membership, unit_ids)
     first = _find_run_starts(membership)
     run_rows = membership.select("attribute", "group", "values")[first]
+    # By values, because names can be equal: a value may contain the sign that joins names.
     distinct_groups = run_rows.unique(["attribute", "values"], keep="first", maintain_order=True)
     distinct_groups = distinct_groups.with_row_index("g", offset=1)
     groups = (

@@ -22,7 +22,7 @@ from isolux.stats.statistic import IntArray, Ranking
 class OverlapRows:
     """One model's detections and people, their overlaps, and the people's units.
 
-    ``truth_unit [m]`` is -1 for people who are matched but not scored. ``place [n]`` ranks
+    ``truth_unit [m]`` is -1 for people who are matched but not scored. ``rank [n]`` ranks
     detections by class and falling score.
     """
 
@@ -82,6 +82,7 @@ class OverlapRows:
         pair = matches.candidate[c[counts]] * len(people) + truth_index[counts]
         distinct_pairs, first = np.unique(pair, return_inverse=True)
         true_bits = np.zeros(len(distinct_pairs), dtype=np.int64)
+        # A pair occurs once for each IoU threshold, and each occurrence is one bit.
         np.add.at(true_bits, first, bit[t[counts]])
         person = distinct_pairs % max(1, len(people))
         return self._ranked(

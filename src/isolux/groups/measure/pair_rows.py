@@ -74,9 +74,11 @@ class PairRows:
         sampled = []
         for is_genuine in (False, True):
             type_rows = rows[self.pairs.is_genuine[rows] == is_genuine]
+            # By the pairs' own random numbers: groups with common pairs sample the same ones.
             sampled.append(
                 type_rows[np.argsort(self.draw[type_rows], kind="stable")[: self.max_pairs]]
             )
+        # Back in order of similarity, on which all statistics of pairs depend.
         return np.sort(np.concatenate(sampled))
 
 
@@ -129,6 +131,7 @@ def _lowest_similarity(similarity: pl.Series, threshold: float) -> float:
     lower_limits = [float(known_similarity.min())] if len(known_similarity) else []
     lower_limits += [threshold] if math.isfinite(threshold) else []
     lowest = min(lower_limits, default=0.0)
+    # At least 1 lower, so that rounding cannot make it equal to the lowest similarity.
     return lowest - max(1.0, abs(lowest))
 
 

@@ -45,11 +45,11 @@ class PairMeasures:
     """Values and replicates of groups by measure, with numbers of pairs and clusters.
 
     ``n_units[j]`` is the number of pairs in the denominator, ``[g]``, ``n_clusters[j]`` that of
-    clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
-    false accept rate of those measures that must resolve one.
-    ``rarest[j]`` is the number of pairs of the rarer required type ``[g]``, and
-    ``rarest_clusters[j]`` the number of clusters in them. With survey weights the last three are
-    effective sizes (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
+    clusters in them; ``n_impostors[j]`` is the number of impostor pairs; ``false_accept_rate[j]``
+    is the rate of those measures that must resolve one.
+    ``n_rarest[j]`` is the number of pairs of the rarer required type ``[g]``, and
+    ``n_rarest_clusters[j]`` the number of clusters in them. With survey weights the last three are
+    effective sizes (Kish), and ``n_effective[j] [2, g]`` has those of ``n_units`` and
     ``n_clusters``.
     """
 
@@ -89,6 +89,7 @@ class PairMeasures:
         """Flag the groups with too few pairs of a type, with the number that they need."""
         for j in self.value:
             reason_column = reason[:, j]
+            # The general reason counts units; the units of these measures are pairs.
             start = f"fewer than {spec.min_units}"
             reason_column[reason_column == f"{start} units"] = f"{start} pairs"
         for j, n_rarest in self.n_rarest.items():
@@ -98,6 +99,7 @@ class PairMeasures:
                 ("pairs of one kind", spec.min_units, spec.min_clusters),
             )
         readable = [Status.OK.value, Status.BOUNDARY.value]
+        # The graver status last, because it replaces the other.
         for min_accepted, flag in (
             (MIN_EXPECTED_IMPOSTORS, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
@@ -226,6 +228,7 @@ class _GroupPairs:
         if self.weight is None:
             return int(mask.sum())
         first_clusters, second_clusters = self.pairs.first[mask], self.pairs.second[mask]
+        # A pair within one cluster has that cluster's weight once, as in replicates.
         second_weights = np.where(
             first_clusters == second_clusters, 1.0, self.weight[second_clusters]
         )
@@ -233,6 +236,7 @@ class _GroupPairs:
 
 
 def _floor_size(effective_size: float) -> int:
+    # Rounded down: an effective size of 49.6 does not reach a minimum of 50.
     return math.floor(effective_size + _ABSOLUTE_TOLERANCE)
 
 
@@ -280,6 +284,7 @@ def group_rates(
 
     Shapes: ``members`` [n_units, g].
     """
+    # In batches: all memberships as floats would be a dense matrix of units by groups.
     n_per_batch = max(1, _MAX_BYTES // (8 * max(len(members), 1)))
     batches = [
         statistic(rows.pairs, members[:, start : start + n_per_batch].astype(np.float64))

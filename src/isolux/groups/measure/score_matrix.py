@@ -247,6 +247,7 @@ def _split_by_measure(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], 
         return
     stops = np.append(starts[1:], rows.height)
     outer = rows.select("model", "task", "metric", "threshold")[pl.Series(starts)]
+    # A measure in two blocks: its rows are not contiguous.
     if outer.is_duplicated().any():
         yield from _group_by_measure(rows)
         return
@@ -260,6 +261,7 @@ def _split_by_measure(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], 
             continue
         code = lookup_positions(labels, distinct_labels.drop_nulls())
         order = np.argsort(code, kind="stable") + start
+        # A null label has the code -1, so the value before the first row must differ from that.
         first = np.flatnonzero(np.diff(code[order - start], prepend=-2))
         rows_by_label = {
             labels[int(label_rows[0]) - start]: label_rows
@@ -323,6 +325,7 @@ class _NumberedUnits:
         numbered_ids = scores.unit_index
         cluster = _unit_clusters(tables, numbered_ids)
         known_numbers = cluster.rank("dense").cast(pl.Int64)
+        # Numbered after all known clusters, so that no unit shares a number with one of them.
         lacks_cluster = cluster.is_null()
         own_numbers = numbered_ids.ids.filter(lacks_cluster).rank("dense").cast(pl.Int64) + (
             known_numbers.max() or 0
@@ -344,6 +347,7 @@ def _unit_clusters(tables: Sequence[pl.DataFrame], numbered_ids: UnitIndex) -> p
             "cluster_id"
         )
     first = np.full(len(numbered_ids.ids), -1, dtype=np.int64)
+    # Backwards, so that of a unit's rows the first is written last and stays.
     first[numbered_ids.rows[0][::-1]] = np.arange(len(numbered_ids.rows[0]))[::-1]
     if (first >= 0).all():
         cluster = tables[0]["cluster_id"].cast(pl.String).gather(first)

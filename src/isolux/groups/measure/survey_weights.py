@@ -43,6 +43,7 @@ def apply_multiplicity(
     cluster_multiplicity = np.zeros(len(cluster_sums.distinct_index), dtype=np.int64)
     cluster_multiplicity[cluster_index] = unit_counts["times"].fill_null(1).to_numpy()
     multiplicity = np.zeros(len(cluster_sums.multiplicity), dtype=np.int64)
+    # Identical clusters were merged into one column, so their multiplicities add up.
     np.add.at(multiplicity, cluster_sums.distinct_index, cluster_multiplicity)
     return replace(cluster_sums, multiplicity=multiplicity)
 
@@ -139,10 +140,12 @@ def number_strata(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata 
     )
     if unit_sample["stratum"].is_null().all() and not is_finite:
         return None
+    # With a population size but no strata, all clusters are one stratum.
     code = (unit_sample["stratum"].fill_null("").rank("dense") - 1).to_numpy().astype(np.int64)
     stratum_index = np.zeros(int(cluster_index.max(initial=-1)) + 1, dtype=np.int64)
     stratum_index[cluster_index] = code
     counts = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    # Decision 21: a stratum has as many clusters as were sampled, also those that --only excludes.
     counts[code] = unit_sample["stratum_clusters"].to_numpy()
     return Strata(stratum_index, counts, _unsampled_fraction(unit_sample, code, counts))
 

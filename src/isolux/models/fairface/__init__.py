@@ -18,9 +18,14 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets.fairface import AGES, GENDERS, RACES
-from isolux.models._classes import label_rows, probabilities, vector_rows
-from isolux.models._preprocessing import ModelInput, Preprocessing, run_network
-from isolux.models._torch import fit_weights, import_torch_for, on_device, read_weights
+from isolux.models._classes import build_embedding_table, build_top_label_table, to_probabilities
+from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
+from isolux.models._torch import (
+    import_torch,
+    load_state_dict_or_raise,
+    move_to_device_for_inference,
+    read_safetensors_and_hash,
+)
 from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import import_optional
@@ -64,17 +69,19 @@ class FaceModel:
 
     def __call__(self, pictures: Sequence[ModelInput]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        run = features if self.predicts == "embeddings" else logits
+        run = compute_resnet_features if self.predicts == "embeddings" else compute_head_logits
         network = partial(run, self.torch, self.inner)
-        outputs = run_network(self.torch, network, pictures, self.device, self.outputs.stop)
+        outputs = run_network_on_inputs(
+            self.torch, network, pictures, self.device, self.outputs.stop
+        )
         if self.predicts == "embeddings":
-            return vector_rows(outputs)
-        scores = probabilities(outputs[:, self.outputs], "softmax")
-        return label_rows(scores, self.names, self.top)
+            return build_embedding_table(outputs)
+        scores = to_probabilities(outputs[:, self.outputs], "softmax")
+        return build_top_label_table(scores, self.names, self.top)
 
     def features(self, values: Any) -> Any:
         """Return the features before the last layer, as a tensor for fine-tuning."""
-        return features(self.torch, self.inner, values)
+        return compute_resnet_features(self.torch, self.inner, values)
 
 
 def load(
@@ -118,9 +125,9 @@ def load(
       expected: a folder that `isolux train fairface` wrote, or a .safetensors file
       where: nowhere
     """
-    path = _file(spec)
-    torch = import_torch_for(f"the model fairface:{spec}", "train")
-    state, weight_hashes = read_weights(path)
+    path = _find_weights_file(spec)
+    torch = import_torch(f"the model fairface:{spec}", "train")
+    state, weight_hashes = read_safetensors_and_hash(path)
     last = state.get("fc.weight")
     if last is None or len(last.shape) != 2:
         raise SpecError(
@@ -129,9 +136,9 @@ def load(
             found=", ".join(list(state)[:3]) or "no weights",
             where=str(path),
         )
-    heads = read_heads(_metadata(path), len(last), path)
+    heads = parse_heads_or_default(_read_safetensors_metadata(path), len(last), path)
     inner = build_resnet34(torch, len(last))
-    fit_weights(inner, state, path)
+    load_state_dict_or_raise(inner, state, path)
     head = _choose_head(heads, answers, str(path))
     names = () if head == "embeddings" else heads.classes[head]
     prepare = Preprocessing(heads.input_size_px, heads.input_size_px, mean=MEAN, std=STD)
@@ -148,7 +155,7 @@ def load(
     prediction_type = "embeddings" if head == "embeddings" else "labels"
     return FaceModel(
         torch,
-        on_device(inner, device),
+        move_to_device_for_inference(inner, device),
         prepare,
         prediction_type,
         names,
@@ -159,7 +166,7 @@ def load(
     )
 
 
-def _file(spec: str) -> Path:
+def _find_weights_file(spec: str) -> Path:
     """Find the file of weights; say of a folder that has none yet that it is not finished."""
     path = Path(spec).expanduser()
     if path.is_dir():
@@ -183,7 +190,7 @@ def _file(spec: str) -> Path:
     return path
 
 
-def _metadata(path: Path) -> dict[str, str] | None:
+def _read_safetensors_metadata(path: Path) -> dict[str, str] | None:
     library = import_optional(
         "safetensors", package="safetensors", extra="train", purpose="a file of weights"
     )
@@ -256,7 +263,7 @@ FAIRFACE_HEADS: dict[str, tuple[str, ...]] = {"race": RACES, "gender": GENDERS, 
 """The paper's: 7, 2 and 9 classes, in the order of the authors' released weights."""
 
 
-def write_heads(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
+def heads_to_metadata(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
     """Write heads as a file's metadata holds them."""
     metadata = {
         "heads": {k: list(v) for k, v in heads.classes.items()},
@@ -266,38 +273,40 @@ def write_heads(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
     return {_KEY: json.dumps(metadata, ensure_ascii=False)}
 
 
-def read_heads(metadata: Mapping[str, str] | None, outputs: int, source: str | Path) -> Heads:
+def parse_heads_or_default(
+    metadata: Mapping[str, str] | None, n_outputs: int, source: str | Path
+) -> Heads:
     """Read what a file's outputs are."""
     text = (metadata or {}).get(_KEY)
     if text is None:
         default_heads = Heads(FAIRFACE_HEADS)
-        if outputs != default_heads.outputs:
+        if n_outputs != default_heads.outputs:
             raise SpecError(
                 "nothing says what the network's outputs are",
                 expected="a file that `isolux train fairface` wrote, or FairFace's 18 outputs",
-                found=f"{outputs:,} outputs",
+                found=f"{n_outputs:,} outputs",
                 where=str(source),
             )
         return default_heads
     try:
         file_heads = json.loads(text)
-        classes = {str(k): _names(v) for k, v in file_heads["heads"].items()}
+        classes = {str(k): _to_name_tuple(v) for k, v in file_heads["heads"].items()}
         heads = Heads(classes, int(file_heads["side"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError(
             "the file does not say what its outputs are", found=str(error)[:100], where=str(source)
         ) from error
-    if heads.outputs != outputs:
+    if heads.outputs != n_outputs:
         raise SpecError(
             "the file's heads do not fit its network",
-            expected=f"{outputs:,} classes",
+            expected=f"{n_outputs:,} classes",
             found=f"{heads.outputs:,}",
             where=str(source),
         )
     return heads
 
 
-def _names(classes: Sequence[Any]) -> tuple[str, ...]:
+def _to_name_tuple(classes: Sequence[Any]) -> tuple[str, ...]:
     if isinstance(classes, str):
         raise TypeError("a list of classes is a text")
     return tuple(str(name) for name in classes)
@@ -315,7 +324,7 @@ FEATURES = 512
 _STAGES = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))  # channels, blocks, first stride
 
 
-def build_resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
+def build_resnet34(torch: Any, n_outputs: int, *, seed: int = 0) -> Any:
     """Make the network with random weights, as torchvision draws them."""
     nn = torch.nn
     with torch.random.fork_rng(devices=[]):
@@ -323,35 +332,37 @@ def build_resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
         net = nn.Module()
         net.conv1 = nn.Conv2d(3, 64, 7, 2, 3, bias=False)
         net.bn1 = nn.BatchNorm2d(64)
-        before = 64
+        in_channels = 64
         for k, (channels, blocks, stride) in enumerate(_STAGES):
-            blocks_of_stage = [_block(nn, before, channels, stride)]
-            blocks_of_stage += [_block(nn, channels, channels, 1) for _ in range(blocks - 1)]
+            blocks_of_stage = [_build_residual_block(nn, in_channels, channels, stride)]
+            blocks_of_stage += [
+                _build_residual_block(nn, channels, channels, 1) for _ in range(blocks - 1)
+            ]
             setattr(net, f"layer{k + 1}", nn.ModuleList(blocks_of_stage))
-            before = channels
-        net.fc = nn.Linear(FEATURES, outputs)
+            in_channels = channels
+        net.fc = nn.Linear(FEATURES, n_outputs)
         for module in net.modules():
             if isinstance(module, nn.Conv2d):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     return net
 
 
-def _block(nn: Any, before: int, channels: int, stride: int) -> Any:
+def _build_residual_block(nn: Any, in_channels: int, out_channels: int, stride: int) -> Any:
     block = nn.Module()
-    block.conv1 = nn.Conv2d(before, channels, 3, stride, 1, bias=False)
-    block.bn1 = nn.BatchNorm2d(channels)
-    block.conv2 = nn.Conv2d(channels, channels, 3, 1, 1, bias=False)
-    block.bn2 = nn.BatchNorm2d(channels)
-    if stride != 1 or before != channels:
-        convolution = nn.Conv2d(before, channels, 1, stride, bias=False)
-        block.downsample = nn.Sequential(convolution, nn.BatchNorm2d(channels))
+    block.conv1 = nn.Conv2d(in_channels, out_channels, 3, stride, 1, bias=False)
+    block.bn1 = nn.BatchNorm2d(out_channels)
+    block.conv2 = nn.Conv2d(out_channels, out_channels, 3, 1, 1, bias=False)
+    block.bn2 = nn.BatchNorm2d(out_channels)
+    if stride != 1 or in_channels != out_channels:
+        convolution = nn.Conv2d(in_channels, out_channels, 1, stride, bias=False)
+        block.downsample = nn.Sequential(convolution, nn.BatchNorm2d(out_channels))
     return block
 
 
-def features(torch: Any, net: Any, pictures: Any) -> Any:
+def compute_resnet_features(torch: Any, net: Any, images: Any) -> Any:
     """Compute features ``[n, 512]`` of images ``[n, 3, height, width]``, 32 pixels or larger."""
     functional = torch.nn.functional
-    x = functional.relu(net.bn1(net.conv1(pictures)))
+    x = functional.relu(net.bn1(net.conv1(images)))
     x = functional.max_pool2d(x, 3, 2, 1)
     for stage in (net.layer1, net.layer2, net.layer3, net.layer4):
         for block in stage:
@@ -361,9 +372,9 @@ def features(torch: Any, net: Any, pictures: Any) -> Any:
     return x.mean(dim=(2, 3))
 
 
-def logits(torch: Any, net: Any, pictures: Any) -> Any:
+def compute_head_logits(torch: Any, net: Any, images: Any) -> Any:
     """Compute logits ``[n, outputs]`` of images, the heads concatenated."""
-    return net.fc(features(torch, net, pictures))
+    return net.fc(compute_resnet_features(torch, net, images))
 
 
 def load_initial_weights(net: Any, path: str | Path) -> str:
@@ -376,10 +387,10 @@ def load_initial_weights(net: Any, path: str | Path) -> str:
     SpecError
         Weights of another network.
     """
-    state, weight_hashes = read_weights(path)
+    state, weight_hashes = read_safetensors_and_hash(path)
     network_state, file_state = net.state_dict(), dict(state)
     for name in ("fc.weight", "fc.bias"):
         if name in file_state and file_state[name].shape != network_state[name].shape:
             file_state[name] = network_state[name]
-    fit_weights(net, file_state, path)
+    load_state_dict_or_raise(net, file_state, path)
     return weight_hashes["file"]

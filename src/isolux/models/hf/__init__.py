@@ -18,12 +18,12 @@ import polars as pl
 
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA
-from isolux.models._classes import ClassMap, class_map
+from isolux.models._classes import ClassMap, build_class_map
 from isolux.models._prompts import PromptPooling, read_prompts
 from isolux.models.hf.checkpoint import LoadedCheckpoint, Task, open_checkpoint
 from isolux.models.hf.detection_models import InstanceSegmenter, ObjectDetector, ZeroShotDetector
 from isolux.models.hf.image_models import ImageClassifier, ImageEmbedder, ZeroShotClassifier
-from isolux.models.hf.missing_weights import refuse_random_weights
+from isolux.models.hf.missing_weights import zero_unused_missing_weights
 from isolux.models.hf.text_models import (
     AnswerClassifier,
     GenerationSettings,
@@ -99,9 +99,7 @@ class PoseEstimator:
 
     def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
         torch, model = self.loaded.torch, self.loaded.model
-        inputs = {
-            "pixel_values": torch.from_numpy(values).end_colour(self.loaded.device, model.dtype)
-        }
+        inputs = {"pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)}
         if getattr(model.config.backbone_config, "num_experts", 1) > 1:  # 0: COCO's people
             inputs["dataset_index"] = torch.zeros(len(people), dtype=torch.long)
         boxes = [np.array([box]) for _, box in people]
@@ -173,7 +171,7 @@ def load(
     seed: int = 0,
     places: str | None = None,
     top: int = 5,
-    least_score: float = 0.05,
+    min_score: float = 0.05,
     device: str = "cpu",
     precision: Literal["float32", "float16", "bfloat16"] = "float32",
     online: bool = False,
@@ -216,7 +214,7 @@ def load(
         box, such as ``<bin_{}>`` of OFA; it is asked with the prompt as it stands.
     top : int
         How many labels of a picture are kept, the best first.
-    least_score : float
+    min_score : float
         Boxes and masks of a lower score are left out.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -251,29 +249,31 @@ def load(
     """
     prompt_texts = None if prompts is None else read_prompts(prompts)  # before minutes of weights
     checkpoint = open_checkpoint(
-        spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
+        spec, task, device=device, precision=precision, online=online, is_trusted=trust_checkpoint
     )
-    _refuse_unfit(checkpoint.task, spec, prompts=prompts, question=question, classes=classes)
+    _check_settings_fit_task(
+        checkpoint.task, spec, prompts=prompts, question=question, classes=classes
+    )
     generation = _read_generation_settings(words, beams, top_p, seed, spec)
 
-    def make(checkpoint: LoadedCheckpoint) -> Predictor:
+    def build_predictor(checkpoint: LoadedCheckpoint) -> Predictor:
         if prompt_texts is not None and checkpoint.task == "zero-shot":
             return ZeroShotClassifier(checkpoint, prompt_texts, top=top, pooling=several)
         if prompt_texts is not None and checkpoint.task == "zero-shot-detection":
-            return ZeroShotDetector(checkpoint, prompt_texts, top=top, least_score=least_score)
+            return ZeroShotDetector(checkpoint, prompt_texts, top=top, min_score=min_score)
         if checkpoint.task in (*_FREE_TEXT_TASKS, "grounding"):
             return _build_text_model(
                 checkpoint, generation, prompt_texts, question, classes, places, top, spec
             )
         if checkpoint.task in _CLASS_BY_TASK:
             return _CLASS_BY_TASK[checkpoint.task](checkpoint)
-        names = _read_class_names(checkpoint)
+        names = _list_class_names_by_index(checkpoint)
         if checkpoint.task == "classification":
-            return ImageClassifier(checkpoint, class_map(names, classes), top)
+            return ImageClassifier(checkpoint, build_class_map(names, classes), top)
         drawing = ObjectDetector if checkpoint.task == "detection" else InstanceSegmenter
-        return drawing(checkpoint, ClassMap(names), least_score)
+        return drawing(checkpoint, ClassMap(names), min_score)
 
-    return make(refuse_random_weights(checkpoint, make, spec))
+    return build_predictor(zero_unused_missing_weights(checkpoint, build_predictor, spec))
 
 
 def _read_generation_settings(
@@ -312,7 +312,7 @@ def _build_text_model(
     return MultiQuestionModel(asking, prompt_texts)
 
 
-def _refuse_unfit(
+def _check_settings_fit_task(
     task: str, spec: str, *, prompts: str | None, question: str | None, classes: str | None
 ) -> None:
     """Refuse settings that a task does not take, and ask for those that it needs."""
@@ -387,11 +387,11 @@ def _build_text_generator(
                 found=classes,
                 where=spec,
             )
-        return AnswerClassifier(checkpoint, question, _read_class_names(checkpoint), top)
+        return AnswerClassifier(checkpoint, question, _list_class_names_by_index(checkpoint), top)
     class_words = None if classes is None else read_prompts(classes)
     return TextGenerator(checkpoint, question, class_words, generation)
 
 
-def _read_class_names(checkpoint: LoadedCheckpoint) -> tuple[str, ...]:
+def _list_class_names_by_index(checkpoint: LoadedCheckpoint) -> tuple[str, ...]:
     names = dict(getattr(checkpoint.model.config, "id2label", {}) or {})
     return tuple(str(names[k]) for k in sorted(names, key=int))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from isolux.io.hashing import sha256_file
-from isolux.models._torch import on_device
+from isolux.models._torch import move_to_device_for_inference
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import import_optional
 
@@ -96,7 +96,7 @@ class LoadedCheckpoint:
 
 
 def open_checkpoint(
-    spec: str, task: Task | None, *, device: str, precision: str, online: bool, trusted: bool
+    spec: str, task: Task | None, *, device: str, precision: str, online: bool, is_trusted: bool
 ) -> LoadedCheckpoint:
     """Open a checkpoint; see ``isolux.models.hf.load``."""
     if not online:  # before the library is imported: it reads this once
@@ -108,10 +108,10 @@ def open_checkpoint(
     )
     library.logging.set_verbosity_error()
     library.logging.disable_progress_bar()
-    folder = _find_folder(spec, online=online)
-    _refuse_pickles(folder, spec, trusted=trusted)
-    _refuse_paths_outside(folder)
-    chosen_task = task or _infer_task(folder, spec)
+    folder = _find_checkpoint_folder(spec, online=online)
+    _check_no_untrusted_pickles(folder, spec, is_trusted=is_trusted)
+    _check_shards_in_folder(folder)
+    chosen_task = task or _infer_task_from_architecture(folder, spec)
     dtype = getattr(torch, precision)
     name = str(folder)
     try:
@@ -119,7 +119,7 @@ def open_checkpoint(
             name,
             local_files_only=True,
             dtype=dtype,
-            use_safetensors=None if trusted else True,
+            use_safetensors=None if is_trusted else True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
@@ -128,29 +128,29 @@ def open_checkpoint(
         )
         processor = processor_class.from_pretrained(name, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise _explain_open_failure(error, chosen_task, spec) from error
+        raise _build_open_error(error, chosen_task, spec) from error
     missing = {
         *loading_info["missing_keys"],
         *(mismatch[0] for mismatch in loading_info["mismatched_keys"]),
     }
     if chosen_task == "embeddings":
-        missing -= _without_pooler(model, missing)
-    model = on_device(model, device)
-    pictures = getattr(processor, "image_processor", processor)
+        missing -= _remove_untrained_pooler(model, missing)
+    model = move_to_device_for_inference(model, device)
+    image_processor = getattr(processor, "image_processor", processor)
     identity = {
-        "files": _hash_files(folder),
+        "files": _hash_checkpoint_files(folder),
         "task": chosen_task,
         "device": device,
         "precision": precision,
-        "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
+        "processor": f"{type(image_processor).__module__}.{type(image_processor).__qualname__}",
     }
-    notes = _describe_unused(sorted(loading_info["unexpected_keys"]))
+    notes = _format_unused_weights_notes(sorted(loading_info["unexpected_keys"]))
     return LoadedCheckpoint(
         torch, model, processor, chosen_task, device, identity, frozenset(missing), notes
     )
 
 
-def _without_pooler(model: Any, missing: set[str]) -> set[str]:
+def _remove_untrained_pooler(model: Any, missing: set[str]) -> set[str]:
     """Take away a pooler of which the checkpoint has nothing; give its weights' names."""
     pooler = getattr(model, "pooler", None)
     names = set() if pooler is None else {f"pooler.{k}" for k, _ in pooler.named_parameters()}
@@ -160,7 +160,7 @@ def _without_pooler(model: Any, missing: set[str]) -> set[str]:
     return names
 
 
-def _describe_unused(names: list[str]) -> tuple[str, ...]:
+def _format_unused_weights_notes(names: list[str]) -> tuple[str, ...]:
     """Say which weights of a checkpoint are not used."""
     if not names:
         return ()
@@ -169,7 +169,7 @@ def _describe_unused(names: list[str]) -> tuple[str, ...]:
     return (f"{len(names):,} weights of the checkpoint have no part in this: {name_list}.",)
 
 
-def _explain_open_failure(error: Exception, task: str, spec: str) -> SpecError:
+def _build_open_error(error: Exception, task: str, spec: str) -> SpecError:
     """Say why a checkpoint cannot be opened: the library's last error hides the first."""
     first: BaseException = error
     while (before := first.__cause__ or first.__context__) is not None:
@@ -194,14 +194,14 @@ def _explain_open_failure(error: Exception, task: str, spec: str) -> SpecError:
 
 def _find_model_class(library: Any, task: str, folder: Path) -> Any:
     """Find the library's class; a model that writes answers questions as it writes captions."""
-    architectures = _read_config(folder).get("architectures") or ()
+    architectures = _read_config_json(folder).get("architectures") or ()
     writes = any(
         str(architecture).endswith("ForConditionalGeneration") for architecture in architectures
     )
     return getattr(library, _CLASSES["captioning" if task == "question" and writes else task])
 
 
-def _find_folder(spec: str, *, online: bool) -> Path:
+def _find_checkpoint_folder(spec: str, *, online: bool) -> Path:
     """Find the folder of a checkpoint, here or in the hub's cache."""
     local_path = Path(spec).expanduser()
     if local_path.is_dir():
@@ -229,9 +229,9 @@ def _find_folder(spec: str, *, online: bool) -> Path:
         ) from error
 
 
-def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
+def _check_no_untrusted_pickles(folder: Path, spec: str, *, is_trusted: bool) -> None:
     names = sorted(path.name for path in folder.iterdir())
-    if trusted or any(name.endswith(".safetensors") for name in names):
+    if is_trusted or any(name.endswith(".safetensors") for name in names):
         return
     pickles = [name for name in names if name.endswith(_PICKLES)]
     raise SpecError(
@@ -248,9 +248,9 @@ def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
     )
 
 
-def _infer_task(folder: Path, spec: str) -> str:
+def _infer_task_from_architecture(folder: Path, spec: str) -> str:
     """Infer a checkpoint's task from its architecture."""
-    config = _read_config(folder)
+    config = _read_config_json(folder)
     model_type = str(config.get("model_type"))
     architectures = [str(architecture) for architecture in config.get("architectures") or ()]
     if model_type in _ZERO_SHOT_DETECTORS:
@@ -270,12 +270,12 @@ def _infer_task(folder: Path, spec: str) -> str:
     )
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def _read_config_json(folder: Path) -> dict[str, Any]:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     return config if isinstance(config, dict) else {}
 
 
-def _hash_files(folder: Path) -> dict[str, str]:
+def _hash_checkpoint_files(folder: Path) -> dict[str, str]:
     """Hash what may move an answer: weights, configuration, tokenizer, processor, templates."""
     paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*"))}
     return {
@@ -287,7 +287,7 @@ def _hash_files(folder: Path) -> dict[str, str]:
     }
 
 
-def _refuse_paths_outside(folder: Path) -> None:
+def _check_shards_in_folder(folder: Path) -> None:
     """Refuse an index of shards that names a file outside the checkpoint's folder."""
     for index in folder.glob("*.index.json"):
         index_content = json.loads(index.read_text(encoding="utf-8"))

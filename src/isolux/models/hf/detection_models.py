@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.models._boxes import boxes_table, deduplicate_boxes
+from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
 from isolux.models._classes import ClassMap
 from isolux.models.hf.image_models import HfImageModel, ProcessedImage, tokenise_prompts
 from isolux.vocabulary.errors import IsoluxError
@@ -30,11 +30,11 @@ class ObjectDetector(HfImageModel):
     """A detector of its own classes."""
 
     classes: ClassMap
-    least_score: float
+    min_score: float
     predicts: str = "boxes"
 
     def _extra_identity(self) -> dict[str, Any]:
-        return {"classes": list(self.classes.names), "least_score": self.least_score}
+        return {"classes": list(self.classes.names), "min_score": self.min_score}
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -44,12 +44,14 @@ class ObjectDetector(HfImageModel):
             for offset, batch, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
                 detections = processor.post_process_object_detection(
-                    outputs, threshold=self.least_score, target_sizes=_stack_sizes(torch, batch)
+                    outputs, threshold=self.min_score, target_sizes=_stack_image_sizes(torch, batch)
                 )
                 for k, detection in enumerate(detections):
-                    names = [_class_name(self.classes, int(j)) for j in detection["labels"]]
-                    rows += _box_rows(offset + k, detection, names, batch[k], self._numbers)
-        return boxes_table(rows)
+                    names = [_find_class_name(self.classes, int(j)) for j in detection["labels"]]
+                    rows += _convert_detections_to_rows(
+                        offset + k, detection, names, batch[k], self._numbers
+                    )
+        return build_box_table(rows)
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,13 @@ class ZeroShotDetector(HfImageModel):
 
     prompts: Mapping[str, tuple[str, ...]]
     top: int
-    least_score: float
+    min_score: float
     predicts: str = "boxes"
 
     def _extra_identity(self) -> dict[str, Any]:
         return {
             "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
-            "least_score": self.least_score,
+            "min_score": self.min_score,
         }
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
@@ -83,31 +85,31 @@ class ZeroShotDetector(HfImageModel):
                             rows += self._detect_phrase(
                                 offset + k, model_input, values[k : k + 1], name, text
                             )
-        return boxes_table(deduplicate_boxes(rows))
+        return build_box_table(keep_best_duplicate_boxes(rows))
 
     def _detect_phrase(
-        self, picture: int, model_input: ProcessedImage, values: Any, name: str, text: str
+        self, image_index: int, model_input: ProcessedImage, values: Any, name: str, text: str
     ) -> list[tuple[Any, ...]]:
         torch, processor = self.loaded.torch, self.loaded.processor
         grounding = "grounding" in str(self.loaded.model.config.model_type)
         phrase = text.rstrip(".") + "." if grounding else text
         tokens = tokenise_prompts(self.loaded, [phrase], pad_to_maximum=not grounding)
         outputs = self.loaded.model(pixel_values=values, **tokens)
-        sizes = _stack_sizes(torch, [model_input])
+        sizes = _stack_image_sizes(torch, [model_input])
         if grounding:
             (detection,) = processor.post_process_grounded_object_detection(
                 outputs,
                 tokens["input_ids"],
-                threshold=self.least_score,
+                threshold=self.min_score,
                 text_threshold=0.0,
                 target_sizes=sizes,
             )
         else:
             (detection,) = processor.post_process_grounded_object_detection(
-                outputs, threshold=self.least_score, target_sizes=sizes
+                outputs, threshold=self.min_score, target_sizes=sizes
             )
-        return _box_rows(
-            picture, detection, [name] * len(detection["scores"]), model_input, self._numbers
+        return _convert_detections_to_rows(
+            image_index, detection, [name] * len(detection["scores"]), model_input, self._numbers
         )
 
 
@@ -132,7 +134,7 @@ class InstanceSegmenter(ObjectDetector):
                 outputs = self.loaded.model(pixel_values=values)
                 segmentations = post(
                     outputs,
-                    threshold=self.least_score,
+                    threshold=self.min_score,
                     target_sizes=[(model_input.height, model_input.width) for model_input in batch],
                 )
                 for k, segmentation in enumerate(segmentations):
@@ -146,34 +148,34 @@ class InstanceSegmenter(ObjectDetector):
         for segment in segmentation["segments_info"]:
             inside = np.asfortranarray((segment_map == segment["id"]).astype(np.uint8))
             counts = coco.encode(inside)["counts"].decode()
-            name = _class_name(self.classes, int(segment["label_id"]))
+            name = _find_class_name(self.classes, int(segment["label_id"]))
             rows.append((picture, name, float(segment["score"]), counts, *inside.shape))
         return rows
 
 
-def _class_name(classes: ClassMap, number: int) -> str:
+def _find_class_name(classes: ClassMap, number: int) -> str:
     return classes.names[number] if 0 <= number < len(classes.names) else str(number)
 
 
-def _stack_sizes(torch: Any, batch: Sequence[ProcessedImage]) -> Any:
+def _stack_image_sizes(torch: Any, batch: Sequence[ProcessedImage]) -> Any:
     return torch.tensor([[model_input.height, model_input.width] for model_input in batch])
 
 
-def _box_rows(
-    picture: int,
+def _convert_detections_to_rows(
+    image_index: int,
     detection: Mapping[str, Any],
     names: Sequence[str],
     model_input: ProcessedImage,
-    numbers: Any,
+    to_numpy: Any,
 ) -> list[tuple[Any, ...]]:
     """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""
-    x_min, top, x_max, bottom = numbers(detection["boxes"]).reshape(-1, 4).T
+    x_min, top, x_max, bottom = to_numpy(detection["boxes"]).reshape(-1, 4).T
     x_min, x_max = (np.clip(x, 0, model_input.width) for x in (x_min, x_max))
     top, bottom = (np.clip(y, 0, model_input.height) for y in (top, bottom))
     boxes_xywh = zip(
         x_min, top, np.maximum(x_max - x_min, 0), np.maximum(bottom - top, 0), strict=True
     )
     return [
-        (picture, name, *(float(coordinate) for coordinate in box), float(score))
-        for name, box, score in zip(names, boxes_xywh, numbers(detection["scores"]), strict=True)
+        (image_index, name, *(float(coordinate) for coordinate in box), float(score))
+        for name, box, score in zip(names, boxes_xywh, to_numpy(detection["scores"]), strict=True)
     ]

@@ -16,9 +16,14 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
-from isolux.models._prompts import PromptPooling, build_prompt_rows, embed_prompts
-from isolux.models._torch import group_by_shape
+from isolux.models._classes import (
+    ClassMap,
+    build_embedding_table,
+    build_top_label_table,
+    to_probabilities,
+)
+from isolux.models._prompts import PromptPooling, build_prompt_label_table, embed_prompts_by_class
+from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
 from isolux.vocabulary.errors import SpecError
 
@@ -70,9 +75,11 @@ class HfImageModel:
     ) -> Iterator[tuple[int, Sequence[ProcessedImage], Any]]:
         """Yield batches of one shape: index of the first input, the inputs, their tensor."""
         torch, model = self.loaded.torch, self.loaded.model
-        for offset, batch in group_by_shape(inputs, lambda model_input: model_input.values.shape):
+        for offset, batch in iterate_batches_of_equal_shape(
+            inputs, lambda model_input: model_input.values.shape
+        ):
             values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
-            yield offset, batch, values.end_colour(self.loaded.device, model.dtype)
+            yield offset, batch, values.to(self.loaded.device, model.dtype)
 
     def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
         return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
@@ -114,8 +121,8 @@ class ImageClassifier(_RowModel):
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        scores = self.classes(probabilities(self.numbers(pictures), "softmax"))
-        return label_rows(scores, self.classes.names, self.top)
+        scores = self.classes(to_probabilities(self.numbers(pictures), "softmax"))
+        return build_top_label_table(scores, self.classes.names, self.top)
 
     def _run(self, values: Any) -> Any:
         return self.loaded.model(pixel_values=values).logits
@@ -139,8 +146,8 @@ class ImageEmbedder(_RowModel):
         picture = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
         with self.loaded.torch.inference_mode():
             ((_, _, values),) = self._batches([self.prepare(picture)])
-            name, first = _compute_vector(self.loaded.model, values)
-            _, second = _compute_vector(self.loaded.model, values)
+            name, first = _compute_embedding_and_kind(self.loaded.model, values)
+            _, second = _compute_embedding_and_kind(self.loaded.model, values)
             is_random = (first - second).abs().max() > _RELATIVE_TOLERANCE * first.abs().max()
         if bool(is_random):
             raise SpecError(
@@ -160,10 +167,10 @@ class ImageEmbedder(_RowModel):
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        return vector_rows(self.numbers(pictures))
+        return build_embedding_table(self.numbers(pictures))
 
     def _run(self, values: Any) -> Any:
-        return _compute_vector(self.loaded.model, values)[1]
+        return _compute_embedding_and_kind(self.loaded.model, values)[1]
 
     @property
     def torch(self) -> Any:
@@ -189,7 +196,7 @@ class ImageEmbedder(_RowModel):
 
     def features(self, values: Any) -> Any:
         """Compute the embeddings as a tensor for fine-tuning."""
-        return self._run(values.end_colour(self.loaded.model.dtype))
+        return self._run(values.to(self.loaded.model.dtype))
 
 
 def tokenise_prompts(
@@ -213,10 +220,10 @@ def tokenise_prompts(
                 hint="a shorter prompt",
             )
     padding = "max_length" if pad_to_maximum else True
-    return tokenizer(list(texts), padding=padding, return_tensors="pt").end_colour(loaded.device)
+    return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
 
 
-def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:
+def _compute_embedding_and_kind(model: Any, values: Any) -> tuple[str, Any]:
     """Take a picture's vector out of what a model gives, and say which it is."""
     if hasattr(model, "get_image_features"):
         outputs = model.get_image_features(pixel_values=values)
@@ -248,13 +255,17 @@ class ZeroShotClassifier(_RowModel):
     def __post_init__(self) -> None:
         torch, model = self.loaded.torch, self.loaded.model
 
-        def units(texts: Sequence[str]) -> Any:
+        def embed_to_unit_vectors(texts: Sequence[str]) -> Any:
             tokens = tokenise_prompts(self.loaded, texts, pad_to_maximum=self._sigmoid)
             text_features = model.get_text_features(**tokens)
             text_features = getattr(text_features, "pooler_output", text_features)
             return text_features / text_features.norm(dim=-1, keepdim=True)
 
-        object.__setattr__(self, "words", embed_prompts(torch, units, self.prompts, self.pooling))
+        object.__setattr__(
+            self,
+            "words",
+            embed_prompts_by_class(torch, embed_to_unit_vectors, self.prompts, self.pooling),
+        )
 
     @property
     def _sigmoid(self) -> bool:
@@ -266,17 +277,17 @@ class ZeroShotClassifier(_RowModel):
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        return build_prompt_rows(
+        return build_prompt_label_table(
             self.numbers(pictures),
             self.prompts,
             pooling=self.pooling,
-            sigmoid=self._sigmoid,
+            is_sigmoid=self._sigmoid,
             top=self.top,
         )
 
     def _run(self, values: Any) -> Any:
         model = self.loaded.model
-        _, image_features = _compute_vector(model, values)
+        _, image_features = _compute_embedding_and_kind(model, values)
         units = image_features / image_features.norm(dim=-1, keepdim=True)
         logits = model.logit_scale.exp() * units @ self.words.T
         return logits + model.logit_bias if self._sigmoid else logits

@@ -39,44 +39,58 @@ class _EnoughError(Exception):
     """The network gave its first numbers: the rest of an answer need not be made."""
 
 
-def refuse_random_weights(
-    checkpoint: LoadedCheckpoint, make: Callable[[LoadedCheckpoint], Any], source: str
+def zero_unused_missing_weights(
+    checkpoint: LoadedCheckpoint, build_predictor: Callable[[LoadedCheckpoint], Any], source: str
 ) -> LoadedCheckpoint:
     """Refuse a network whose answers depend on weights that its checkpoint lacks."""
     state, model = checkpoint.model.state_dict(), checkpoint.model
     names = sorted(k for k in checkpoint.missing & set(state) if state[k].is_floating_point())
     if not names:
         return checkpoint
-    model.end_colour("cpu")  # where one question has one answer, to the last bit
+    model.to("cpu")  # where one question has one answer, to the last bit
     weights = {k: v for k, v in model.state_dict().items() if k in names}
-    first, second = (_random(checkpoint.torch, weights, seed) for seed in (0, 1))
+    first_random_weights, second_random_weights = (
+        _draw_normal_like(checkpoint.torch, weights, seed) for seed in (0, 1)
+    )
 
-    def answer(*values: Mapping[str, Any]) -> _Arrays:
+    def compute_outputs(*values: Mapping[str, Any]) -> _Arrays:
         for weight_values in values:
-            _set_weights(checkpoint.torch, weights, weight_values)
-        return _collect_outputs(make(replace(checkpoint, device="cpu")), checkpoint)
+            _copy_into_weights(checkpoint.torch, weights, weight_values)
+        return _collect_outputs_of_noise_image(
+            build_predictor(replace(checkpoint, device="cpu")), checkpoint
+        )
 
-    before = answer(first)
-    if _differ(before, answer(second)):
-        guilty_names = (k for k in names if _differ(before, answer(first, {k: second[k]})))
-        guilty = list(islice(guilty_names, _MAX_LISTED)) or names
+    first_outputs = compute_outputs(first_random_weights)
+    if _has_different_outputs(first_outputs, compute_outputs(second_random_weights)):
+        relevant_names = (
+            k
+            for k in names
+            if _has_different_outputs(
+                first_outputs, compute_outputs(first_random_weights, {k: second_random_weights[k]})
+            )
+        )
+        relevant_weights = list(islice(relevant_names, _MAX_LISTED)) or names
         raise SpecError(
             "the checkpoint lacks weights that this network's answers depend on",
             expected=f"every weight of {type(model).__name__}, of the size in config.json",
             found="without "
-            + _format_weights([_name_in_checkpoint(model, k, weights[k]) for k in guilty], names),
+            + _format_missing_weight_names(
+                [_format_checkpoint_weight_name(model, k, weights[k]) for k in relevant_weights],
+                names,
+            ),
             where=source,
             hint="the whole checkpoint, or --model-option task=… of what it was trained for",
         )
-    _set_weights(checkpoint.torch, weights, {k: v * 0 for k, v in first.items()})
-    model.end_colour(checkpoint.device)
-    note = (
-        f"The checkpoint lacks weights that no answer depends on: {_format_weights(names, names)}."
+    _copy_into_weights(
+        checkpoint.torch, weights, {k: v * 0 for k, v in first_random_weights.items()}
     )
+    model.to(checkpoint.device)
+    names_text = _format_missing_weight_names(names, names)
+    note = f"The checkpoint lacks weights that no answer depends on: {names_text}."
     return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def _format_weights(names: Sequence[str], missing: Sequence[str]) -> str:
+def _format_missing_weight_names(names: Sequence[str], missing: Sequence[str]) -> str:
     """List names of weights, and say how many are missing where those are not all of them."""
     is_incomplete = len(missing) > min(len(names), _MAX_LISTED)
     return ", ".join(names[:_MAX_LISTED]) + (
@@ -84,7 +98,7 @@ def _format_weights(names: Sequence[str], missing: Sequence[str]) -> str:
     )
 
 
-def _name_in_checkpoint(model: Any, name: str, weight: Any) -> str:
+def _format_checkpoint_weight_name(model: Any, name: str, weight: Any) -> str:
     """Name a weight as checkpoints do; the library may call it otherwise, which is added."""
     try:
         revert = import_module("transformers.core_model_loading").revert_weight_conversion
@@ -94,36 +108,38 @@ def _name_in_checkpoint(model: Any, name: str, weight: Any) -> str:
     return name if file_name == name else f"{file_name} ({name} in transformers)"
 
 
-def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def _draw_normal_like(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Draw a normal number for each number of some weights."""
-    draw = torch.Generator().manual_seed(seed)
-    return {k: torch.randn(v.shape, generator=draw) for k, v in weights.items()}
+    generator = torch.Generator().manual_seed(seed)
+    return {k: torch.randn(v.shape, generator=generator) for k, v in weights.items()}
 
 
-def _set_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+def _copy_into_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Copy values into a network's weights."""
     with torch.no_grad():
         for name, tensor in values.items():
             weights[name].copy_(tensor)
 
 
-def _collect_outputs(predictor: Any, checkpoint: LoadedCheckpoint) -> _Arrays:
+def _collect_outputs_of_noise_image(predictor: Any, checkpoint: LoadedCheckpoint) -> _Arrays:
     """Ask about a picture of noise; give the numbers that an answer is made of."""
     noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
-    prepare: Any = getattr(predictor, "prepare", lambda picture: picture)
+    prepare: Any = getattr(predictor, "prepare", lambda image: image)
     model_input = prepare(noise, [_BOX]) if hasattr(predictor, "by_box") else prepare(noise)
     if hasattr(predictor, "numbers"):
         return [predictor.numbers([model_input])]
     outputs: _Arrays = []
 
-    def take(_: Any, __: Any, module_outputs: Any) -> None:
+    def collect_and_stop(_: Any, __: Any, module_outputs: Any) -> None:
         for name, output in module_outputs.items() if isinstance(module_outputs, Mapping) else ():
             if name in _OUTPUT_NAMES and checkpoint.torch.is_tensor(output):
                 outputs.append(output.float().cpu().numpy())
         if outputs:
             raise _EnoughError
 
-    hooks = [module.register_forward_hook(take) for module in checkpoint.model.modules()]
+    hooks = [
+        module.register_forward_hook(collect_and_stop) for module in checkpoint.model.modules()
+    ]
     try:
         with suppress(_EnoughError):
             predictor([model_input])
@@ -133,7 +149,7 @@ def _collect_outputs(predictor: Any, checkpoint: LoadedCheckpoint) -> _Arrays:
     return outputs
 
 
-def _differ(first: _Arrays, second: _Arrays) -> bool:
+def _has_different_outputs(first: _Arrays, second: _Arrays) -> bool:
     """Return whether two outputs differ; without outputs to compare, assume that they do."""
     is_equal = len(first) == len(second) and all(map(np.array_equal, first, second))
     return not (first and is_equal)

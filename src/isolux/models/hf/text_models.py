@@ -17,9 +17,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table, deduplicate_boxes
-from isolux.models._classes import label_rows, probabilities
-from isolux.models._torch import group_by_shape
+from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
+from isolux.models._classes import build_top_label_table, to_probabilities
+from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
 
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
@@ -114,14 +114,16 @@ class _ImageTextModel:
     ) -> Iterator[tuple[Sequence[PromptedImage], dict[str, Any]]]:
         """Yield batches of one shape, with their tensors."""
         torch, model = self.loaded.torch, self.loaded.model
-        for _, batch in group_by_shape(inputs, lambda model_input: model_input.shapes):
+        for _, batch in iterate_batches_of_equal_shape(
+            inputs, lambda model_input: model_input.shapes
+        ):
             tensors = {}
             for name in batch[0].values:
                 tensor = torch.from_numpy(
                     np.concatenate([model_input.values[name] for model_input in batch])
                 )
                 dtype = model.dtype if tensor.is_floating_point() else tensor.dtype
-                tensors[name] = tensor.end_colour(self.loaded.device, dtype)
+                tensors[name] = tensor.to(self.loaded.device, dtype)
             yield batch, tensors
 
     def _generate_lines(
@@ -154,12 +156,14 @@ class _ImageTextModel:
         tokenizer = self.loaded.processor.tokenizer
         lines = []
         for k, token_ids in enumerate(generated):
-            new_ids = token_ids if prompt_ids is None else _drop_prompt(token_ids, prompt_ids[k])
+            new_ids = (
+                token_ids if prompt_ids is None else _drop_repeated_prompt(token_ids, prompt_ids[k])
+            )
             lines.append(tokenizer.decode(new_ids, skip_special_tokens=skip_special))
         return lines
 
 
-def _drop_prompt(token_ids: Any, prompt_ids: Any) -> Any:
+def _drop_repeated_prompt(token_ids: Any, prompt_ids: Any) -> Any:
     """Leave out the words that a model was told, where it repeats them before its own."""
     for n in (len(prompt_ids), len(prompt_ids) - 1):  # some leave the mark of the end out
         if n > 1 and len(token_ids) >= n and bool((token_ids[:n] == prompt_ids[:n]).all()):
@@ -203,7 +207,7 @@ class TextGenerator(_ImageTextModel):
                 for line in self._generate_lines(tensors, self.writing, skip_special=True):
                     text = " ".join(line.split())
                     labels_or_texts.append(
-                        text if self.classes is None else find_named_class(text, self.classes)
+                        text if self.classes is None else find_only_named_class(text, self.classes)
                     )
         # A model that writes nothing has no answer.
         labels = pl.Series(
@@ -215,7 +219,7 @@ class TextGenerator(_ImageTextModel):
         return rows.with_columns(score=pl.lit(None, dtype=pl.Float64))
 
 
-def find_named_class(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
+def find_only_named_class(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
     """Return the class that a text names; None where it names none, or several.
 
     Examples
@@ -226,16 +230,16 @@ def find_named_class(text: str, classes: Mapping[str, tuple[str, ...]]) -> str |
     >>> find_named_class("a nursery", classes), find_named_class("a nurse and a chef", classes)
     (None, None)
     """
-    normalised = _normalise_text(text)
+    normalised = _normalise_to_padded_words(text)
     matches = [
         name
         for name, words in classes.items()
-        if any(_normalise_text(word) in normalised for word in words)
+        if any(_normalise_to_padded_words(word) in normalised for word in words)
     ]
     return matches[0] if len(matches) == 1 else None
 
 
-def _normalise_text(text: str) -> str:
+def _normalise_to_padded_words(text: str) -> str:
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
@@ -261,8 +265,10 @@ class AnswerClassifier(_ImageTextModel):
         with self.loaded.torch.inference_mode():
             for _, tensors in self._batches(pictures):
                 logits = self.loaded.model(**tensors).logits.float().cpu().numpy()
-                rows.append(probabilities(logits, "sigmoid"))  # each answer was trained by itself
-        return label_rows(np.concatenate(rows), self.names, self.top)
+                rows.append(
+                    to_probabilities(logits, "sigmoid")
+                )  # each answer was trained by itself
+        return build_top_label_table(np.concatenate(rows), self.names, self.top)
 
 
 @dataclass(frozen=True)
@@ -298,7 +304,7 @@ class GroundingModel(_ImageTextModel):
         with self.loaded.torch.inference_mode():
             for name, text in named_prompts:
                 rows += self._rows(pictures, name, text)
-        return boxes_table(sorted(deduplicate_boxes(rows), key=lambda row: row[0]))
+        return build_box_table(sorted(keep_best_duplicate_boxes(rows), key=lambda row: row[0]))
 
     def _rows(self, pictures: Sequence[Pixels], name: str, text: str) -> list[tuple[Any, ...]]:
         """Ask for one phrase in every picture."""
@@ -320,7 +326,7 @@ class GroundingModel(_ImageTextModel):
         """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
         processor, (w, h) = self.loaded.processor, (model_input.width, model_input.height)
         if self.location_template is not None:
-            corners = parse_corners(line, self.location_template, w, h)
+            corners = parse_pixel_corner_boxes(line, self.location_template, w, h)
         elif self._florence:
             parsed = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
             corners = parsed[_GROUNDING]["bboxes"]
@@ -339,8 +345,8 @@ class GroundingModel(_ImageTextModel):
         return boxes
 
 
-def parse_corners(
-    line: str, word: str, width: int, height: int
+def parse_pixel_corner_boxes(
+    generated_text: str, phrase: str, width: int, height: int
 ) -> list[tuple[float, float, float, float]]:
     """Read the boxes in what a model wrote: left, top, right, bottom in pixels.
 
@@ -351,9 +357,9 @@ def parse_corners(
     >>> parse_corners("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
     [(0.0, 0.0, 999.0, 111.0)]
     """
-    before, after = (re.escape(segment) for segment in word.split("{}"))
+    before, after = (re.escape(segment) for segment in phrase.split("{}"))
     corners = []
-    for run in re.findall(rf"(?:{before}\d+{after}\s*){{4}}", line):
+    for run in re.findall(rf"(?:{before}\d+{after}\s*){{4}}", generated_text):
         numbers = [int(digits) for digits in re.findall(rf"{before}(\d+){after}", run)]
         if max(numbers) < _N_LOCATION_BINS:
             a, b, c, d = (number / (_N_LOCATION_BINS - 1) for number in numbers)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.hashing import sha256_file
-from isolux.models._torch import device_error
+from isolux.models._torch import build_device_error
 from isolux.vocabulary import citations
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -43,7 +43,7 @@ def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
         ) from error
 
 
-def read_state(torch: Any, path: Path) -> dict[str, Any]:
+def read_torch_state_dict(torch: Any, path: Path) -> dict[str, Any]:
     """Read a file of weights: names and tensors, float32 on the CPU.
 
     Its restricted reader (``weights_only``) builds tensors and plain containers and refuses all
@@ -77,7 +77,7 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
             found=type(state).__name__,
             where=source,
         )
-    return {str(name): tensor.detach().end_colour(torch.float32) for name, tensor in state.items()}
+    return {str(name): tensor.detach().to(torch.float32) for name, tensor in state.items()}
 
 
 INFO = ModelInfo(
@@ -151,7 +151,7 @@ class LearnedDistance:
             pairs = zip(self._features(first), self._features(second), self.linear, strict=True)
             total = torch.zeros(len(first), device=self.device)
             for a, b, weight in pairs:
-                squared = (_unit_length(a) - _unit_length(b)) ** 2
+                squared = (_normalise_channels(a) - _normalise_channels(b)) ** 2
                 total += functional.conv2d(squared, weight).mean(dim=(1, 2, 3))
             return np.asarray(total.cpu().numpy(), dtype=np.float64)
 
@@ -162,7 +162,7 @@ class LearnedDistance:
         shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)
         scale = torch.tensor(_SCALE, device=self.device).view(1, 3, 1, 1)
         stacked = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
-        values = (stacked.end_colour(self.device, torch.float32) / 127.5 - 1 - shift) / scale
+        values = (stacked.to(self.device, torch.float32) / 127.5 - 1 - shift) / scale
         for k, block in enumerate(self.trunk):
             if k:
                 values = functional.max_pool2d(values, 2)
@@ -212,17 +212,17 @@ def load(
     if spec != "vgg16" and not Path(spec).expanduser().is_file():
         raise FileError("there is no such file of weights", where=spec)
     torch = import_torch("LPIPS", "lpips", _INSTEAD)
-    path = _in_cache(torch) if spec == "vgg16" else Path(spec).expanduser()
+    path = _find_cached_vgg_weights(torch) if spec == "vgg16" else Path(spec).expanduser()
     heads = Path(linear).expanduser() if linear is not None else _find_packaged_weights()
     try:
-        trunk = _trunk(read_state(torch, path), device, str(path))
-        layers = _layers(read_state(torch, heads), device, str(heads))
+        trunk = _split_vgg_into_blocks(read_torch_state_dict(torch, path), device, str(path))
+        layers = _list_linear_weights(read_torch_state_dict(torch, heads), device, str(heads))
     except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
-    return LearnedDistance(torch, device, trunk, layers, _note(path))
+        raise build_device_error(error, device) from error
+    return LearnedDistance(torch, device, trunk, layers, _build_weights_note(path))
 
 
-def _in_cache(torch: Any) -> Path:
+def _find_cached_vgg_weights(torch: Any) -> Path:
     path = Path(torch.hub.get_dir()) / "checkpoints" / _FILE
     if not path.is_file():
         raise FileError(
@@ -250,7 +250,7 @@ def _find_packaged_weights() -> Path:
     )
 
 
-def _trunk(
+def _split_vgg_into_blocks(
     state: dict[str, Any], device: str, source: str
 ) -> tuple[tuple[tuple[Any, Any], ...], ...]:
     blocks = []
@@ -259,22 +259,28 @@ def _trunk(
         block = []
         for number in numbers:
             name = f"features.{number}"
-            weight = _get_tensor(state, f"{name}.weight", (channels, before, 3, 3), source)
-            bias = _get_tensor(state, f"{name}.bias", (channels,), source)
-            block.append((weight.end_colour(device), bias.end_colour(device)))
+            weight = _find_tensor_of_shape(
+                state, f"{name}.weight", (channels, before, 3, 3), source
+            )
+            bias = _find_tensor_of_shape(state, f"{name}.bias", (channels,), source)
+            block.append((weight.to(device), bias.to(device)))
             before = channels
         blocks.append(tuple(block))
     return tuple(blocks)
 
 
-def _layers(state: dict[str, Any], device: str, source: str) -> tuple[Any, ...]:
+def _list_linear_weights(state: dict[str, Any], device: str, source: str) -> tuple[Any, ...]:
     return tuple(
-        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).end_colour(device)
+        _find_tensor_of_shape(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).to(
+            device
+        )
         for k, channels in enumerate(_CHANNELS)
     )
 
 
-def _get_tensor(state: dict[str, Any], name: str, shape: tuple[int, ...], source: str) -> Any:
+def _find_tensor_of_shape(
+    state: dict[str, Any], name: str, shape: tuple[int, ...], source: str
+) -> Any:
     tensor = state.get(name)
     if tensor is None or tuple(tensor.shape) != shape:
         raise FileError(
@@ -286,12 +292,12 @@ def _get_tensor(state: dict[str, Any], name: str, shape: tuple[int, ...], source
     return tensor
 
 
-def _unit_length(features: Any) -> Any:
+def _normalise_channels(features: Any) -> Any:
     """Divide each pixel's features by their length."""
     return features / ((features**2).sum(dim=1, keepdim=True).sqrt() + _LENGTH_EPSILON)
 
 
-def _note(path: Path) -> str:
+def _build_weights_note(path: Path) -> str:
     digest = sha256_file(path)
     if digest.startswith(_OFFICIAL):
         return f"LPIPS 0.1 ran on torchvision's weights of VGG-16 (SHA-256 {digest[:16]}…)."

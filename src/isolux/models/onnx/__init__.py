@@ -19,10 +19,15 @@ import polars as pl
 from isolux.io.hashing import sha256_file
 from isolux.io.resizing import Filter
 from isolux.models._boxes import BoxFormat, BoxUnits
-from isolux.models._classes import ClassMap, class_map, read_names
-from isolux.models._preprocessing import Colours, Fit, ModelInput, Preprocessing, stack_inputs
-from isolux.models.onnx.external import external_files
-from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
+from isolux.models._classes import ClassMap, build_class_map, read_class_names
+from isolux.models._preprocessing import Colours, Fit, ModelInput, Preprocessing, stack_model_inputs
+from isolux.models.onnx.external import list_external_data_files
+from isolux.models.onnx.outputs import (
+    Outputs,
+    build_box_table_from_outputs,
+    build_embedding_table_from_output,
+    build_label_table_from_scores,
+)
 from isolux.models.onnx.session import Session, open_session
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -69,7 +74,7 @@ class OnnxModel:
         step = self.session.batch or max(len(pictures), 1)
         for offset in range(0, len(pictures), step):
             batch = pictures[offset : offset + step]
-            arrays = self.session.run(stack_inputs(batch))
+            arrays = self.session.run(stack_model_inputs(batch))
             tables.append(self._read(arrays, batch, offset))
         return pl.concat(tables) if tables else self._read({}, (), 0)
 
@@ -77,12 +82,14 @@ class OnnxModel:
         self, arrays: dict[str, np.ndarray[Any, Any]], batch: Sequence[ModelInput], offset: int
     ) -> pl.DataFrame:
         if self.predicts == "labels":
-            table = labels(arrays, self.outputs, self.classes, len(batch))
+            table = build_label_table_from_scores(arrays, self.outputs, self.classes, len(batch))
         elif self.predicts == "embeddings":
-            table = vectors(arrays, self.outputs, len(batch))
+            table = build_embedding_table_from_output(arrays, self.outputs, len(batch))
         else:
             size = self.prepare.width, self.prepare.height
-            table = detections(arrays, self.outputs, self.classes.names, batch, size)
+            table = build_box_table_from_outputs(
+                arrays, self.outputs, self.classes.names, batch, size
+            )
         return table.with_columns(pl.col("picture").cast(pl.Int64) + offset)
 
 
@@ -108,7 +115,7 @@ def load(
     scores_output: str | None = None,
     labels_output: str | None = None,
     background: Literal["first", "last", "none"] | None = None,
-    least_score: float | None = None,
+    min_score: float | None = None,
     device: str = "cpu",
     threads: int = 0,
 ) -> OnnxModel:
@@ -151,7 +158,7 @@ def load(
         What the network calls this output. Default: found by usual names.
     background : {"first", "last", "none"}, optional
         Which class of boxes' scores means that nothing is there. Default: none.
-    least_score : float, optional
+    min_score : float, optional
         Boxes of a lower score are left out. Default: 0.05.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
@@ -180,7 +187,7 @@ def load(
     path = Path(spec).expanduser()
     if not path.is_file():
         raise FileError("there is no such file of a network", where=spec)
-    external_by_name = external_files(path)
+    external_by_name = list_external_data_files(path)
     session = open_session(path, device, threads)
     requested = {
         "answers": answers,
@@ -200,9 +207,9 @@ def load(
         "scores_output": scores_output,
         "labels_output": labels_output,
         "background": background,
-        "least_score": least_score,
+        "min_score": min_score,
     }
-    settings = _read_file_settings(session, spec, (*requested, "labels"))
+    settings = _read_metadata_settings(session, spec, (*requested, "labels"))
     settings |= {
         key: setting_value for key, setting_value in requested.items() if setting_value is not None
     }
@@ -214,10 +221,10 @@ def load(
             found=f"outputs {session.outputs_text()}",
             where=spec,
         )
-    prepare = _preprocessing(session, settings, spec)
+    prepare = _build_preprocessing(session, settings, spec)
     outputs = Outputs.from_settings(session, prediction_type, settings, source=spec)
-    names = read_names(labels) if labels is not None else tuple(settings.get("labels") or ())
-    used_classes = _classes(names, classes, prediction_type, outputs, spec)
+    names = read_class_names(labels) if labels is not None else tuple(settings.get("labels") or ())
+    used_classes = _build_class_map_of_output(names, classes, prediction_type, outputs, spec)
     identity = {
         "weights": {
             "file": sha256_file(path),
@@ -234,7 +241,7 @@ def load(
     )
 
 
-def _read_file_settings(
+def _read_metadata_settings(
     session: Session, source: str, valid_names: tuple[str, ...]
 ) -> dict[str, Any]:
     """Read the settings that the file itself holds; one that is misspelt would move nothing."""
@@ -259,7 +266,7 @@ def _read_file_settings(
     return dict(settings)
 
 
-def _preprocessing(session: Session, settings: dict[str, Any], source: str) -> Preprocessing:
+def _build_preprocessing(session: Session, settings: dict[str, Any], source: str) -> Preprocessing:
     size = session.size or settings.get("size")
     requested_size = settings.get("size", session.size)
     requested_size = list(
@@ -291,7 +298,7 @@ def _preprocessing(session: Session, settings: dict[str, Any], source: str) -> P
     )
 
 
-def _classes(
+def _build_class_map_of_output(
     names: tuple[str, ...], classes: str | None, prediction_type: str, outputs: Outputs, source: str
 ) -> ClassMap:
     if prediction_type == "embeddings":
@@ -318,4 +325,4 @@ def _classes(
             found=f"{len(names):,}",
             where=source,
         )
-    return class_map(names, classes)
+    return build_class_map(names, classes)

@@ -29,13 +29,13 @@ _ENTRY, _DATA_LOCATION, _EXTERNAL = 13, 14, 1  # of a tensor
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-def external_files(path: Path) -> dict[str, Path]:
+def list_external_data_files(path: Path) -> dict[str, Path]:
     """List the files that a network's tensors name: each name, and where the file is."""
     if path.suffix == ".ort":  # onnxruntime's own format, which names no file
         return {}
     try:
         with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
-            names = set(_locations(buffer))
+            names = set(_iterate_external_file_names(buffer))
     except (IndexError, ValueError) as error:  # mmap refuses an empty file by ValueError
         raise FileError(
             "this file cannot be run as an ONNX network",
@@ -57,35 +57,41 @@ def external_files(path: Path) -> dict[str, Path]:
     return files
 
 
-def _locations(buffer: mmap) -> Iterator[str]:
+def _iterate_external_file_names(buffer: mmap) -> Iterator[str]:
     """Yield the name of each file that holds a tensor's values."""
     pending = [("model", 0, len(buffer))]
     while pending:
         message, start, end = pending.pop()
         entries, is_external = [], False
-        for field, first, last in _fields(buffer, start, end):
+        for field, first, last in _iterate_protobuf_fields(buffer, start, end):
             if message == "tensor":
                 is_external |= field == _DATA_LOCATION and first == _EXTERNAL and last < 0
                 entries += [(first, last)] if field == _ENTRY and last >= 0 else []
             elif field in _MESSAGES[message] and last >= 0:
                 pending.append((_MESSAGES[message][field], first, last))
         for first, last in entries if is_external else ():
-            entry = {field: buffer[a:b] for field, a, b in _fields(buffer, first, last) if b >= 0}
+            entry = {
+                field: buffer[a:b]
+                for field, a, b in _iterate_protobuf_fields(buffer, first, last)
+                if b >= 0
+            }
             if entry.get(1) == b"location":
                 yield entry.get(2, b"").decode()
 
 
-def _fields(buffer: mmap, position: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _iterate_protobuf_fields(
+    buffer: mmap, position: int, end: int
+) -> Iterator[tuple[int, int, int]]:
     """Give a message's fields: number, and where its bytes are; of a number its value and -1."""
     while position < end:
-        key, position = _varint(buffer, position)
+        key, position = _read_varint_and_position(buffer, position)
         wire_type, size = key & 7, 0
         if wire_type == _VARINT:
-            number, position = _varint(buffer, position)
+            number, position = _read_varint_and_position(buffer, position)
             yield key >> 3, number, -1
             continue
         if wire_type == _BYTES:
-            size, position = _varint(buffer, position)
+            size, position = _read_varint_and_position(buffer, position)
         elif wire_type in (_FIXED32, _FIXED64):
             size = 4 if wire_type == _FIXED32 else 8
         else:
@@ -97,7 +103,7 @@ def _fields(buffer: mmap, position: int, end: int) -> Iterator[tuple[int, int, i
         position += size
 
 
-def _varint(buffer: mmap, position: int) -> tuple[int, int]:
+def _read_varint_and_position(buffer: mmap, position: int) -> tuple[int, int]:
     number = 0
     for shift in range(0, 70, 7):
         number |= (buffer[position] & 127) << shift

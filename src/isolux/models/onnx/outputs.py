@@ -10,8 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.models._boxes import BoxFormat, BoxUnits, box_rows, boxes_table
-from isolux.models._classes import ClassMap, label_rows, probabilities, vector_rows
+from isolux.models._boxes import BoxFormat, BoxUnits, build_box_table, convert_boxes_to_rows
+from isolux.models._classes import (
+    ClassMap,
+    build_embedding_table,
+    build_top_label_table,
+    to_probabilities,
+)
 from isolux.models._preprocessing import ModelInput
 from isolux.models.onnx.session import Session
 from isolux.vocabulary.errors import SpecError
@@ -38,7 +43,7 @@ class Outputs:
     box_format: BoxFormat = "xyxy"
     box_units: BoxUnits = "pixels"
     background: str = "none"
-    least_score: float = 0.05
+    min_score: float = 0.05
     count: int | None = None
 
     @classmethod
@@ -46,7 +51,7 @@ class Outputs:
         cls, session: Session, prediction_type: str, settings: Mapping[str, Any], *, source: str
     ) -> Outputs:
         """Find the outputs by the settings, or by usual names."""
-        scores = _find_output(
+        scores = _find_output_name(
             session,
             settings.get("scores_output"),
             _SCORES if prediction_type != "embeddings" else _VECTORS,
@@ -74,15 +79,17 @@ class Outputs:
         labels_name = labels_setting or next((n for n in session.outputs if n in _LABELS), None)
         return cls(
             scores,
-            _find_output(session, settings.get("boxes_output"), _BOXES, "boxes_output", source),
+            _find_output_name(
+                session, settings.get("boxes_output"), _BOXES, "boxes_output", source
+            ),
             None
             if labels_name is None
-            else _find_output(session, labels_name, (), "labels_output", source),
+            else _find_output_name(session, labels_name, (), "labels_output", source),
             settings.get("activation", "sigmoid" if labels_name is None else "none"),
             box_format=settings["box_format"],
             box_units=settings["box_units"],
             background=settings.get("background", "none"),
-            least_score=float(settings.get("least_score", 0.05)),
+            min_score=float(settings.get("min_score", 0.05)),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -90,12 +97,12 @@ class Outputs:
         return asdict(self)
 
 
-def _find_output(
-    session: Session, requested: str | None, usual: Sequence[str], setting: str, source: str
+def _find_output_name(
+    session: Session, requested: str | None, usual_names: Sequence[str], setting: str, source: str
 ) -> str:
     if requested is not None and requested in session.outputs:
         return requested
-    candidates = [name for name in session.outputs if name in usual]
+    candidates = [name for name in session.outputs if name in usual_names]
     if requested is None and len(candidates) == 1:
         return candidates[0]
     if requested is None and len(session.outputs) == 1:
@@ -110,102 +117,114 @@ def _find_output(
     )
 
 
-def labels(arrays: Arrays, outputs: Outputs, classes: ClassMap, n: int) -> pl.DataFrame:
+def build_label_table_from_scores(
+    arrays: Arrays, outputs: Outputs, classes: ClassMap, n_images: int
+) -> pl.DataFrame:
     """Read scores ``[n, c]`` as labels."""
-    if not n:
-        return label_rows(np.zeros((0, len(classes.names))), classes.names, outputs.top)
-    scores = _flatten_rows(arrays[outputs.scores], n, outputs.scores)
+    if not n_images:
+        return build_top_label_table(np.zeros((0, len(classes.names))), classes.names, outputs.top)
+    scores = _reshape_to_image_rows(arrays[outputs.scores], n_images, outputs.scores)
     if scores.shape[1] == 1 and classes.count == 2:  # one number for two classes: the second one's
-        confidences = probabilities(scores, "none" if outputs.activation == "none" else "sigmoid")
+        confidences = to_probabilities(
+            scores, "none" if outputs.activation == "none" else "sigmoid"
+        )
         scores = np.concatenate([1 - confidences, confidences], axis=1)
     else:
-        scores = probabilities(scores, outputs.activation)
+        scores = to_probabilities(scores, outputs.activation)
     if scores.shape[1] != classes.count:
         raise SpecError(
             "the names do not fit the network",
             expected=f"{scores.shape[1]:,} names",
             found=f"{classes.count:,}",
         )
-    return label_rows(classes(scores), classes.names, outputs.top)
+    return build_top_label_table(classes(scores), classes.names, outputs.top)
 
 
-def vectors(arrays: Arrays, outputs: Outputs, n: int) -> pl.DataFrame:
+def build_embedding_table_from_output(
+    arrays: Arrays, outputs: Outputs, n_images: int
+) -> pl.DataFrame:
     """Read an output ``[n, d]`` as embeddings."""
-    return vector_rows(
-        _flatten_rows(arrays[outputs.scores], n, outputs.scores) if n else np.zeros((0, 1))
+    return build_embedding_table(
+        _reshape_to_image_rows(arrays[outputs.scores], n_images, outputs.scores)
+        if n_images
+        else np.zeros((0, 1))
     )
 
 
-def _flatten_rows(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:
+def _reshape_to_image_rows(array: npt.NDArray[Any], n_images: int, name: str) -> npt.NDArray[Any]:
     """Take ``[n, c]``, or ``[n, c, 1, 1]`` as convolutions leave it."""
     shape = np.shape(array)
-    if shape[:1] == (n,) and len(shape) >= 2 and all(size == 1 for size in shape[2:]):
-        return np.asarray(array).reshape(n, -1)
+    if shape[:1] == (n_images,) and len(shape) >= 2 and all(size == 1 for size in shape[2:]):
+        return np.asarray(array).reshape(n_images, -1)
     raise SpecError(
         "the network's output is not one row for each picture",
-        expected=f"[{n}, …]",
+        expected=f"[{n_images}, …]",
         found=f"{name} {list(shape)}",
         hint="name another output: --model-option scores_output=NAME",
     )
 
 
-def detections(
+def build_box_table_from_outputs(
     arrays: Arrays,
     outputs: Outputs,
     names: Sequence[str],
     inputs: Sequence[ModelInput],
-    size: tuple[int, int],
+    input_size: tuple[int, int],
 ) -> pl.DataFrame:
     """Read boxes ``[n, m, 4]``, or ``[m, 4]`` of one picture, with their scores and classes."""
     rows: list[tuple[Any, ...]] = []
     for k, model_input in enumerate(inputs):
-        boxes = _select_image(arrays[str(outputs.boxes)], k, len(inputs), 2)
-        scores, numbers = _score_boxes(arrays, outputs, k, len(inputs))
-        is_kept = scores >= outputs.least_score
-        rows += box_rows(
+        boxes = _select_image_output(arrays[str(outputs.boxes)], k, len(inputs), 2)
+        scores, numbers = _compute_box_scores_and_classes(arrays, outputs, k, len(inputs))
+        is_kept = scores >= outputs.min_score
+        rows += convert_boxes_to_rows(
             boxes[is_kept],
             scores[is_kept],
-            [_name(names, j) for j in numbers[is_kept]],
+            [_find_class_name_or_number(names, j) for j in numbers[is_kept]],
             model_input,
-            picture=k,
+            image_index=k,
             box_format=outputs.box_format,
             box_units=outputs.box_units,
-            input_size=size,
+            input_size=input_size,
         )
-    return boxes_table(rows)
+    return build_box_table(rows)
 
 
-def _score_boxes(
-    arrays: Arrays, outputs: Outputs, k: int, n: int
+def _compute_box_scores_and_classes(
+    arrays: Arrays, outputs: Outputs, image_index: int, n_images: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Compute the score and class number of each box of one image."""
     if outputs.labels is not None:
-        scores = _select_image(arrays[outputs.scores], k, n, 1)
-        numbers = _select_image(arrays[outputs.labels], k, n, 1).astype(np.int64)
-        return probabilities(scores[None], outputs.activation)[0], numbers
-    class_scores = _select_image(arrays[outputs.scores], k, n, 2)
+        scores = _select_image_output(arrays[outputs.scores], image_index, n_images, 1)
+        numbers = _select_image_output(arrays[outputs.labels], image_index, n_images, 1).astype(
+            np.int64
+        )
+        return to_probabilities(scores[None], outputs.activation)[0], numbers
+    class_scores = _select_image_output(arrays[outputs.scores], image_index, n_images, 2)
     if class_scores.ndim == 1:
         class_scores = class_scores[:, None]
-    confidences = probabilities(class_scores, outputs.activation)
+    confidences = to_probabilities(class_scores, outputs.activation)
     first = 1 if outputs.background == "first" else 0
     confidences = confidences[:, first : confidences.shape[1] - (outputs.background == "last")]
     return confidences.max(axis=1), confidences.argmax(axis=1) + first
 
 
-def _select_image(array: npt.NDArray[Any], k: int, n: int, n_dimensions: int) -> npt.NDArray[Any]:
+def _select_image_output(
+    array: npt.NDArray[Any], image_index: int, n_images: int, n_dimensions: int
+) -> npt.NDArray[Any]:
     """Take one picture's part of an output that has a side for the batch, or has none."""
     full_array = np.asarray(array)
-    if full_array.ndim > n_dimensions and len(full_array) == n:
-        return np.asarray(full_array[k], dtype=np.float64)
-    if n == 1:
+    if full_array.ndim > n_dimensions and len(full_array) == n_images:
+        return np.asarray(full_array[image_index], dtype=np.float64)
+    if n_images == 1:
         return np.asarray(full_array, dtype=np.float64)
     raise SpecError(
         "the network's boxes cannot be assigned to pictures",
-        expected=f"an output [{n}, boxes, …]",
+        expected=f"an output [{n_images}, boxes, …]",
         found=str(list(full_array.shape)),
         hint="the setting batch=1",
     )
 
 
-def _name(names: Sequence[str], number: int) -> str:
+def _find_class_name_or_number(names: Sequence[str], number: int) -> str:
     return names[number] if 0 <= number < len(names) else str(number)

@@ -89,7 +89,7 @@ def open_session(path: Path, device: str, threads: int) -> Session:
     settings.log_severity_level = 3
     try:
         inner = ort.InferenceSession(
-            str(path), sess_options=settings, providers=_providers(ort, device)
+            str(path), sess_options=settings, providers=_list_execution_providers(ort, device)
         )
         inputs = inner.get_inputs()
         # Names that are no UTF-8 are noticed when they are asked for.
@@ -124,7 +124,7 @@ def open_session(path: Path, device: str, threads: int) -> Session:
             found=inputs[0].type,
             where=str(path),
         )
-    _refuse_fallback(inner, device)
+    _check_no_cpu_fallback(inner, device)
     return Session(
         inner,
         inputs[0].name,
@@ -136,7 +136,7 @@ def open_session(path: Path, device: str, threads: int) -> Session:
     )
 
 
-def _providers(ort: Any, device: str) -> list[Any]:
+def _list_execution_providers(ort: Any, device: str) -> list[Any]:
     name, _, number = device.partition(":")
     if name == "cpu":
         return ["CPUExecutionProvider"]
@@ -151,7 +151,7 @@ def _providers(ort: Any, device: str) -> list[Any]:
     raise SpecError("there is no such device", expected="cpu, cuda or cuda:1", found=repr(device))
 
 
-def _refuse_fallback(inner: Any, device: str) -> None:
+def _check_no_cpu_fallback(inner: Any, device: str) -> None:
     """Refuse a CPU where a GPU was asked for: onnxruntime changes over without an error."""
     active_providers = inner.get_providers()
     if device.startswith("cuda") and "CUDAExecutionProvider" not in active_providers:

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import format_merges, pivot_metrics
-from isolux.papers._protocols import Layout, explain_absence, lay_out_tables
+from isolux.papers._layout import format_merge_settings, pivot_metrics_by_class_and_group
+from isolux.papers._protocols import Layout, build_nonempty_tables_by_caption, explain_missing_table
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
-    recall_by_class_age,
-    recall_by_gender_age,
-    recall_by_hair_tone,
-    recall_by_tone,
-    recall_of_boxes_masks,
-    recall_where_gaps_are_largest,
+    build_box_and_mask_recall_by_gender,
+    build_recall_by_class_and_age,
+    build_recall_by_gender_and_age,
+    build_recall_by_hair_and_tone,
+    build_recall_by_skin_tone,
+    build_recall_of_largest_age_gaps,
 )
 from isolux.papers.facet.terms import AGES, DARKER, LIGHTER
 from isolux.vocabulary import citations
@@ -39,16 +39,18 @@ _GENDER, _AGE = "gender_presentation", "age_presentation"
 _GENDER_PAIR = ("masc", "fem")
 
 
-def differences_by_class(source: Run | pl.DataFrame, metric: str = "recall") -> pl.DataFrame:
+def masc_minus_fem_by_class(source: Run | pl.DataFrame, metric: str = "recall") -> pl.DataFrame:
     """Take one group from the other, class by class (equation 1)."""
-    wide = _pivot_classes(source, metric, _GENDER, _GENDER_PAIR)
-    compared = wide.drop_nulls(_GENDER_PAIR)
+    values_by_class = _pivot_percent_by_class_and_group(source, metric, _GENDER, _GENDER_PAIR)
+    compared = values_by_class.drop_nulls(_GENDER_PAIR)
     return compared.with_columns(difference=pl.col("masc") - pl.col("fem"))
 
 
-def largest_differences(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
+def build_largest_differences_table(
+    source: Run | pl.DataFrame, *, n_rows: int = 10
+) -> pl.DataFrame:
     """Lay the largest differences in recall out as Table 4 does, both directions side by side."""
-    differences = differences_by_class(source)
+    differences = masc_minus_fem_by_class(source)
     halves = []
     for sign, name in ((1.0, "m_f"), (-1.0, "f_m")):
         difference_column = name.replace("_", "_minus_")
@@ -61,16 +63,16 @@ def largest_differences(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.Dat
             "model", difference_column, f"person_class_{name}", descending=[False, True, False]
         )
         place_in_model = pl.int_range(pl.len()).over("model").alias("_place")
-        halves.append(half.with_columns(place_in_model).filter(pl.col("_place") < rows))
+        halves.append(half.with_columns(place_in_model).filter(pl.col("_place") < n_rows))
     both_directions = halves[0].join(halves[1], on=["model", "_place"], how="full", coalesce=True)
     return both_directions.sort("model", "_place").select(
         "model", "person_class_m_f", "m_minus_f", "person_class_f_m", "f_minus_m"
     )
 
 
-def gaps_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
+def rank_classes_by_age_gap(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Rank classes by the gap in recall between perceived age groups, as Tables 11 and 12 do."""
-    wide = _pivot_classes(source, "recall", _AGE, tuple(AGES))
+    wide = _pivot_percent_by_class_and_group(source, "recall", _AGE, tuple(AGES))
     compared = wide.filter(pl.sum_horizontal(pl.col(list(AGES)).is_not_null()) >= 2)
     gap = pl.max_horizontal(list(AGES)) - pl.min_horizontal(list(AGES))
     ranked = compared.with_columns(gap=gap).sort(
@@ -79,11 +81,11 @@ def gaps_by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
     return ranked.with_columns(rank=pl.int_range(1, pl.len() + 1).over("model"))
 
 
-def largest_gaps(source: Run | pl.DataFrame, *, rows: int = 5) -> pl.DataFrame:
+def build_largest_age_gaps_table(source: Run | pl.DataFrame, *, n_rows: int = 5) -> pl.DataFrame:
     """Lay the classes with the largest gaps of each model out as Tables 11 and 12 do."""
-    ranked = gaps_by_class(source)
+    ranked = rank_classes_by_age_gap(source)
     models = ranked["model"].unique(maintain_order=True).to_list()
-    top = ranked.filter(pl.col("rank") <= rows).select(
+    top = ranked.filter(pl.col("rank") <= n_rows).select(
         pl.format("Top for {}", "model").alias("section"), "person_class"
     )
     for model in models:
@@ -94,20 +96,24 @@ def largest_gaps(source: Run | pl.DataFrame, *, rows: int = 5) -> pl.DataFrame:
     return top
 
 
-def true_negatives_by_class(source: Run | pl.DataFrame, *, rows: int = 10) -> pl.DataFrame:
+def largest_true_negative_rate_differences(
+    source: Run | pl.DataFrame, *, n_rows: int = 10
+) -> pl.DataFrame:
     """List the largest differences in the true negative rate, as appendix A.5.2 quotes two."""
-    differences = differences_by_class(source, "true_negative_rate")
+    differences = masc_minus_fem_by_class(source, "true_negative_rate")
     ordered = differences.with_columns(_size=pl.col("difference").abs()).sort(
         "model", "_size", "person_class", descending=[False, True, False]
     )
-    return ordered.group_by("model", maintain_order=True).head(rows).drop("_size")
+    return ordered.group_by("model", maintain_order=True).head(n_rows).drop("_size")
 
 
-def _pivot_classes(
+def _pivot_percent_by_class_and_group(
     source: Run | pl.DataFrame, metric: str, attribute: str, groups: tuple[str, ...]
 ) -> pl.DataFrame:
     """Give every class its values in some groups: ``model, person_class, <group>, …``."""
-    values = pivot_metrics(source, {"value": (metric, None)}, [attribute]).drop_nulls("label")
+    values = pivot_metrics_by_class_and_group(
+        source, {"value": (metric, None)}, [attribute]
+    ).drop_nulls("label")
     key = ["model", "person_class"]
     named_values = values.select(
         "model", pl.col("label").alias("person_class"), attribute, pl.col("value") * _PERCENT
@@ -143,7 +149,7 @@ INFO = PluginInfo(
 
 # Table 5 has every tone, Table 6 unites three: a tone stays a group of its own as well.
 # The price: hair types are crossed with single tones too, and all of it is one family of tests.
-_TONE_GROUPS = format_merges(
+_TONE_GROUPS = format_merge_settings(
     {tone: (tone,) for tone in (*LIGHTER, *DARKER)} | {"lighter": LIGHTER, "darker": DARKER},
     "skin_tone",
 )
@@ -151,7 +157,7 @@ _EVERY_GROUP: dict[str, object] = {"min_units": 1, "min_clusters": 1}
 _COMMON: dict[str, object] = {
     "votes": "any+unknown",
     "unknown": "keep",
-    "absent_values": "note",  # a part of FACET may lack a tone
+    "unmatched_values": "note",  # a part of FACET may lack a tone
 }
 _RECALL_METRICS = {
     "metric": ("average_recall", "recall_at_iou"),
@@ -186,7 +192,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "task": "detection",
         "by": ("skin_tone", "gender_presentation", "age_presentation", "hairtype*skin_tone"),
         "group": _TONE_GROUPS,
-        "group_rest": "keep",
+        "ungrouped_values": "keep",
         "max_detections": None,
         "min_units": 50,
     },
@@ -226,40 +232,46 @@ COMPANION_PROTOCOLS = {"segmentation": "segmentation_boxes"}
 """Table 7 lays masks and boxes of the same people side by side: one command makes both halves."""
 
 _DETECTION_TABLES: dict[str, Layout] = {
-    "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": recall_by_tone,
-    "Table 6: recall by perceived hair type, lighter and darker skin, percent": recall_by_hair_tone,
+    "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": (
+        build_recall_by_skin_tone
+    ),
+    "Table 6: recall by perceived hair type, lighter and darker skin, percent": (
+        build_recall_by_hair_and_tone
+    ),
     "Table 13: recall by perceived gender presentation and age group, percent": (
-        recall_by_gender_age
+        build_recall_by_gender_and_age
     ),
 }
 _MASK_TABLES: dict[str, Layout] = {
     "Table 7: recall of boxes and masks by perceived gender presentation, people with a person "
-    "mask, percent": recall_of_boxes_masks
+    "mask, percent": build_box_and_mask_recall_by_gender
 }
 
 
-def _class_tables(half: str, task_name: str) -> dict[str, Layout]:
+def _map_captions_to_class_tables(table_15_half: str, task_name: str) -> dict[str, Layout]:
     return {
         f"Table 8, {task_name}: the classes with the largest gaps between perceived age groups, "
-        "percent": recall_where_gaps_are_largest,
-        f"Table 15{half}: recall by class and perceived age group, percent": recall_by_class_age,
+        "percent": build_recall_of_largest_age_gaps,
+        f"Table 15{table_15_half}: recall by class and perceived age group, percent": (
+            build_recall_by_class_and_age
+        ),
     }
 
 
 _TABLES: dict[str, dict[str, Layout]] = {
     "classification": {
         "Table 4: the largest differences in recall between perceived gender presentations, "
-        "points": largest_differences,
+        "points": build_largest_differences_table,
         "Table 11 (and 12): recall of the classes with the largest gaps between perceived age "
-        "groups, percent": largest_gaps,
+        "groups, percent": build_largest_age_gaps_table,
         "Appendix A.5.2: the largest differences in true negative rate between perceived gender "
-        "presentations, points": true_negatives_by_class,
+        "presentations, points": largest_true_negative_rate_differences,
     },
     "detection": _DETECTION_TABLES,
     "segmentation": _MASK_TABLES,
     "segmentation_boxes": _MASK_TABLES,
-    "open_vocabulary": _class_tables("a", "detection"),
-    "grounding": _class_tables("b", "visual grounding"),
+    "open_vocabulary": _map_captions_to_class_tables("a", "detection"),
+    "grounding": _map_captions_to_class_tables("b", "visual grounding"),
 }
 
 
@@ -297,10 +309,10 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    return lay_out_tables("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
+    return build_nonempty_tables_by_caption("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
 
 
-def absent(name: str, run: Run) -> dict[str, str]:
+def explain_missing_tables(name: str, run: Run) -> dict[str, str]:
     """Say of each table of a protocol that the run has no rows for why it is not printed.
 
     Parameters
@@ -320,4 +332,6 @@ def absent(name: str, run: Run) -> dict[str, str]:
         No such protocol.
     """
     printed = tables(name, run)
-    return {caption: explain_absence(run) for caption in _TABLES[name] if caption not in printed}
+    return {
+        caption: explain_missing_table(run) for caption in _TABLES[name] if caption not in printed
+    }

@@ -18,19 +18,22 @@ from contextlib import suppress
 import polars as pl
 
 from isolux.papers._layout import (
-    format_merges,
-    list_groups,
-    pivot_groups,
-    read_group_metrics,
-    summarise_groups,
+    format_merge_settings,
+    map_known_groups_to_columns,
+    pivot_metric_by_group,
+    summarise_across_columns,
+    to_group_metrics_table,
 )
-from isolux.papers.fairface.cross_dataset import compare_across_datasets, lay_out_values
+from isolux.papers.fairface.cross_dataset import (
+    build_accuracy_tables_by_caption,
+    measure_accuracy_across_datasets,
+)
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import PluginInfo
 
-__all__ = ["compare_across_datasets", "lay_out_values"]
+__all__ = ["build_accuracy_tables_by_caption", "measure_accuracy_across_datasets"]
 
 INFO = PluginInfo(
     title="FairFace",
@@ -89,7 +92,7 @@ _COMMON: dict[str, object] = {
     "target": "gender",
     "id_from": "basename",
     "by": ("race", "gender", "age", "race*gender"),
-    "group": format_merges(AGE_9_TO_4, "age"),
+    "group": format_merge_settings(AGE_9_TO_4, "age"),
     "ddof": 1,
     "log_base": 10.0,
 }
@@ -141,14 +144,16 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     """
     layouts: dict[str, dict[str, Callable[[Run], pl.DataFrame]]] = {
         "gender": {
-            "Table 4: accuracy by race and perceived gender": accuracy_by_race_gender,
-            "Table 5: mean and standard deviation across races and ages": mean_and_sd,
+            "Table 4: accuracy by race and perceived gender": build_accuracy_by_race_and_gender,
+            "Table 5: mean and standard deviation across races and ages": (
+                mean_and_sd_across_races_and_ages
+            ),
         },
         "services": {
             "Table 6: accuracy by race and perceived gender (*: undetected faces left out)": (
-                service_accuracy
+                build_service_accuracy_by_group
             ),
-            "Table 8: share of faces detected": detection_rates,
+            "Table 8: share of faces detected": build_detection_rates_by_group,
         },
     }
     laid_out_tables = {}
@@ -158,7 +163,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     return laid_out_tables
 
 
-def accuracy_by_race_gender(
+def build_accuracy_by_race_and_gender(
     source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay accuracy by race and perceived gender out as Table 4 does.
@@ -194,14 +199,16 @@ def accuracy_by_race_gender(
     >>> found.select("Black_M", "Black_F", "avg").row(0), round(found["epsilon"][0], 4)
     ((0.75, 0.375, 0.5625), 0.301)
     """
-    columns = _race_gender_columns(races, GENDERS)
-    frame = pivot_groups(source, "accuracy", columns)
+    columns = _cross_races_and_genders(races, GENDERS)
+    accuracy_by_group = pivot_metric_by_group(source, "accuracy", columns)
     names = {"mean": "avg", "sd": "stdv", "n": "n_groups"}
-    summary = summarise_groups(frame, list(columns)).items()
-    return frame.with_columns(**{names.get(name, name): values for name, values in summary})
+    summary = summarise_across_columns(accuracy_by_group, list(columns)).items()
+    return accuracy_by_group.with_columns(
+        **{names.get(name, name): values for name, values in summary}
+    )
 
 
-def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
+def mean_and_sd_across_races_and_ages(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Give mean and standard deviation across races and across ages, as Table 5 does.
 
     Every group of the attribute counts once, those of unknown value do not count. The paper has
@@ -215,15 +222,15 @@ def mean_and_sd(source: Run | pl.DataFrame) -> pl.DataFrame:
     """
     summaries = []
     for attribute, plural in (("race", "races"), ("age", "ages")):
-        columns = list_groups(source, "accuracy", attribute)
-        frame = pivot_groups(source, "accuracy", columns)
-        summary = summarise_groups(frame, list(columns))
+        columns = map_known_groups_to_columns(source, "accuracy", attribute)
+        accuracy_by_group = pivot_metric_by_group(source, "accuracy", columns)
+        summary = summarise_across_columns(accuracy_by_group, list(columns))
         means = {f"mean_across_{plural}": summary["mean"], f"sd_across_{plural}": summary["sd"]}
-        summaries.append(frame.select("model").with_columns(**means))
+        summaries.append(accuracy_by_group.select("model").with_columns(**means))
     return summaries[0].join(summaries[1], on="model", how="left", maintain_order="left")
 
 
-def service_accuracy(
+def build_service_accuracy_by_group(
     source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay services' accuracy out as Table 6 does, with both policies for undetected faces.
@@ -236,14 +243,14 @@ def service_accuracy(
         ``White_F``, ``White_M``, … per group, ``mean`` and ``std`` (ddof 1): 0 to 1, higher is
         better. ``n_groups``: how many groups have a value.
     """
-    table = _service_table(source, "accuracy", races)
-    if "accuracy_on_detected" not in read_group_metrics(source)["metric"]:
+    table = _build_service_table_by_group(source, "accuracy", races)
+    if "accuracy_on_detected" not in to_group_metrics_table(source)["metric"]:
         return table
-    starred = _service_table(source, "accuracy_on_detected", races)
+    starred = _build_service_table_by_group(source, "accuracy_on_detected", races)
     return pl.concat([table, starred.with_columns(service=pl.format("*{}", "service"))])
 
 
-def detection_rates(
+def build_detection_rates_by_group(
     source: Run | pl.DataFrame, *, races: Mapping[str, str] = RACES
 ) -> pl.DataFrame:
     """Lay out how many faces each service found, as Table 8 does.
@@ -251,29 +258,29 @@ def detection_rates(
     Returns
     -------
     polars.DataFrame
-        Columns as of ``service_accuracy``. Not a detector's accuracy: what it finds where no face
-        is, no people counted (the paper's footnote 1).
+        Columns as of ``build_service_accuracy_by_group``. Not a detector's accuracy: what it finds
+        where no face is, no people counted (the paper's footnote 1).
     """
-    return _service_table(source, "detection_rate", races)
+    return _build_service_table_by_group(source, "detection_rate", races)
 
 
-def _service_table(
+def _build_service_table_by_group(
     source: Run | pl.DataFrame, metric: str, races: Mapping[str, str]
 ) -> pl.DataFrame:
     # Table 6 names women first, Table 4 men.
-    columns = _race_gender_columns(races, dict(reversed(GENDERS.items())))
-    frame = pivot_groups(source, metric, columns)
-    summary = summarise_groups(frame, list(columns))
-    return frame.rename({"model": "service"}).with_columns(
+    columns = _cross_races_and_genders(races, dict(reversed(GENDERS.items())))
+    metric_by_group = pivot_metric_by_group(source, metric, columns)
+    summary = summarise_across_columns(metric_by_group, list(columns))
+    return metric_by_group.rename({"model": "service"}).with_columns(
         mean=summary["mean"], std=summary["sd"], n_groups=summary["n"]
     )
 
 
-def _race_gender_columns(
+def _cross_races_and_genders(
     races: Mapping[str, str], genders: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     return {
-        f"{r}_{g}": {"race": of_race, "gender": of_gender}
-        for r, of_race in races.items()
-        for g, of_gender in genders.items()
+        f"{r}_{g}": {"race": race_value, "gender": gender_value}
+        for r, race_value in races.items()
+        for g, gender_value in genders.items()
     }

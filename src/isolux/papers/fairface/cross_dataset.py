@@ -23,7 +23,7 @@ import polars as pl
 
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.papers._layout import summarise_groups
+from isolux.papers._layout import summarise_across_columns
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
@@ -108,11 +108,11 @@ class _DatasetAccuracy:
     run: Run
 
 
-def compare_across_datasets(
-    runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()
+def measure_accuracy_across_datasets(
+    runs: Mapping[str, Sequence[Run]], averaged_datasets: Sequence[str] = ()
 ) -> pl.DataFrame:
     """Measure models' accuracy over the paper's columns on each dataset, and on their average."""
-    if unknown := [name for name in average if name not in runs]:
+    if unknown := [name for name in averaged_datasets if name not in runs]:
         raise SpecError(
             f"there is no dataset {unknown[0]!r} to average",
             expected=", ".join(runs),
@@ -121,7 +121,7 @@ def compare_across_datasets(
     frames, seen_keys = [pl.DataFrame(schema=_VALUES_SCHEMA)], set()
     for dataset, dataset_runs in runs.items():
         for run in dataset_runs:
-            accuracy = _read_accuracy(run, dataset)
+            accuracy = _read_accuracy_by_person(run, dataset)
             key = (dataset, accuracy.head, accuracy.model)
             if key in seen_keys:
                 raise SpecError(
@@ -131,23 +131,25 @@ def compare_across_datasets(
                     hint="--model-name tells models apart in their audits",
                 )
             seen_keys.add(key)
-            frames.append(_measure_columns(accuracy, dataset))
+            frames.append(_measure_accuracy_of_columns(accuracy, dataset))
     values = pl.concat(frames)
-    return pl.concat([values, average_datasets(values, tuple(average) or tuple(runs))])
+    return pl.concat(
+        [values, average_accuracy_over_datasets(values, tuple(averaged_datasets) or tuple(runs))]
+    )
 
 
-def _read_accuracy(run: Run, dataset: str) -> _DatasetAccuracy:
+def _read_accuracy_by_person(run: Run, dataset: str) -> _DatasetAccuracy:
     spec = read_recorded_spec(run.record)
-    answers = run.evidence.get("classification")
+    predictions = run.evidence.get("classification")
     head = str(spec.task.settings.get("target"))
-    if answers is None or head not in HEADS:
+    if predictions is None or head not in HEADS:
         raise SpecError(
             "this run does not say who was answered right",
             expected="an audit of classification with --target race, gender or age",
             found=f"task {run.record.get('task')}, target {head}",
             where=dataset,
         )
-    models = answers["model"].unique().to_list()
+    models = predictions["model"].unique().to_list()
     if len(models) != 1:
         raise SpecError(
             "a run to lay beside others holds no single model",
@@ -156,9 +158,9 @@ def _read_accuracy(run: Run, dataset: str) -> _DatasetAccuracy:
             where=dataset,
         )
     labels = (
-        answers.with_columns(truth=pl.col("truth").list.first())
-        if (answers.schema["truth"] == pl.List(pl.String))
-        else answers
+        predictions.with_columns(truth=pl.col("truth").list.first())
+        if (predictions.schema["truth"] == pl.List(pl.String))
+        else predictions
     )
     correct = pl.col("correct").cast(pl.Float64)
     race_pair = [
@@ -178,11 +180,11 @@ def _read_accuracy(run: Run, dataset: str) -> _DatasetAccuracy:
         (merged_correct if head == "race" else correct).alias("merged"),
     )
     return _DatasetAccuracy(
-        head, str(models[0]), has_four_races, rows, _list_groups_of_people(run.attributes), run
+        head, str(models[0]), has_four_races, rows, _list_people_by_paper_group(run.attributes), run
     )
 
 
-def _list_groups_of_people(attributes: pl.DataFrame) -> pl.DataFrame:
+def _list_people_by_paper_group(attributes: pl.DataFrame) -> pl.DataFrame:
     """List the groups of the paper's columns: ``unit_id, attribute, value``, of one value each."""
     single_values = attributes.filter(pl.col("attribute").is_in(HEADS)).drop_nulls("value")
     single_values = single_values.unique(["unit_id", "attribute", "value"], maintain_order=True)
@@ -219,7 +221,7 @@ def _list_groups_of_people(attributes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _measure_columns(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
+def _measure_accuracy_of_columns(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     """Measure one run's columns by the statistics of its own audit."""
     task_info = registry.task_info("classification")
     task_info = replace(
@@ -252,10 +254,12 @@ def _measure_columns(accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
     )
     spec = read_recorded_spec(accuracy.run.record).statistics
     table = measure_groups(scores, members, spec).to_table()
-    return _select_columns(table, accuracy, dataset)
+    return _select_accuracy_of_columns(table, accuracy, dataset)
 
 
-def _select_columns(table: pl.DataFrame, accuracy: _DatasetAccuracy, dataset: str) -> pl.DataFrame:
+def _select_accuracy_of_columns(
+    table: pl.DataFrame, accuracy: _DatasetAccuracy, dataset: str
+) -> pl.DataFrame:
     requested = {**_COLUMNS, _NON_WHITE_FOUR_RACES: _COLUMNS["Non-White"]}
     rows = []
     for column, (attribute, group) in requested.items():
@@ -283,7 +287,7 @@ def _select_columns(table: pl.DataFrame, accuracy: _DatasetAccuracy, dataset: st
     return pl.DataFrame(rows, schema=_VALUES_SCHEMA, orient="row")
 
 
-def average_datasets(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
+def average_accuracy_over_datasets(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     """Average datasets, each counting once; intervals by MOVER, as datasets share no one.
 
     The ends lie as far from the mean as the root of the summed squares of the parts' (Zou & Donner
@@ -338,34 +342,36 @@ def average_datasets(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFr
     ).cast(_VALUES_SCHEMA)  # type: ignore[arg-type]
 
 
-def lay_out_values(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
+def build_accuracy_tables_by_caption(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Lay values out as the paper's tables, by caption; accuracy, 0 to 1."""
     captions = {
         "Table 2: accuracy on White people, across datasets": "White",
         "Table 3: accuracy on people who are not White, across datasets": "Non-White",
     }
-    tables = {caption: _table_of_column(values, column) for caption, column in captions.items()}
-    tables["Table 7: accuracy by dataset and group"] = _table_by_group(values)
-    spread = _mean_and_sd_of_averages(values)
-    if spread.height:
+    tables = {
+        caption: _pivot_column_by_dataset(values, column) for caption, column in captions.items()
+    }
+    tables["Table 7: accuracy by dataset and group"] = _pivot_accuracy_by_group(values)
+    mean_and_sd = _summarise_gender_averages(values)
+    if mean_and_sd.height:
         caption = "Table 5: mean and SD of the averages, perceived gender"
-        tables[caption] = spread
+        tables[caption] = mean_and_sd
     return tables
 
 
-def _table_of_column(values: pl.DataFrame, column: str) -> pl.DataFrame:
+def _pivot_column_by_dataset(values: pl.DataFrame, column: str) -> pl.DataFrame:
     """Lay one column out by question and dataset."""
     single_datasets = values.filter(pl.col("dataset") != AVERAGE)
     table = (
         single_datasets.select("model").unique(maintain_order=True).rename({"model": "trained_on"})
     )
-    for heading, cells in _list_headings(single_datasets, column):
+    for heading, cells in _iterate_dataset_headings_and_rows(single_datasets, column):
         column_values = cells.select(trained_on="model", **{heading: "value"})
         table = table.join(column_values, on="trained_on", how="left", maintain_order="left")
     return table
 
 
-def _list_headings(
+def _iterate_dataset_headings_and_rows(
     single_datasets: pl.DataFrame, column: str
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     for head in HEADS:
@@ -381,7 +387,7 @@ def _list_headings(
             )
 
 
-def _table_by_group(values: pl.DataFrame) -> pl.DataFrame:
+def _pivot_accuracy_by_group(values: pl.DataFrame) -> pl.DataFrame:
     paper_columns = values.filter(pl.col("column") != _NON_WHITE_FOUR_RACES)
     table = paper_columns.pivot(
         on="column", index=["head", "dataset", "model"], values="value", maintain_order=True
@@ -391,14 +397,14 @@ def _table_by_group(values: pl.DataFrame) -> pl.DataFrame:
     return table.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
 
 
-def _mean_and_sd_of_averages(values: pl.DataFrame) -> pl.DataFrame:
+def _summarise_gender_averages(values: pl.DataFrame) -> pl.DataFrame:
     """Give mean and SD of the averages over races and over ages, of the gender head."""
-    averages = _table_by_group(values.filter(head="gender", dataset=AVERAGE))
+    averages = _pivot_accuracy_by_group(values.filter(head="gender", dataset=AVERAGE))
     if not averages.height:
         return pl.DataFrame()
     summary = averages.select(model="trained_on")
     for plural, columns in (("races", _RACES), ("ages", _RANGES)):
-        group_summary = summarise_groups(averages, list(columns))
+        group_summary = summarise_across_columns(averages, list(columns))
         has_all_groups = np.asarray(group_summary["n"].to_numpy() == len(columns))
         for name, key in (("mean", "mean"), ("sd", "sd")):
             cells = [

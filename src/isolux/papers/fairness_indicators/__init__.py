@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.papers._layout import format_merges
-from isolux.papers._protocols import find_analysis_table, require_protocol
+from isolux.papers._layout import format_merge_settings
+from isolux.papers._protocols import check_protocol_exists, find_analysis_table_or_empty
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo
@@ -30,11 +30,11 @@ INFO = PluginInfo(
     ),
 )
 
-_TONES = format_merges({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
+_TONES = format_merge_settings({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
 _ANY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": 1,
-    "absent_values": "note",  # a part of a dataset may lack a skin type
+    "unmatched_values": "note",  # a part of a dataset may lack a skin type
 }
 _LABEL_PROTOCOL: dict[str, object] = {
     "task": "label_association",
@@ -117,7 +117,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> from isolux.vocabulary.tables import SCORES
     >>> rates = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "harmful", "threshold": 0.1, "attribute": [None, "tone"],
-    ...     "group": ["everyone", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
+    ...     "group": ["overall", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
     ...     "n_units": [90, 40], "n_clusters": [45, 20]}))
     >>> run = Run({}, SCORES.empty(), ATTRIBUTES.empty(), rates, DISPARITIES.empty(),
     ...           FINDINGS.empty())
@@ -126,7 +126,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ('Table 4: units and clusters of each group, by tone', [('darker', 40, 20)])
     ('Figures 3, 8 and 10: rates of labels by tone, percent', [('m', 'harmful', 0.1, 5.0, 8.0)])
     """
-    require_protocol("fairness_indicators", PROTOCOLS, name)
+    check_protocol_exists("fairness_indicators", PROTOCOLS, name)
     terms = dict(run.record.get("dataset", {}).get("terms", {}))
     entries = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     words = {
@@ -140,19 +140,19 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     for entry in entries:
         if name != "geodiversity":
             laid_out_tables[f"Table 4: units and clusters of each group, by {words[entry]}"] = (
-                counts_by_group(run, entry)
+                count_units_and_clusters_by_group(run, entry)
             )
-        laid_out_tables[f"{figure}: {measure_name} by {words[entry]}, percent"] = rates_by_group(
-            run, entry, first
+        laid_out_tables[f"{figure}: {measure_name} by {words[entry]}, percent"] = (
+            build_percentages_by_group(run, entry, first)
         )
     if name == "geodiversity":
-        laid_out_tables["Table 5: homes by income bucket and region"] = homes_by_bucket_and_region(
-            run
+        laid_out_tables["Table 5: homes by income bucket and region"] = (
+            count_homes_by_income_and_region(run)
         )
     if name.startswith("label_association"):
         laid_out_tables[
             f"{figure.split(',')[0]}, last row: rates of labels at each confidence, percent"
-        ] = rates_by_confidence(run)
+        ] = build_overall_rates_by_confidence(run)
     return {caption: table for caption, table in laid_out_tables.items() if not table.is_empty()}
 
 
@@ -164,15 +164,17 @@ _HEADINGS = {
 }
 
 
-def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.DataFrame:
+def build_percentages_by_group(
+    run: Run, attribute: str, threshold_name: str = "threshold"
+) -> pl.DataFrame:
     """Lay every metric of one attribute or intersection out: a column a group, in percent.
 
     Parameters
     ----------
     run : Run
-    entry : str
+    attribute : str
         The attribute or intersection.
-    threshold : str
+    threshold_name : str
         What the thresholds are called; empty: there are none.
 
     Returns
@@ -181,39 +183,44 @@ def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.Dat
         ``model, metric``, the threshold, ``everyone`` and a column a group.
     """
     rows = run.group_metrics.filter(
-        pl.col("attribute").is_null() | (pl.col("attribute") == entry)
-    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("everyone"))
+        pl.col("attribute").is_null() | (pl.col("attribute") == attribute)
+    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("overall"))
     index = ["model", "metric", "threshold"]
     pivoted = rows.pivot(
         on="group", index=index, values="value", aggregate_function="first", maintain_order=True
     )
-    names = dict(rows.drop_nulls("values").select("group", "values").rows())
+    values_by_group = dict(rows.drop_nulls("values").select("group", "values").rows())
     ranked = sorted(
-        names, key=lambda group: [_sort_key(group_value) for group_value in names[group]]
+        values_by_group,
+        key=lambda group: [
+            _rank_income_buckets_first(group_value) for group_value in values_by_group[group]
+        ],
     )
-    rounded = pivoted.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
-    if not threshold:
+    rounded = pivoted.select(*index, pl.col("overall", *ranked).round(_DIGITS))
+    if not threshold_name:
         return rounded.drop("threshold")
     with_threshold = (
-        rounded.with_columns(pl.col("threshold").cast(pl.Int64)) if threshold == "K" else rounded
+        rounded.with_columns(pl.col("threshold").cast(pl.Int64))
+        if threshold_name == "K"
+        else rounded
     )
-    return with_threshold.rename({"threshold": threshold})
+    return with_threshold.rename({"threshold": threshold_name})
 
 
-def _sort_key(group_value: str) -> tuple[int, str]:
+def _rank_income_buckets_first(group_value: str) -> tuple[int, str]:
     """Rank a value: income buckets from the lowest, all others by their names."""
     return (_BUCKETS.index(group_value) if group_value in _BUCKETS else len(_BUCKETS), group_value)
 
 
-def counts_by_group(run: Run, entry: str) -> pl.DataFrame:
+def count_units_and_clusters_by_group(run: Run, attribute: str) -> pl.DataFrame:
     """Count who was judged in each group: ``group, units, clusters``."""
-    group_rows = run.group_metrics.filter(attribute=entry)
+    group_rows = run.group_metrics.filter(attribute=attribute)
     return group_rows.group_by("group", maintain_order=True).agg(
         units=pl.col("n_units").max(), clusters=pl.col("n_clusters").max()
     )
 
 
-def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
+def count_homes_by_income_and_region(run: Run) -> pl.DataFrame:
     """Count homes as Table 5 does: a row an income bucket, a column a region, and totals.
 
     Returns
@@ -231,28 +238,28 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
     )
     if entry is None:
         return pl.DataFrame()
-    order = split_intersection(entry)
+    attribute_order = split_intersection(entry)
     cells = (
         run.group_metrics.filter(attribute=entry)
         .select(
             "n_clusters",
-            *(pl.col("values").list.get(k).alias(name) for k, name in enumerate(order)),
+            *(pl.col("values").list.get(k).alias(name) for k, name in enumerate(attribute_order)),
         )
         .unique(["income_bucket", "region"], maintain_order=True)
     )
-    wide = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
+    counts = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
         pl.exclude("income_bucket").fill_null(0)
     )
-    present_buckets = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
+    present_buckets = [bucket for bucket in _BUCKETS if bucket in counts["income_bucket"].to_list()]
     ranked = pl.DataFrame({"income_bucket": present_buckets}).join(
-        wide, on="income_bucket", how="left"
+        counts, on="income_bucket", how="left"
     )
     regions = [name for name in ranked.columns if name != "income_bucket"]
     total = ranked.select(pl.lit("total").alias("income_bucket"), pl.col(regions).sum())
     return pl.concat([ranked, total]).with_columns(Global=pl.sum_horizontal(regions))
 
 
-def rates_by_confidence(run: Run) -> pl.DataFrame:
+def build_overall_rates_by_confidence(run: Run) -> pl.DataFrame:
     """Lay everyone's curves out: a row a confidence, columns for harmful and non-harmful labels.
 
     Returns
@@ -261,7 +268,7 @@ def rates_by_confidence(run: Run) -> pl.DataFrame:
         ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
         confidence.
     """
-    curves = find_analysis_table(run, "confidence_curves")
+    curves = find_analysis_table_or_empty(run, "confidence_curves")
     if curves.is_empty():
         return curves
     overall = curves.filter(pl.col("attribute").is_null())
@@ -283,7 +290,8 @@ _UNKNOWN = (
 )
 _SQUARE = (
     "Appendix B.2 cuts a wide box to the square at its left, the released code to that at its "
-    "middle; isolux crop --recipe miap does the first, and with --wide centre the second."
+    "middle; isolux crop --recipe miap does the first, and with --square-position centre the "
+    "second."
 )
 _FILTERED = (
     "The text says that 2,982 videos are used and that 29 have no face; it takes a frame 'when "

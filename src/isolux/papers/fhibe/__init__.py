@@ -25,7 +25,7 @@ import polars as pl
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.io.image_tables import FHIBE_API
-from isolux.papers._protocols import require_protocol
+from isolux.papers._protocols import check_protocol_exists
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
 from isolux.vocabulary import citations
@@ -43,13 +43,13 @@ _PERCENT, _DIGITS = 100.0, 1
 _CLUSTER_COLUMNS = {"subject": "n_subjects", "image": "n_images"}
 
 
-def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
+def build_score_tables_by_attribute(run: Run) -> dict[str, pl.DataFrame]:
     """Lay scores out by the groups of each attribute."""
-    group_rows = _group_rows(run, run.scores["metric"].unique().to_list())
+    group_rows = _select_publishable_group_rows(run, run.scores["metric"].unique().to_list())
     if group_rows.is_empty():
         return {}
     with_medians = group_rows.join(
-        _median_scores(run),
+        _compute_median_score_by_group(run),
         on=[*_METRIC_KEY, "attribute", "group"],
         how="left",
         nulls_equal=True,
@@ -62,27 +62,29 @@ def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
         *used_keys,
         "group",
         "n_scores",
-        _cluster_column(run),
+        _find_cluster_count_column(run),
         "median",
         "mean",
     ]
-    return _by_attribute(with_medians.rename({"value": "mean"}), columns)
+    return _split_rows_by_attribute(with_medians.rename({"value": "mean"}), columns)
 
 
-def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
+def build_accept_rate_tables_by_attribute(run: Run) -> dict[str, pl.DataFrame]:
     """Lay true accept rates out by the groups of each attribute."""
-    of_group = ["model", "attribute", "values"]
+    group_key = ["model", "attribute", "values"]
     # The rate's own n are its genuine pairs; whether a face could be compared is told of each.
-    faces = _group_rows(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
-    accept_rates = _group_rows(run, ["tar_at_far"]).rename({"value": "tar"})
-    accept_rates = accept_rates.join(faces, on=of_group, how="left", maintain_order="left")
-    columns = ["model", "group", "n_faces", _cluster_column(run), "tar", "low", "high"]
-    return _by_attribute(accept_rates, columns)
+    faces = _select_publishable_group_rows(run, ["failure_rate"]).select(
+        *group_key, n_faces="n_scores"
+    )
+    accept_rates = _select_publishable_group_rows(run, ["tar_at_far"]).rename({"value": "tar"})
+    accept_rates = accept_rates.join(faces, on=group_key, how="left", maintain_order="left")
+    columns = ["model", "group", "n_faces", _find_cluster_count_column(run), "tar", "low", "high"]
+    return _split_rows_by_attribute(accept_rates, columns)
 
 
-def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
+def build_answer_share_tables_by_attribute(run: Run) -> dict[str, pl.DataFrame]:
     """Pivot the shares of a model's answers by the groups of each attribute, a column a group."""
-    group_rows = _group_rows(run, run.scores["metric"].unique().to_list())
+    group_rows = _select_publishable_group_rows(run, run.scores["metric"].unique().to_list())
     tables = {}
     for (attribute,), rows in group_rows.group_by("attribute", maintain_order=True):
         percentages = rows.with_columns((pl.col("value") * _PERCENT).round(_DIGITS))
@@ -92,7 +94,7 @@ def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _group_rows(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
+def _select_publishable_group_rows(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
     """Select the rows of groups of these metrics, without the overall rows."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
@@ -102,15 +104,15 @@ def _group_rows(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.when(has_published_value).then(pl.col("value", "low", "high")).name.keep()
     )
-    return rows.rename({"n_units": "n_scores", "n_clusters": _cluster_column(run)})
+    return rows.rename({"n_units": "n_scores", "n_clusters": _find_cluster_count_column(run)})
 
 
-def _cluster_column(run: Run) -> str:
+def _find_cluster_count_column(run: Run) -> str:
     """Name the column that counts what was sampled independently."""
     return _CLUSTER_COLUMNS.get(run.record.get("clusters", {}).get("column"), "n_clusters")
 
 
-def _median_scores(run: Run) -> pl.DataFrame:
+def _compute_median_score_by_group(run: Run) -> pl.DataFrame:
     """Compute the median score of every group: the key, ``attribute, group, median``."""
     scored = run.scores.filter(pl.col("value").is_not_null())
     settings = read_recorded_spec(run.record).groups
@@ -126,7 +128,9 @@ def _median_scores(run: Run) -> pl.DataFrame:
     )
 
 
-def _by_attribute(group_rows: pl.DataFrame, columns: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _split_rows_by_attribute(
+    group_rows: pl.DataFrame, columns: Sequence[str]
+) -> dict[str, pl.DataFrame]:
     names = group_rows["attribute"].unique(maintain_order=True)
     return {name: group_rows.filter(pl.col("attribute") == name).select(columns) for name in names}
 
@@ -176,7 +180,7 @@ _ANY_POSE = "lowest_oks=1e-100"
 _EVERY_SIZE: dict[str, object] = {
     "min_units": 1,
     "min_clusters": _LEAST_SUBJECTS,
-    "absent_values": "note",  # a part of FHIBE may lack a continent
+    "unmatched_values": "note",  # a part of FHIBE may lack a continent
 }
 _OWN_TEST: dict[str, object] = {"explain": ("rank_tests",)}
 _BODY: dict[str, object] = {"by": ATTRIBUTES, "nested": NESTED, **_EVERY_SIZE, **_OWN_TEST}
@@ -296,7 +300,10 @@ _HEADINGS = {
 }
 
 
-_LAYOUTS = {"face_verification": verification_by_group, "answers": answers_by_group}
+_LAYOUTS = {
+    "face_verification": build_accept_rate_tables_by_attribute,
+    "answers": build_answer_share_tables_by_attribute,
+}
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -340,10 +347,10 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ...     caption[:9], table.select("group", "n_subjects", "tar").rows()
     ('Pronoun: ', [('a', 12, 0.9), ('b', 3, None)])
     """
-    require_protocol("fhibe", PROTOCOLS, name)
-    laid_out = _LAYOUTS.get(str(PROTOCOLS[name]["task"]), scores_by_group)
+    check_protocol_exists("fhibe", PROTOCOLS, name)
+    laid_out = _LAYOUTS.get(str(PROTOCOLS[name]["task"]), build_score_tables_by_attribute)
     tables_by_attribute = laid_out(run)
-    words = _caption_starts(
+    words = _build_caption_starts(
         list(tables_by_attribute), run.record.get("dataset", {}).get("terms", {})
     )
     return {
@@ -351,11 +358,11 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     }
 
 
-def _caption_starts(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
+def _build_caption_starts(attributes: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
     """Start a caption for each attribute or intersection in the dataset's terms for them."""
     terms_by_entry = {
         e: " and ".join(terms.get(attribute, attribute) for attribute in split_intersection(e))
-        for e in entries
+        for e in attributes
     }
     n_uses = Counter(terms_by_entry.values())
     readable = {

@@ -6,7 +6,7 @@ Names are those of the dataset's attributes; FHIBE's own evaluation aggregates o
 from __future__ import annotations
 
 from isolux.datasets.fhibe.value_lists import REGIONS
-from isolux.papers._layout import format_merges
+from isolux.papers._layout import format_merge_settings
 
 DEMOGRAPHIC = (
     "pronoun",
@@ -53,5 +53,5 @@ FACE_ATTRIBUTES = (*DEMOGRAPHIC, *_APPEARANCE, *_PHOTO)
 ATTRIBUTES = (*FACE_ATTRIBUTES, "action_subject_subject_interaction")
 """Attributes of people in whole photos."""
 
-NESTED = format_merges(REGIONS, "ancestry")
+NESTED = format_merge_settings(REGIONS, "ancestry")
 """``nested`` settings: who named a continent alone counts in each of its subregions."""

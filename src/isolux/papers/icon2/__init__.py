@@ -17,7 +17,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, find_analysis_table, lay_out_tables
+from isolux.papers._protocols import (
+    Layout,
+    build_nonempty_tables_by_caption,
+    find_analysis_table_or_empty,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import PluginInfo, Reference
 
@@ -100,21 +104,21 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     """
     layouts: dict[str, Layout] = {
         "Table 1: average precision by group, and its standard deviation, points": (
-            precision_by_group
+            build_ap_by_class_and_group
         ),
         "Tables 2 and 3: explanatory attributes by σ(ProxyAP), and the dispersion after control, "
-        "points": rank_explanatory_attributes,
+        "points": build_explanatory_attribute_ranking,
         "Figures 2 and 3: average precision at each value, points, and its share of each group, "
-        "percent": precision_by_value,
+        "percent": build_ap_by_explanatory_value,
         "Figures 4 and 5: average precision of groups within each value, points": (
-            controlled_precision
+            build_controlled_ap_by_group
         ),
-        "Figure 6: instances of each class and group": instance_counts,
+        "Figure 6: instances of each class and group": build_instance_counts_by_class_and_group,
     }
-    return lay_out_tables("icon2", PROTOCOLS, layouts, name, run)
+    return build_nonempty_tables_by_caption("icon2", PROTOCOLS, layouts, name, run)
 
 
-def precision_by_group(run: Run) -> pl.DataFrame:
+def build_ap_by_class_and_group(run: Run) -> pl.DataFrame:
     """Lay average precision out as Table 1: a row a class, a column a group.
 
     Returns
@@ -124,46 +128,48 @@ def precision_by_group(run: Run) -> pl.DataFrame:
         overall average precision, not normalised, where the run has it; of all classes the mean of
         the classes), a column a group (points), ``dispersion`` (of the groups; points).
     """
-    rows = _confounder_table(run, "Values by group")
+    rows = _find_confounder_table_or_empty(run, "Values by group")
     if rows.is_empty():
         return rows
-    values, index = _pivot_groups(rows, _ROW_KEYS, "value")
+    values, index = _pivot_by_group_with_key(rows, _ROW_KEYS, "value")
     dispersion = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
     with_dispersion = values.join(dispersion, on=index, nulls_equal=True, maintain_order="left")
-    overall = _overall_precision(run)
+    overall = _read_overall_ap(run)
     if overall.height:
         keys = [c for c in ("model", "class") if c in with_dispersion.columns]
         overall_rows = overall if "model" in keys else overall.unique("class", keep="first")
         with_dispersion = with_dispersion.join(
-            overall_rows.select(*keys, "everyone")
+            overall_rows.select(*keys, "overall")
             if keys
-            else overall_rows.head(1).select("everyone"),
+            else overall_rows.head(1).select("overall"),
             on=keys or None,
             how="left" if keys else "cross",
             nulls_equal=bool(keys),
             maintain_order="left",
         )
-        other_columns = [c for c in with_dispersion.columns if c not in (*index, "everyone")]
-        with_dispersion = with_dispersion.select(*index, "everyone", *other_columns)
-    return _to_percent(with_dispersion, [c for c in with_dispersion.columns if c not in index])
+        other_columns = [c for c in with_dispersion.columns if c not in (*index, "overall")]
+        with_dispersion = with_dispersion.select(*index, "overall", *other_columns)
+    return _round_to_percent(
+        with_dispersion, [c for c in with_dispersion.columns if c not in index]
+    )
 
 
-def _overall_precision(run: Run) -> pl.DataFrame:
+def _read_overall_ap(run: Run) -> pl.DataFrame:
     """Read everyone's plain average precision: ``model``, ``class``, ``everyone``."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
-    ).select("model", pl.col("label").alias("class"), everyone="value")
+    ).select("model", pl.col("label").alias("class"), overall="value")
     classes = rows.drop_nulls("class")
     class_means = (
         classes.group_by("model", maintain_order=True)
-        .agg(pl.col("everyone").mean())
+        .agg(pl.col("overall").mean())
         .with_columns(pl.lit(None, pl.String).alias("class"))
         .select(rows.columns)
     )
     return pl.concat([classes, class_means]) if classes.height else rows
 
 
-def precision_by_value(run: Run) -> pl.DataFrame:
+def build_ap_by_explanatory_value(run: Run) -> pl.DataFrame:
     """Lay average precision at explanatory values out as Figures 2 and 3: a row a value.
 
     Returns
@@ -173,16 +179,16 @@ def precision_by_value(run: Run) -> pl.DataFrame:
         everyone at that value; points), and a column a group: the share of it at that value, in
         percent.
     """
-    rows = _confounder_table(run, "Values and shares").rename(
-        {"value of everyone": "AP"}, strict=False
+    rows = _find_confounder_table_or_empty(run, "Values and shares").rename(
+        {"overall value": "AP"}, strict=False
     )
-    shares, index = _pivot_groups(
+    shares, index = _pivot_by_group_with_key(
         rows, (*_ROW_KEYS, "explanatory", "at", "AP"), "share of the group"
     )
-    return _to_percent(shares, [c for c in shares.columns if c not in index or c == "AP"])
+    return _round_to_percent(shares, [c for c in shares.columns if c not in index or c == "AP"])
 
 
-def rank_explanatory_attributes(run: Run) -> pl.DataFrame:
+def build_explanatory_attribute_ranking(run: Run) -> pl.DataFrame:
     """Lay the ranking and the control out as Tables 2 and 3: a row a class and attribute.
 
     Returns
@@ -191,7 +197,7 @@ def rank_explanatory_attributes(run: Run) -> pl.DataFrame:
         ``model`` (with several), ``class``, ``attribute``, ``rank``, ``explanatory``,
         ``σ(ProxyAP)``, ``μ(σ(AP))`` (after control), ``Δ``, all in points.
     """
-    rows = _confounder_table(run, "Explanatory attributes by the dispersion")
+    rows = _find_confounder_table_or_empty(run, "Explanatory attributes by the dispersion")
     if rows.is_empty():
         return rows
     index = [c for c in (*_ROW_KEYS, "rank", "explanatory") if c in rows.columns]
@@ -200,42 +206,48 @@ def rank_explanatory_attributes(run: Run) -> pl.DataFrame:
         "controlled_dispersion": "μ(σ(AP))",
         "reduction": "Δ",
     }
-    return _to_percent(
+    return _round_to_percent(
         rows.select(*index, *paper_names).rename(paper_names), list(paper_names.values())
     )
 
 
-def controlled_precision(run: Run) -> pl.DataFrame:
+def build_controlled_ap_by_group(run: Run) -> pl.DataFrame:
     """Lay controlled average precision out as Figures 4 and 5: a row a value, a column a group."""
-    rows = _confounder_table(run, "Groups within each value")
-    values, index = _pivot_groups(rows, (*_ROW_KEYS, "explanatory", "at"), "value")
-    return _to_percent(values, [c for c in values.columns if c not in index])
+    rows = _find_confounder_table_or_empty(run, "Groups within each value")
+    values, index = _pivot_by_group_with_key(rows, (*_ROW_KEYS, "explanatory", "at"), "value")
+    return _round_to_percent(values, [c for c in values.columns if c not in index])
 
 
-def instance_counts(run: Run) -> pl.DataFrame:
+def build_instance_counts_by_class_and_group(run: Run) -> pl.DataFrame:
     """Lay the counts of instances out as Figure 6: a row a class, a column a group."""
-    rows = _confounder_table(run, "People by class and group")
-    return _pivot_groups(rows, ("class", "attribute"), "n")[0]
+    rows = _find_confounder_table_or_empty(run, "People by class and group")
+    return _pivot_by_group_with_key(rows, ("class", "attribute"), "n")[0]
 
 
-def _confounder_table(run: Run, caption: str) -> pl.DataFrame:
-    return find_analysis_table(run, "confounders", caption).rename({"label": "class"}, strict=False)
+def _find_confounder_table_or_empty(run: Run, caption: str) -> pl.DataFrame:
+    return find_analysis_table_or_empty(run, "confounders", caption).rename(
+        {"label": "class"}, strict=False
+    )
 
 
-def _pivot_groups(
-    rows: pl.DataFrame, names: Sequence[str], values: str
+def _pivot_by_group_with_key(
+    rows: pl.DataFrame, key_columns: Sequence[str], value_column: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Lay rows out, a column a group; also return the columns that name a row."""
-    index = [name for name in names if name in rows.columns]
+    index = [name for name in key_columns if name in rows.columns]
     if rows.is_empty():
         return rows, index
     table = rows.pivot(
-        on="group", index=index, values=values, aggregate_function="first", maintain_order=True
+        on="group",
+        index=index,
+        values=value_column,
+        aggregate_function="first",
+        maintain_order=True,
     )
     return table, index
 
 
-def _to_percent(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+def _round_to_percent(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.col(columns).cast(pl.Float64) * _PERCENT)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import apply_cluster
+from isolux.datasets import cluster_by_requested_column
 from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.io.frames import refuse_workbook_settings
 from isolux.io.hashing import sha256_file
@@ -92,7 +92,7 @@ def find_required_columns(spec: AuditSpec, schema: Sequence[str], source: str) -
     computed = [
         name
         for name in column_names
-        if name not in schema and name in derive.list_derived_attributes()
+        if name not in schema and name in derive.map_derived_attributes_to_plugins()
     ]
     if computed and not reason:
         reason = f"{computed[0]!r} is computed from pictures or boxes"
@@ -283,14 +283,14 @@ class ShardedTable:
         table = registry.load("datasets", "table")
         columns = list(self.required.columns)
         dataset = table.of_frame(frame, row_locations, inputs, id=_ROW, columns=columns, **options)
-        dataset = apply_cluster(dataset, None if counts.cluster is None else _CLUSTER)
+        dataset = cluster_by_requested_column(dataset, None if counts.cluster is None else _CLUSTER)
         times = pl.DataFrame({"instance_id": numbers, "times": counts.multiplicity})
         return replace(
             dataset,
             notes=(*self._build_notes(counts, cluster, ids), *dataset.notes),
-            ids_are_rows=not counts.has_ids,
-            times=times,
-            rows=row_locations,
+            has_row_number_ids=not counts.has_ids,
+            multiplicity=times,
+            row_locations=row_locations,
         )
 
     def _build_notes(self, counts: PeopleCounts, cluster: str | None, ids: str | None) -> list[str]:
@@ -383,6 +383,6 @@ def load_full_rows(
     table = registry.load("datasets", "table")
     dataset: Dataset = table.of_frame(frame, files.to_table_rows(), inputs, **options)
     note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.reason}."
-    return apply_cluster(
-        replace(dataset, notes=(note, *dataset.notes), rows=files.to_table_rows()), cluster
+    return cluster_by_requested_column(
+        replace(dataset, notes=(note, *dataset.notes), row_locations=files.to_table_rows()), cluster
     )

@@ -176,13 +176,13 @@ def _read_category_names(path: Path) -> dict[str, str]:
     return {str(category.id): category.name for category in category_file.categories}
 
 
-def misfit(probe: FileProbe) -> str | None:
+def mismatch(probe: FileProbe) -> str | None:
     """Say why these are no results of COCO; None: they are.
 
     Examples
     --------
-    >>> misfit(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
-    >>> misfit(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    >>> mismatch(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
     'its first objects have no image_id, bbox or segmentation'
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):

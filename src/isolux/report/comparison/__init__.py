@@ -312,7 +312,7 @@ class _IndexedRows:
         changes = {
             group: self._change(line, (*block_key, group)) for group in self.groups[block_key]
         }
-        overall_key = (*key[1:], None, "everyone")
+        overall_key = (*key[1:], None, "overall")
         return ChangeTable(
             line=line,
             overall_change=self._change(line, overall_key) if overall_key in self.values else None,

@@ -281,7 +281,7 @@ def _draw_curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
         f"{clean_line(medians_text)}.",
         f"By {clean_line(title)}: pairs that are nearer than each distance, in percent. A curve to "
         "the left has people who look more alike to the model."
-        if title != "everyone"
+        if title != "overall"
         else "Everyone: pairs that are nearer than each distance, in percent.",
     )
 

@@ -81,7 +81,7 @@ def draw_other_metrics(section: AttributeSection) -> list[Figure]:
         note = " ".join(
             _describe_table(section.title, t, _list_comparable_rows(t)) for t in drawable
         )
-        caption = f"{names}, with intervals. Dashed line: everyone. Each panel has its own scale."
+        caption = f"{names}, with intervals. Dashed line: overall. Each panel has its own scale."
         figures.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
     return figures
 
@@ -196,7 +196,7 @@ def draw_curve_figures(section: AttributeSection) -> tuple[Figure, ...]:
 
 def _draw_curve_figure(section: AttributeSection, share: str) -> Figure | None:
     share_curves = [curve for curve in section.curves if curve.share == share]
-    overall_curve = next((c for c in share_curves if c.group == "everyone"), None)
+    overall_curve = next((c for c in share_curves if c.group == "overall"), None)
     curves_by_group = {c.group: c for c in share_curves if c is not overall_curve and c.points}
     order = [row.group for row in section.main.rows if row.group in curves_by_group][:CURVES_SHOWN]
     curves = [curves_by_group[group] for group in order]
@@ -213,7 +213,7 @@ def _draw_curve_figure(section: AttributeSection, share: str) -> Figure | None:
         svg=draw_curve_panels(overall_curve, curves),
         alt=f"People {share} at each {measure}, by {section.title}: {'; '.join(summaries)}.",
         caption=f"Share of people {share} at {_an(measure)} of at least the value on the axis, with"
-        f" intervals for one {measure} at a time. Dashed: everyone."
+        f" intervals for one {measure} at a time. Dashed: overall."
         + (f" {format_count(n_omitted)} more have no panel." if n_omitted > 0 else ""),
     )
 
@@ -287,7 +287,7 @@ def draw_curve_panels(overall_curve: Curve | None, curves: Sequence[Curve]) -> s
             "share": 100.0 * point.value,
             "low": 100.0 * (point.value if point.low is None else point.low),
             "high": 100.0 * (point.value if point.high is None else point.high),
-            "everyone": base.get(point.position),
+            "overall": base.get(point.position),
         }
         for name, curve in zip(names, curves, strict=True)
         for point in curve.points
@@ -299,7 +299,7 @@ def _choose_axis_maximum(values: list[dict[str, Any]], curve: Curve) -> int:
     """Return where the shares' axis ends: at 100 for what is found, else where the drawing does."""
     if curve.measure not in _AXES:
         return 100
-    max_share = max(max(row["high"], row["everyone"] or 0.0) for row in values)
+    max_share = max(max(row["high"], row["overall"] or 0.0) for row in values)
     return next(top for top in (2, 4, 10, 20, 40, 100) if top >= min(max_share, 100.0))
 
 
@@ -324,7 +324,7 @@ def _spec(values: list[dict[str, Any]], names: list[str], curve: Curve) -> Spec:
             "mark": {"type": "area", "color": ACCENT, "opacity": 0.18},
             "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}},
         },
-        {"mark": dashed, "encoding": {"x": x, "y": y("everyone")}},
+        {"mark": dashed, "encoding": {"x": x, "y": y("overall")}},
         {
             "mark": {"type": "line", "color": ACCENT, "strokeWidth": 2},
             "encoding": {"x": x, "y": y("share")},

@@ -27,7 +27,7 @@ _NAME, _PANEL_NAME = 22, 30
 _WIDTH, _ROW = 236, 23
 _PAIRED_WIDTH = 150
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_COLUMNS = 112, 17, 4
-_NO_OVERALL: dict[str, float | None] = {"everyone": None, "from": None, "to": None}
+_NO_OVERALL: dict[str, float | None] = {"overall": None, "from": None, "to": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _overall(table: LineTable) -> dict[str, float | None]:
 def _band(
     centre: float, low: float | None, high: float | None, unit: str
 ) -> dict[str, float | None]:
-    bounds = {"everyone": centre, "from": centre if low is None else low}
+    bounds = {"overall": centre, "from": centre if low is None else low}
     return {
         k: _scale_to_percent(v, unit)
         for k, v in (bounds | {"to": centre if high is None else high}).items()
@@ -232,11 +232,11 @@ def _layer(mark: Spec, encoding: Spec, values: Sequence[Mapping[str, Any]] = ({}
 def _draw_overall_band(band: dict[str, float | None], *, zero: bool) -> list[Spec]:
     """Draw everyone's line and band, and the line of no difference."""
     layers = [_layer({"type": "rule", "color": INK}, {"x": {"datum": 0.0}})] if zero else []
-    if band["everyone"] is None:
+    if band["overall"] is None:
         return layers
-    overall_x = field("everyone")
+    overall_x = field("overall")
     band_encoding = {"x": field("from"), "x2": {"field": "to"}}
-    word = {"type": "text", "fontSize": 11, "color": GREY, "text": "everyone"}
+    word = {"type": "text", "fontSize": 11, "color": GREY, "text": "overall"}
     return [
         *layers,
         _layer({"type": "rect", "color": GREY, "opacity": 0.15}, band_encoding, [band]),
@@ -285,7 +285,7 @@ def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -
         axis={"title": None, "tickCount": 3},
     )
     y = _groups(names)
-    overall_encoding = {"x": field("everyone", aggregate="mean")}
+    overall_encoding = {"x": field("overall", aggregate="mean")}
     header = {
         "title": None,
         "labelFontSize": 12,

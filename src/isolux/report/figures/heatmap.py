@@ -167,7 +167,7 @@ def chart_metric(
         if n_small_groups
         else []
     )
-    legend_note = "Dashed line and band: everyone."
+    legend_note = "Dashed line and band: overall."
     if any(row.estimate.is_comparable and row.estimate.status != "ok" for row in table.rows):
         legend_note += " Hollow: the interval is in doubt."
     lines = [line for text in (*notes, legend_note) for line in textwrap.wrap(text, _WIDTH)]

@@ -32,8 +32,8 @@ from isolux.report.gaps import caution_on_undetected_people
 from isolux.report.summary.analyses import IN_THE_ANSWER, build_analyses
 from isolux.report.summary.sentences import (
     describe_unknown,
+    injected_of,
     list_limits,
-    planted_of,
     read_protocol,
     reading_order,
     synthetic,
@@ -108,7 +108,7 @@ def summarise(run: Run) -> Summary:
         findings=tuple(row for row in base.findings if row.rank in unsaid),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
-        injected_effects=planted_of(run.record, run, context),
+        injected_effects=injected_of(run.record, run, context),
         limits=list_limits(audited, sections),
         leading=next(iter(reading_order(sections)), None),
         leading_groups=_leading_groups(choice),
@@ -237,7 +237,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> AuditSubject
         dataset=_data_name(dataset, str(spec.get("data") or "")),
         task=str(record.get("task") or ""),
         target=_terms(record).get(str(spec.get("target")), spec.get("target")),
-        judgement=str(dataset.get("judgement") or ""),
+        label_source=str(dataset.get("label_source") or ""),
         licence=str(dataset.get("licence") or ""),
         citation=_format_citation(dataset),
         n_units=int(clusters.get("n_units") or 0),

@@ -44,7 +44,7 @@ SHARES = frozenset(
     {
         "confidence",
         "coverage",
-        "coverage of everyone",
+        "overall coverage",
         "error",
         "error from",
         "error to",
@@ -75,7 +75,7 @@ VALUES = frozenset(
         "of everyone else",
         "of others of known value",
         "value",
-        "value of everyone",
+        "overall value",
         "value, other ap",
     }
 )
@@ -91,7 +91,7 @@ GAPS = frozenset(
         "gap high",
         "gap low",
         "gap of those compared",
-        "more than everyone else",
+        "difference to everyone else",
         "proxy dispersion",
         "proxy dispersion high",
         "proxy dispersion low",

@@ -1,4 +1,4 @@
-"""What a report says around its numbers: answers, cautions, planted truths, what it cannot say.
+"""What a report says around its numbers: answers, cautions, injected truths, what it cannot say.
 
 Limits are worded by fairlearn's guide for contributors: an audit measures disparities, it never
 certifies their absence, and says whose labels it used.
@@ -105,15 +105,17 @@ def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> 
 
 def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -> str:
     """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
-    judgement = audited.judgement.strip()
-    text = _JUDGEMENT_SENTENCES.get(judgement)
+    label_source = audited.label_source.strip()
+    text = _JUDGEMENT_SENTENCES.get(label_source)
     if text is None:
         return (
-            f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
-            "look, that may differ from how they describe themselves."
+            f"Who assigned the groups: {label_source or 'not recorded'}. If others judged how"
+            " people look, that may differ from how they describe themselves."
         )
     computed = [
-        s.title for s in sections if s.title.replace(" ", "_") in derive.list_derived_attributes()
+        s.title
+        for s in sections
+        if s.title.replace(" ", "_") in derive.map_derived_attributes_to_plugins()
     ]
     if not computed:
         return text
@@ -211,7 +213,7 @@ def _compute_pooled_mean(mean: float, n: int, added_sum: float, n_added: float) 
 
 
 def synthetic(record: Mapping[str, Any]) -> CautionParagraph | None:
-    """Say that the people are synthetic, where the data or planted truths show it.
+    """Say that the people are synthetic, where the data or injected truths show it.
 
     Examples
     --------
@@ -220,7 +222,7 @@ def synthetic(record: Mapping[str, Any]) -> CautionParagraph | None:
     >>> synthetic({"dataset": {"title": "FACET"}}) is None
     True
     """
-    if not (record.get("planted") or (record.get("dataset") or {}).get("synthetic")):
+    if not (record.get("injected") or (record.get("dataset") or {}).get("synthetic")):
         return None
     return CautionParagraph(
         "These people are synthetic.",
@@ -284,10 +286,10 @@ def read_paper_tables(tables_record: object) -> tuple[PaperTable, ...]:
     )
 
 
-def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[InjectedRow, ...]:
-    """Look up every planted truth in the run's tables."""
+def injected_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[InjectedRow, ...]:
+    """Look up every injected truth in the run's tables."""
     return tuple(
-        _build_injected_row(dict(truth), run, context) for truth in record.get("planted") or ()
+        _build_injected_row(dict(truth), run, context) for truth in record.get("injected") or ()
     )
 
 

@@ -118,7 +118,7 @@
     Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
       if (row.dataset.group === name) { chosen = row; }
     });
-    table.closest("section").querySelectorAll(".of").forEach(function (word) { word.textContent = chosen ? name : "everyone"; });
+    table.closest("section").querySelectorAll(".of").forEach(function (word) { word.textContent = chosen ? name : "overall"; });
     Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
       var own = row.pairs[chosen ? name : ""] || [row === chosen ? "" : "\u2013", "", "", null];
       [5, 6, 7].forEach(function (at, i) { row.cells[at].textContent = own[i]; });
@@ -126,15 +126,15 @@
     });
     var dot = chosen && chosen.querySelector("circle");
     table.querySelectorAll("line.base").forEach(function (line) {
-      var at = dot ? dot.getAttribute("cx") : table.dataset.everyone;
+      var at = dot ? dot.getAttribute("cx") : table.dataset.overall;
       line.setAttribute("x1", at);
       line.setAttribute("x2", at);
     });
-    announce.textContent = "Compared with " + (chosen ? name : "everyone");
+    announce.textContent = "Compared with " + (chosen ? name : "overall");
   }
   document.querySelectorAll("table.strips").forEach(function (table) {
     var select = document.createElement("select");
-    select.add(new Option("everyone", ""));
+    select.add(new Option("overall", ""));
     Array.prototype.forEach.call(table.tBodies[0].rows, function (row) {
       row.pairs = JSON.parse(row.dataset.pairs);
       row.pairs[""] = [5, 6, 7].map(function (at) { return row.cells[at].textContent; });

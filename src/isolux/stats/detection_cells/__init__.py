@@ -120,6 +120,7 @@ def rank_detection_cells(
         detection_index.person_cluster[np.where(is_true_positive, group, 0)] if n_people else 0,
         detection_index.detection_cluster[detection],
     )
+    # Bit 0: true positive; bits 1 to 16: the IoU thresholds; from bit 17: the cluster.
     packed = cluster.astype(np.uint64) << np.uint64(17)
     packed |= outcomes.iou_bits[rows].astype(np.uint64) << np.uint64(1)
     packed |= is_true_positive.astype(np.uint64)

@@ -1,4 +1,4 @@
-"""The compiled loops of ``cells``; imported only by the functions that run them."""
+"""The compiled loops of ``detection_cells``; imported only by the functions that run them."""
 
 from __future__ import annotations
 
@@ -55,8 +55,10 @@ def sort_descending(score: npt.NDArray[np.float64]) -> _Ints:
     for i in range(n):
         highest, lowest = max(highest, score[i]), min(lowest, score[i])
     width = (highest - lowest) / _BUCKETS
+    # Equal scores, or a range that overflows, have no usable bucket width.
     if not (0.0 < width < np.inf):
         return order if highest == lowest or n < 2 else np.argsort(-score, kind="mergesort")
+    # One bucket more than _BUCKETS: the lowest score divides to _BUCKETS itself.
     positions = np.zeros(_BUCKETS + 2, np.int64)
     for i in range(n):
         positions[int((highest - score[i]) / width) + 1] += 1
@@ -70,6 +72,7 @@ def sort_descending(score: npt.NDArray[np.float64]) -> _Ints:
         last = positions[bucket]
         if last - first > _MAX_INSERTION_SORT:
             bucket_rows = order[first:last].copy()
+            # Merge sort, as in pycocotools: equal scores must keep COCO's order.
             order[first:last] = bucket_rows[np.argsort(-score[bucket_rows], kind="mergesort")]
         else:
             for i in range(first + 1, last):

@@ -56,7 +56,7 @@ _N_PROBES, _N_BASIS_VECTORS, _LANCZOS_STEPS = (
     24,
     72,
     20,
-)  # random vectors, basis of the large part, Lanczos
+)  # random vectors; basis of the dominant eigenspace; Lanczos steps
 _BREAKDOWN_TOLERANCE = 1e-12  # norm of a Lanczos vector below which the Krylov space is exhausted
 
 
@@ -73,10 +73,12 @@ def estimate_trace(
     True
     """
     rng = np.random.default_rng(seed)
+    # One product more than Hutch++ uses: a power iteration closer to the dominant eigenspace.
     basis = np.linalg.qr(multiply(multiply(rng.normal(size=(d, min(_N_BASIS_VECTORS, d // 2))))))[0]
     trace = 0.0
     for start in range(0, basis.shape[1], _N_PROBES):
         trace += float(_quadrature(multiply, basis[:, start : start + _N_PROBES], function).sum())
+    # Random signs, whose estimate has no variance from the diagonal of f(A), unlike normal vectors.
     probes = rng.choice([-1.0, 1.0], size=(d, _N_PROBES))
     probes -= basis @ (basis.T @ probes)
     lengths = np.sqrt(np.einsum("dp,dp->p", probes, probes))
@@ -115,7 +117,9 @@ def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> flo
     nodes, vectors = np.linalg.eigh(
         np.diag(alpha[:n_used]) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
     )
+    # Nodes of 0 or below are rounding: A has no negative eigenvalue.
     positive = np.maximum(nodes, np.finfo(np.float64).tiny)
+    # Gauss quadrature: weights are squared first components (Ubaru et al. 2017).
     return float(vectors[0] ** 2 @ function(positive))
 
 
@@ -220,6 +224,8 @@ def vendi_of_subjects(
         rows = by_subject[starts[sampled_subjects] + photo]
         logs[draw] = math.log(vendi_score(vectors[rows]).value or 1.0)
     mean_log = float(logs.mean())
+    # Delete-d jackknife (Shao & Wu 1989): the subsamples' variance times size / (n - size); and 1 /
+    # draws, for the mean over draws.
     standard_error = float(logs.std(ddof=1)) * math.sqrt(size / (n - size) + 1.0 / _N_DRAWS)
     half_width = NormalDist().inv_cdf(0.5 + level / 2.0) * standard_error
     bounds = (
@@ -273,6 +279,7 @@ def _moments(vectors: npt.NDArray[Any]) -> _Floats:
     from scipy.linalg.blas import dsyrk
 
     d = vectors.shape[1]
+    # In Fortran order BLAS can add to it in place.
     total = np.zeros((d, d), order="F")
     for start in range(0, len(vectors), _ROWS_PER_BLOCK):
         block = _normalise_rows(vectors[start : start + _ROWS_PER_BLOCK])
@@ -285,17 +292,21 @@ def _effective_number(matrix: _Floats, order: float) -> float:
     from scipy.linalg import eigvalsh
 
     values = eigvalsh(matrix, lower=False, overwrite_a=True, check_finite=False)
+    # The trace is 1, so eigenvalues up to n eps are rounding; negative ones have no logarithm.
     rounding = len(values) * np.finfo(np.float64).eps
     positive_values = values[values > rounding]
     if order == 1.0:
         return float(np.exp(-np.sum(positive_values * np.log(positive_values))))
     if order == math.inf:
+        # The limit of (Σ λ^q)^(1 / (1 - q)) for q to infinity.
         return float(1.0 / positive_values.max())
     return float(np.sum(positive_values**order) ** (1.0 / (1.0 - order)))
 
 
 def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
     """Estimate the score and its standard error, without an n × n or d × d matrix."""
+    # Order 0 counts the eigenvalues above 0, order infinity takes the largest: neither is the trace
+    # of a smooth function.
     if order in {0.0, math.inf}:
         raise SpecError(
             "this order of the Vendi score is not estimated",
@@ -317,6 +328,7 @@ def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple
     trace, error = estimate_trace(times, d, function, seed=seed)
     if order == 1.0:
         score = math.exp(trace)
+        # Delta method, here and below.
         return score, score * error
     score = trace ** (1.0 / (1.0 - order))
     return score, abs(score / (1.0 - order) * error / trace)

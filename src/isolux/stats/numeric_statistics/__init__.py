@@ -65,6 +65,7 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
 
 
 def _build_spearman(x: FloatArray, y: FloatArray) -> WeightedValue:
+    # Only weights differ between replicates, so values are sorted into levels once.
     levels = [np.unique(v, return_inverse=True) for v in (x, y)]
     sizes = np.array([len(values) for values, _ in levels], dtype=np.int64)
     first, second = (code.astype(np.int64) for _, code in levels)
@@ -104,4 +105,5 @@ def root_mean_square(column: str) -> SumStatistic:
     def of_sums(sums: FloatArray) -> FloatArray:
         return np.sqrt(ratio_of_sums(sums))
 
+    # The interval is that of the mean square (groups/interval_methods/root_mean_square.py).
     return SumStatistic(columns, of_sums, is_root_mean=True)

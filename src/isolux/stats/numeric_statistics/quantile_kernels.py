@@ -1,4 +1,4 @@
-"""The compiled loops of ``numbers``, imported only by the functions that run them."""
+"""Compiled loops of ``numeric_statistics``, imported only by the functions that run them."""
 
 from __future__ import annotations
 
@@ -57,6 +57,7 @@ def _weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _F
     weight_below = 0.0
     for k in range(n_levels):
         level_weight = level_weights[k]
+        # Ranks b + 1 to b + w have the mean b + (w + 1) / 2.
         level_weights[k] = weight_below + (level_weight + 1.0) / 2.0
         weight_below += level_weight
     for i in range(len(level)):
@@ -76,6 +77,7 @@ def spearman_by_replicate(x: _Ints, y: _Ints, sizes: _Ints, weights: _Floats) ->
             continue
         _weighted_mid_ranks(x, sizes[0], row_weights, rank_x)
         _weighted_mid_ranks(y, sizes[1], row_weights, rank_y)
+        # Mid-ranks keep the mean rank, so it is the same with ties.
         middle = (total + 1.0) / 2.0
         xy, xx, yy = 0.0, 0.0, 0.0
         for i in range(m):

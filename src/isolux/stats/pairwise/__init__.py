@@ -23,7 +23,7 @@ METRICS = ("L1", "L2", "cosine")
 MAX_PAIRS = 400_000
 """Up to this many pairs, all are measured; of more, this many are sampled."""
 
-_PERPLEXITY = 30.0
+_PERPLEXITY = 30.0  # scikit-learn's default; van der Maaten & Hinton (2008) suggest 5 to 50
 _MIN_MAP_POINTS = 4  # vectors below which no map is made
 
 
@@ -125,6 +125,7 @@ def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.f
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
     coordinates = tsne(
         n_components=2,
+        # Barnes–Hut t-SNE uses 3 × perplexity neighbours, of n - 1.
         perplexity=min(_PERPLEXITY, (len(directions) - 1) / 3),
         init=start,
         learning_rate="auto",

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from isolux.io.compile_cache import njit
 
 
+# Without reassociation the compiler may not vectorise the sums.
 @njit(nogil=True, fastmath={"reassoc", "contract"})
 def pair_distances(
     vectors: npt.NDArray[Any],
@@ -22,6 +23,8 @@ def pair_distances(
     for p in range(len(first)):
         a, b = vectors[first[p]], vectors[second[p]]
         l1_sum = l2_sum = dot = aa = bb = np.float64(0.0)
+        # Single precision is twice as fast in vectors; sums of 64 are added in double precision, so
+        # that rounding does not grow with d.
         for start in range(0, d, 64):
             block_l1 = block_l2 = block_dot = block_aa = block_bb = np.float32(0.0)
             for k in range(start, min(start + 64, d)):
@@ -39,4 +42,5 @@ def pair_distances(
         out[0, p] = l1_sum
         out[1, p] = np.sqrt(l2_sum)
         cosine = dot / np.sqrt(aa * bb)
+        # Rounding can take the cosine of equal directions above 1, and the distance below 0.
         out[2, p] = 1.0 - min(1.0, max(-1.0, cosine))

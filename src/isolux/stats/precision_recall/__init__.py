@@ -1,8 +1,8 @@
 """Average precision, weighted: for a group, for one weight a cluster or thousands of replicates.
 
 COCO's: detections of a class by falling score; after each, precision and recall; precision at a
-recall is the highest at or beyond it, read at 101 recalls from 0 to 1; the mean over overlaps, and
-over the classes that occur. A detection with weight 2 counts as two; equal to pycocotools on
+recall is the highest at or beyond it, at 101 recalls from 0 to 1; and the mean over IoU thresholds
+and the classes that occur. A detection with weight 2 counts as two; equal to pycocotools on
 data in which its image occurs twice (except for equal scores within an image, whose copies
 pycocotools interleaves).
 
@@ -161,6 +161,7 @@ def _threads() -> int:
 
 def _by_replicate(weights: FloatArray) -> FloatArray:
     matrix = weights if weights.ndim == 2 else weights[:, None]
+    # One row per replicate: the kernels read a replicate's weights in order.
     return np.ascontiguousarray(matrix.T, dtype=np.float64)
 
 

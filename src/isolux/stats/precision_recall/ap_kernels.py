@@ -69,6 +69,7 @@ def _last_true_positives(
     n_rows = np.zeros(len(starts), np.int64)
     for k in range(len(starts) - 1):
         last[k] = starts[k + 1]
+        # After the last true positive recall stays and precision falls: no reading changes.
         while last[k] > starts[k] and not true_positive[last[k] - 1] & mask:
             last[k] -= 1
         for i in range(starts[k], last[k]):
@@ -167,6 +168,8 @@ def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatA
         if points[j] <= 0.0:
             weight_at_point[j] = 0.0
             continue
+        # pycocotools compares recalls, not weights: the rounded product may be some floats from the
+        # smallest weight whose quotient reaches the point.
         x = points[j] * people
         while x / people < points[j]:
             x = np.nextafter(x, np.inf)
@@ -174,6 +177,7 @@ def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatA
         while previous / people >= points[j]:
             x = previous
             previous = np.nextafter(x, 0.0)
+        # No weight reaches infinity, so the loops need no check of the index.
         weight_at_point[j] = x
     weight_at_point[len(points)] = np.inf
 
@@ -191,6 +195,7 @@ def _sum_at_recall_points(
     """Sum the highest precision at or beyond each recall point; 0 for recalls not reached."""
     true_sum, false_sum, highest = 0.0, 0.0, 0.0
     point = 0
+    # Recall 0 is reached before the first detection.
     while weight_at_point[point] <= 0.0:
         best[point] = 0.0
         point += 1
@@ -213,6 +218,7 @@ def _sum_at_recall_points(
     if point > 0:
         best[point - 1] = highest
     highest, total = 0.0, 0.0
+    # COCO's precision at a recall is the highest at it or beyond: from the last point back.
     for j in range(point - 1, -1, -1):
         highest = max(highest, best[j])
         total += highest
@@ -242,6 +248,7 @@ def _area_under_curve(
     for e in range(len(row) - 1, -1, -1):
         highest = max(highest, precision[e])
         if hit[e]:
+            # PASCAL VOC's area since 2010: every true positive is a step of recall.
             total += weight[row[e]] * highest
     return total / people
 
@@ -299,7 +306,7 @@ def evaluate_curves(
     points: FloatArray,
     reading: int,
 ) -> npt.NDArray[np.float64]:
-    """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
+    """Evaluate all curves at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
     n_classes = len(row_starts) - 1
     n_bits = (len(entry_starts) - 1) // max(1, n_classes)
     longest = _longest(row_starts)
@@ -310,6 +317,7 @@ def evaluate_curves(
     for r in range(len(weights)):
         for k in range(n_classes):
             n, s = people[r, k], scale[r, k]
+            # COCO leaves out classes without people, so NaN and not 0.
             if not n > 0.0:
                 continue
             _fill_weights(

@@ -58,6 +58,7 @@ def _max_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n_units: 
     for q in cell:
         size[q] += 1.0
         n_units[cell_group[q]] += 1.0
+    # A doubled rank in a group of n is at most 2 n, so no counter overflows into the next one.
     return int(2.0 * size.max() * n_units.max()) if len(size) else 1
 
 
@@ -95,6 +96,7 @@ def _add_clusters(
             if size[q] == 0.0:
                 continue
             a = cell_group[q]
+            # Doubled ranks in a group of n units have the mean n: this centres them.
             own_rank_sum = rank_sums[q, a] - size[q] * n[a]
             for b in range(k):
                 rank_sum = rank_sums[q, b]
@@ -150,6 +152,7 @@ def walk_scores(
     ``superior, naive, clustered, skew, shared`` [v, k, k].
     """
     vectors, units, full = len(order), order.shape[1], -1
+    # Whole vector registers of four doubles.
     width = (k + 3) // 4 * 4
     n, clusters = np.zeros((vectors, width)), np.zeros((vectors, width))
     median, total = np.zeros((vectors, width)), np.zeros((vectors, width))
@@ -222,7 +225,7 @@ def walk_scores(
 
 @njit(nogil=True)
 def medians_by_replicate(scores: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
-    """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``."""
+    """Weighted median of rising ``scores [m]`` for each column of ``weights [c, r]``: ``[r]``."""
     replicates = weights.shape[1]
     out = np.full(replicates, np.nan)
     total = np.zeros(replicates)
@@ -242,6 +245,7 @@ def medians_by_replicate(scores: _Floats, cluster: _Ints, weights: _Floats) -> _
                     out[r] = 0.5 * (lower[r] + scores[i])
                 elif 2.0 * cumulative[r] > total[r]:
                     out[r] = scores[i]
+                # Exactly half of the weight: the median is the mean of this value and the next.
                 elif 2.0 * cumulative[r] == total[r]:
                     lower[r] = scores[i]
     return out
@@ -253,6 +257,7 @@ def _z_of(won: float, pairs: float, variance: float) -> float:
     if math.isnan(variance):
         return np.nan
     distance = won - 0.5 * pairs
+    # Within half a pair of its expectation, the correction would change the sign of U's deviation.
     if not (variance > 0.0 and abs(distance) > 0.5):
         return 0.0
     return (distance - math.copysign(0.5, distance)) / math.sqrt(variance)
@@ -274,6 +279,7 @@ def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) 
 def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
     """Sum of squares of the centred mid-ranks among two groups: ``(N³ - Σ t³) / 12``."""
     total = n[a] + n[b]
+    # Σ (t_a + t_b)³, expanded: the cubes of each group, and three times the mixed products.
     ties = total + cubes[a] + cubes[b] + 3.0 * (tied[a, b] + tied[b, a])
     return float((total * total * total - ties) / 12.0)
 

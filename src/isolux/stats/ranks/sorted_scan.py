@@ -1,4 +1,4 @@
-"""Scans of the units of one score vector by ascending score: compiled, for ``kernels``.
+"""Scans of the units of one score vector by ascending score: compiled, for ``rank_kernels``.
 
 Each loop accumulates in registers, or in two arrays by turns: an addition that waits for the last
 one to be stored takes three times as long.
@@ -143,6 +143,7 @@ def add_ties(
 ) -> None:
     """Sum ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of equal scores."""
     for level in range(n_levels):
+        # A score that occurs once adds t³ - t = 0.
         if levels[level + 1] == levels[level] + 1:
             continue
         n_touched = 0
@@ -222,6 +223,7 @@ def _add_ranks_one_word(
     cumulative = np.uint64(0)
     for i in range(m):
         step = steps[group[i]]
+        # The unit itself counts half, which is one step in doubled ranks.
         packed[cell_sequence[i]] += cumulative + step
         cumulative += step + step
 
@@ -261,6 +263,7 @@ def _add_tied_ranks_one_word(
         for i in range(levels[level], levels[level + 1]):
             level_sum += steps[group[i]]
         for i in range(levels[level], levels[level + 1]):
+            # Units with the same score, itself among them, count half: their sum in doubled ranks.
             packed[cell_sequence[i]] += cumulative + level_sum
         cumulative += level_sum + level_sum
 

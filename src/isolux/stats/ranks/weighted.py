@@ -102,6 +102,7 @@ def compare_weighted(
     )
     a, b = (means.take(np.array([k])) for k in (0, 1))
     superiority = 0.5 + float((a.value - b.value).item())
+    # Equal scores have equal ranks: without variance there is no statistic.
     if np.ptp(score) == 0:
         return WeightedRankTest(0.5, 1.0)
     if len(codes) < 2:
@@ -109,6 +110,7 @@ def compare_weighted(
     residual_rows = [
         (sums[0][[k]] - sums[1][[k]] * means.value[k]) / sums[1][[k]].sum() for k in (0, 1)
     ]
+    # Clusters with units of both groups correlate the two means.
     covariance = stratified_row_products(residual_rows[0], residual_rows[1], strata)
     difference = mean_difference(a, b, covariance, np.zeros(1), floor_variances=False)
     return WeightedRankTest(superiority, _student_p(superiority - 0.5, difference))
@@ -164,6 +166,7 @@ def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> f
     squared_sums = (
         np.bincount(entries.cluster, weights=residuals, minlength=entries.n_clusters) ** 2
     )
+    # Cross products of different units: the squared sum less the units' own squares.
     products = float(squared_sums.sum() - (residuals**2).sum())
     pairs = float((n * (n - 1.0)).sum()) * float((residuals**2).mean())
     return float(np.clip(products / pairs, 0.0, 1.0)) if pairs > 0 else 0.0
@@ -173,6 +176,7 @@ def _floor_at_pooled_variance(
     means: ClusterMeans, weight: FloatArray, residuals: FloatArray, intracluster_correlation: float
 ) -> ClusterMeans:
     """Raise variances to those by the pooled rank variance and intracluster correlation."""
+    # A weighted mean of independent rows has the variance σ² Σ w² / (Σ w)²: rows count by w².
     row_variance = float((weight**2 * residuals**2).sum() / (weight**2).sum())
     pooled_variance = (
         row_variance

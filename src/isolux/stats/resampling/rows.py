@@ -47,6 +47,7 @@ class PairSample:
 
     def draw_weights(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
         """Draw replicate weights of clusters, ``[c, batch]``."""
+        # Calibration changes weights within a cluster, so units have weights of their own.
         if self.survey_sums.calibration is not None:
             for unit_weights in self.survey_sums.draw_unit_weights(rng, replicates):
                 yield unit_weights[self.unit_index]
@@ -164,6 +165,7 @@ class _GroupRows:
 
     def evaluate(self, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [c, r]``."""
+        # Weights that need no factor are read where they are, without a copy per group.
         if self.factor is None and self.mean == 1.0:
             return self.evaluate_rows(weights, self.weight_rows)
         row_weights = weights[self.weight_rows]
@@ -340,5 +342,6 @@ def _evaluate_rankings(
 def _mean_count(counts: FloatArray, has_people: npt.NDArray[np.bool_]) -> FloatArray:
     """Mean of counts ``[p, r, K]`` over the groups with people of a class: ``[r, K]``."""
     n = has_people.sum(axis=0)
+    # 1 where no group has people of the class: its value is NaN for any count above 0.
     total = np.where(has_people[:, None, :], counts, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, n, out=np.ones_like(total), where=n > 0))

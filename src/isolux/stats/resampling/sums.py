@@ -132,6 +132,7 @@ def _calibrated_sums(
     deviations = np.asarray(residual_rows @ (cluster_weights - 1.0)).reshape(
         cluster_sums.n_groups, cluster_sums.n_columns, -1
     )
+    # A linearised replicate may fall below 0, which a sum of contributions of 0 or more cannot.
     lower_bounds = _lower_bounds(cluster_sums).reshape(
         cluster_sums.n_groups, cluster_sums.n_columns, 1
     )
@@ -163,6 +164,8 @@ def _normal_sums(cluster_sums: ClusterSums, bootstrap: Bootstrap) -> FloatArray:
     flat_totals = totals.ravel()
     if isinstance(cluster_sums, SurveyClusterSums):
         covariance = np.zeros((cluster_sums.matrix.shape[0],) * 2)
+        # Both kinds of clusters, without subtracting their cells: replicates have this variance too
+        # (stats/weighted_means.py).
         for clustering in (cluster_sums, *(cluster_sums.other_clusterings or ())[:1]):
             rows = clustering.matrix if clustering.calibration is None else _residuals(clustering)
             covariance = covariance + covariance_of_sums(rows, clustering.strata)
@@ -180,7 +183,7 @@ def jackknife_acceleration(
 ) -> FloatArray:
     """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.
 
-    ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value less each of them (Efron &
+    ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value minus each (Efron &
     Tibshirani 1993, equation 14.15), over the clusters of the group.
     """
     acceleration = np.zeros(len(groups))
@@ -193,6 +196,7 @@ def jackknife_acceleration(
         contributions = np.asarray(group_columns[:, clusters].todense())
         leave_one_out_sums = totals[g, measure.start : measure.stop][:, None] - contributions
         values = measure.statistic.finish(np.ascontiguousarray(leave_one_out_sums.T))
+        # Without some clusters the statistic is undefined: these do not count.
         multiplicity = np.where(np.isfinite(values), cluster_sums.multiplicity[clusters], 0).astype(
             float
         )

@@ -1,4 +1,4 @@
-"""The compiled inner loops of ``roc``, imported only where many replicates are asked for.
+"""The compiled inner loops of ``roc``, imported only where many replicates are requested.
 
 The weights of one row's replicates lie side by side in memory, and the same addition is done to
 each: the compiler makes vector instructions of it. In data without ties every weight is read once.
@@ -48,6 +48,8 @@ def area_by_replicate(
         for level in range(len(middles)):
             start, middle, end = starts[level], middles[level], starts[level + 1]
             tied = start < middle < end
+            # Negatives of a level count half for its positives and fully for later ones: half is
+            # added before, half after.
             fraction = 0.5 if tied else 1.0
             for i in range(start, middle):
                 _pass_negative(negatives, fraction, weights[order[i], first:last])

@@ -57,12 +57,12 @@ class SequentialResult:
 
     Parameters
     ----------
-    e_value : [looks] float
+    e_value : [snapshots] float
         Capital of the bet against a gap of 0, at least 0; 1 is no evidence.
-    low, high : [looks] float
+    low, high : [snapshots] float
         Bounds of the confidence sequence of a constant gap: gaps against which the capital never
         reached the threshold so far. NaN: none remains.
-    change_e_value : [looks] float
+    change_e_value : [snapshots] float
         Smallest capital over all constant gaps: an e-value against "the gap never changed".
     start : int
         The snapshot (from 0) at which the gap most likely began, by the share of the capital.
@@ -187,6 +187,8 @@ def _locate_change(
     capital_before_start = np.where(
         earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
     )
+    # A start is excluded by either of two bets, the one before it and the one since: each has half
+    # of the error rate, hence twice the threshold.
     possible = np.flatnonzero(capital_before_start < 2.0 * threshold)
     low, high = np.ones(len(starts)), -np.ones(len(starts))
     for start_index in possible:
@@ -219,7 +221,7 @@ def _search_gaps(
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one snapshot on against a grid of gaps, refined around the remaining ones.
 
-    Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
+    Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [snapshots, k].
     """
 
     def capital(tested_gaps: FloatArray) -> FloatArray:
@@ -255,12 +257,14 @@ def _change_e_value(
     threshold: float,
 ) -> FloatArray:
     """Return the smallest capital over all constant gaps, refined near the minimum."""
+    # A lower bound: the first start alone has this share of the mixture's capital.
     min_capital = _FIRST_START_WEIGHT * max_capital
     open_gaps = np.flatnonzero(min_capital[-1] < threshold)
     if not len(open_gaps):
         open_gaps = min_capital[-1].argmin()[None]
     low = gaps[open_gaps[0] - 1] if open_gaps[0] > 0 else -1.0
     high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
+    # At a gap of exactly 1 or -1 the limits of the bet divide by 0.
     refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
     capital, _ = _run_bets(
         values, snapshot_ends, *schedule_starts(len(snapshot_ends)), refined_gaps

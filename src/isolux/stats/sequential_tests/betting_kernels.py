@@ -1,4 +1,4 @@
-"""The compiled loop of the bets, imported only by ``sequences``.
+"""The compiled loop of the bets, imported only by ``sequential_tests``.
 
 For each start, a player bets against each of some gaps ``m`` that the next difference is on the
 same side as the mean of those since the start. The bet is fixed before the difference is seen.
@@ -25,8 +25,8 @@ def capitals(
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 
-    Shapes: ``difference`` [n], ``snapshot_ends`` [looks], ``starts, weights`` [s], ``gaps`` [m];
-    returns ``total`` [looks, m], ``last`` [s, m].
+    Shapes: ``difference`` [n], ``snapshot_ends`` [n_snapshots], ``starts, weights`` [s],
+    ``gaps`` [m]; returns ``total`` [n_snapshots, m], ``last`` [s, m].
     """
     n_snapshots, n_gaps = len(snapshot_ends), len(gaps)
     total = np.zeros((n_snapshots, n_gaps))
@@ -65,6 +65,7 @@ def capitals(
             for m in range(n_gaps):
                 total[snapshot, m] += weights[s] * capital[m]
         last[s] = capital
+    # Starts after the last snapshot have not bet yet: their capital is 1.
     for snapshot in range(n_snapshots):
         for m in range(n_gaps):
             total[snapshot, m] += idle_weight

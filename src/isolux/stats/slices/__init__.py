@@ -88,6 +88,7 @@ def worst_slices(
     members = np.full((max_slices, MAX_SLICE_LENGTH), -1, np.int32)
     ranked_slices = np.zeros((max_slices, 4))
     counts = np.zeros(2, np.int64)
+    # Without errors the score is 0 / 0.
     if n and p and total > 0:
         from isolux.stats._itemset_kernels import pack_bits
         from isolux.stats.slices.slice_kernels import walk_slices

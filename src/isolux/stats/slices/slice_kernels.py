@@ -48,6 +48,7 @@ def _describe(
         word = prefix[w] & column[w]
         while word != np.uint64(0):
             i = w * 64 + np.int64(_trailing(word))
+            # This clears the lowest bit that is set.
             word &= word - np.uint64(1)
             size += 1
             total += error[i]
@@ -74,8 +75,11 @@ def _score(size: float, error: float, search_terms: _Floats) -> float:
 def _bound(size: float, error: float, largest: float, search_terms: _Floats) -> float:
     """Bound the score of any slice within one of this size, sum and largest error."""
     min_size = search_terms[3]
+    # Without errors no slice has a score above 0.
     if size < min_size or largest <= 0.0:
         return -np.inf
+    # The bound is monotone on both sides of the size at which error = size × largest, so its
+    # maximum is at an end or there.
     turning_size = min(max(error / largest, min_size), size)
     best = _score(size, min(error, size * largest), search_terms)
     best = max(best, _score(min_size, min(error, min_size * largest), search_terms))

@@ -112,6 +112,7 @@ def cell_posterior_summaries(
 
     predicted = _leave_one_cell_out(cells, mixture)
     unit = 1.0 if cells.is_proportion else OUTLIER_SD_OF_MEANS
+    # Three standard deviations of an outlier leave out 0.3 % of its distribution.
     grid = _posterior_grids(mixture, predicted, 3.0 * unit * INTERVAL_OUTLIER_SD)
     step = np.gradient(grid, axis=1)
     likelihood = _likelihood(cells, grid)
@@ -131,6 +132,7 @@ def cell_posterior_summaries(
     ]
     values_on_grid = expit(grid) if cells.is_proportion else grid
     estimate = (posteriors[0] * values_on_grid).sum(axis=1)
+    # Up to the middle of each grid cell, between which the quantiles are interpolated.
     cumulative = np.cumsum(posteriors[1], axis=1) - 0.5 * posteriors[1]
     tail_probabilities = (1.0 - level) / 2.0, (1.0 + level) / 2.0
     rows = zip(cumulative, values_on_grid, strict=True)
@@ -140,6 +142,7 @@ def cell_posterior_summaries(
             for cell_cumulative, cell_values in rows
         ]
     ).T
+    # Estimate and interval assume different shares of outliers, so one may lie outside the other.
     return np.minimum(low, estimate), estimate, np.maximum(high, estimate)
 
 
@@ -177,6 +180,7 @@ def _posterior_grids(
         + _GRID_STANDARD_DEVIATIONS * np.sqrt(variance.max(axis=0))
         + outlier_distance
     )
+    # Dense near the mode, sparse in the tails: one grid has to reach outliers, too.
     widest_asinh = np.arcsinh(largest_distance / posterior_sd)
     return np.asarray(
         middle[:, None]
@@ -193,6 +197,7 @@ def _likelihood(cells: IntersectionCells, grid: FloatArray) -> FloatArray:
         cells.n_effective[:, None],
     )
     if cells.is_proportion:
+        # By logaddexp, because log(1 - p) loses all digits where p rounds to 1.
         log_likelihood = -n_effective * (
             cell_means * np.logaddexp(0.0, -grid_points)
             + (1.0 - cell_means) * np.logaddexp(0.0, grid_points)

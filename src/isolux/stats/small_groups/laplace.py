@@ -203,6 +203,7 @@ def _means_and_sds(cells: IntersectionCells, eta: FloatArray) -> tuple[FloatArra
     if not cells.is_proportion:
         return eta, np.ones_like(eta)
     share = expit(eta)
+    # A proportion that rounds to 0 or 1 would have weight 0, and the system no solution.
     return share, np.sqrt(np.maximum(share * (1.0 - share), 1e-8))
 
 

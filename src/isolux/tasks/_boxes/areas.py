@@ -20,11 +20,13 @@ SIZES = ("small", "medium", "large")
 def restrict_to_size(people: AnnotatedInstances, size: str) -> AnnotatedInstances:
     """Ignore, and do not score, people whose area is outside the range or unknown."""
     area = person_areas_px(people)
+    # Both bounds belong to a range, as in pycocotools: an area of exactly 32² is small and medium.
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)
     truths = people.truths
     # COCO ignores people of another size: they are no errors, and may absorb a detection.
     ignore = outside | unknown
+    # People whom the dataset ignores stay ignored in every size.
     if truths.ignore is not None:
         ignore |= truths.ignore
     reason = (
@@ -33,6 +35,7 @@ def restrict_to_size(people: AnnotatedInstances, size: str) -> AnnotatedInstance
         .when(pl.Series(outside))
         .then(pl.lit(f"not {size}"))
     )
+    # An earlier reason (a crowd, no box) stays: it explains more than the size does.
     rows = people.rows.with_columns(reason=pl.coalesce("reason", reason))
     return replace(people, rows=rows, truths=replace(truths, ignore=ignore))
 
@@ -46,6 +49,8 @@ def person_areas_px(people: AnnotatedInstances) -> FloatArray:
     """Return each person's area in square pixels, NaN where it is unknown: ``[m]``."""
     rows = people.rows
     area = np.full(rows.height, np.nan)
+    # COCO's annotations state the area of the mask, which decides the size; the area of the box is
+    # only the fallback, and is larger for the same person.
     if "area" in rows.columns:
         area = rows["area"].cast(pl.Float64).to_numpy()
     if all(column in rows.columns for column in BOX):
@@ -55,6 +60,7 @@ def person_areas_px(people: AnnotatedInstances) -> FloatArray:
 
 def _detection_areas_px(rows: pl.DataFrame) -> FloatArray:
     """Compute each detection's area from its mask, its keypoints or its box: ``[n]``."""
+    # As in pycocotools' loadRes: a predicted mask has the area of its pixels, not of its box.
     if "mask_counts" in rows.columns:
         mask_size = (rows[column].to_numpy() for column in ("mask_height", "mask_width"))
         masks = masks_from_counts(rows["mask_counts"], *mask_size, file="predictions")

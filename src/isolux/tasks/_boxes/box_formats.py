@@ -41,7 +41,7 @@ from isolux.vocabulary.notes import Caution
 
 BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
 """Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,
-as shares of the picture's sides."""
+as shares of the image's sides."""
 
 FloatArray = npt.NDArray[np.float64]
 # Rows whose edges are compared at once.
@@ -58,9 +58,12 @@ _MIN_OUTSIDE_DIFFERENCE = 0.02
 
 _XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
     "xywh": BoxColumns,
+    # torchvision and most PyTorch detectors.
     "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
+    # YOLO and DETR.
     "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
     "yxhw": lambda a, b, c, d: BoxColumns(b, a, d, c),
+    # The TensorFlow Object Detection API.
     "yxyx": lambda a, b, c, d: BoxColumns(b, a, d - b, c - a),
 }
 
@@ -90,6 +93,7 @@ def to_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
             values * side_px for values, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
         ]
     box = _XYWH_CONVERSIONS[box_format.removesuffix("n")](*coordinates)
+    # Corners read as sides never give this; sides read as corners do, for most boxes.
     is_negative = (box.width < 0) | (box.height < 0)
     if is_negative.any():
         row = int(np.flatnonzero(is_negative)[0])
@@ -112,6 +116,7 @@ def check_predictions(
 ) -> list[str]:
     """Check that predictions fit their images and their format; return notes."""
     duplicate_notes = check_duplicates(predictions)
+    # An image without people may well have no prediction, so only images with scored people count.
     person_images = np.unique(people.truths.image[people.scored.to_numpy()])
     empty_image_notes = caution_on_empty_images(
         person_images, np.asarray(predictions.detections.image), predictions.model
@@ -146,6 +151,7 @@ def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> Non
     iou_by_format = {
         name: mean_iou(convert(*coordinates))
         for name, convert in _XYWH_CONVERSIONS.items()
+        # The declared format has been applied by now, so "xywh" stands for what the user declared.
         if name != "xywh"
     }
     sizes = image_sizes_px(preview.predictions.rows["image_id"], people.images)
@@ -160,6 +166,8 @@ def _check_box_format(preview: PreviewImages, people: AnnotatedInstances) -> Non
         }
     best = max(iou_by_format, key=lambda name: iou_by_format[name])
     if (
+        # Both conditions: a weak model overlaps few people in any format, and by chance slightly
+        # more in a wrong one; only a clear gain that ends in a real match is evidence.
         iou_by_format[best] >= _MIN_CONVINCING_IOU
         and iou_by_format[best] > xywh_iou + _MIN_IOU_GAIN
     ):
@@ -212,6 +220,7 @@ def _share_outside_image(
     sizes = image_sizes_px(image_ids, people.images)
     if sizes is None:
         return 0.0
+    # One pixel and 1 % are the rounding of coordinates and of image sizes.
     is_outside = (box.x + box.width > 1.01 * sizes[0] + 1) | (
         box.y + box.height > 1.01 * sizes[1] + 1
     )
@@ -226,6 +235,7 @@ def _check_image_ids(
 ) -> list[Caution]:
     """Refuse predictions shifted by one image; caution where they fit no better than others'."""
     n = len(preview.image_numbers)
+    # Among so few images the distant ones below would be neighbours, which may show one scene.
     if n < 10:
         return []
 
@@ -233,11 +243,13 @@ def _check_image_ids(
         try:
             return preview_mean_iou(find_pairs(preview.shift_images(offset), people), preview)
         except IsoluxError:
-            return 0.0  # masks of pictures of unequal sizes cannot be exchanged
+            return 0.0  # masks of images of unequal sizes cannot be exchanged
 
     # One row too many or too few where image ids were written shifts all by one.
     for offset, neighbour in ((1, "next"), (-1, "last")):
         shifted_iou = mean_iou_shifted(offset)
+        # Four times the gain that formats need: neighbours in a video overlap each other's people
+        # too.
         if shifted_iou >= _MIN_CONVINCING_IOU and shifted_iou > own_iou + 4 * _MIN_IOU_GAIN:
             raise JoinError(
                 f"the predictions of {preview.predictions.model!r} belong to other pictures",
@@ -247,6 +259,7 @@ def _check_image_ids(
                 hint="a row was lost or put in where picture ids were written",
             )
     # Images far apart in the file show other scenes: their overlap is that of chance.
+    # Two offsets, because one of them may meet a repetition in the order of the files.
     distant_iou = max(mean_iou_shifted(n // 2), mean_iou_shifted(n // 3))
     if own_iou > distant_iou + _MIN_IOU_GAIN:
         return []
@@ -262,6 +275,7 @@ def _check_image_ids(
 def _caution_on_score_range(predictions: ModelDetections) -> list[Caution]:
     """Caution where scores are not within 0 to 1."""
     score = predictions.detections.score
+    # Softmax in single precision may exceed 1 by rounding.
     if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
         return []
     text = (
@@ -288,6 +302,8 @@ def _caution_on_boxes_outside(
         width, height = (size[predictions.detections.image[block]] for size in sizes)
         x, y = box.x[block], box.y[block]
         right, lower = x + box.width[block], y + box.height[block]
+        # A tenth of the side: detectors extend the boxes of truncated people slightly over the
+        # edge.
         is_outside = (x < -0.1 * width) | (y < -0.1 * height)
         n_outside += int((is_outside | (right > 1.1 * width) | (lower > 1.1 * height)).sum())
     if n_outside <= _MAX_OUTSIDE_SHARE * n:

@@ -81,6 +81,7 @@ def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
     overlaps = pl.DataFrame(
         {"detection": position[pairs.detection], "person": pairs.truth, "overlap": pairs.iou}
     ).with_columns(kind=pl.lit("overlap"))
+    # Images without people and detections are rows too: resampling draws clusters of images.
     frames = [
         image_clusters.with_columns(kind=pl.lit("image")),
         persons,
@@ -89,13 +90,15 @@ def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
     ]
     rows = pl.concat(frames, how="diagonal").with_columns(
         model=pl.lit(predictions.model),
+        # Settings are columns, so that a stored run can be evaluated again without its
+        # specification.
         others=pl.lit(settings.other_groups),
         common=pl.lit(settings.common_count),
     )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA_OVERLAPS.items())
 
 
-RECALL_BY_IOU = "found_at"
+RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""
 
 
@@ -103,6 +106,7 @@ def build_recall_tables(
     models: Sequence[ModelMatches], names: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """Build the table of all models where average recall is measured; else none."""
+    # The table is as long as the list of people, and only the views of average recall read it.
     if "average_recall" not in names:
         return {}
     return {RECALL_BY_IOU: pl.concat([_recall_rows(model_matches) for model_matches in models])}
@@ -135,6 +139,7 @@ _SCHEMA = {
     "common": pl.Float64(),  # N of normalised precision, where set; the same in every row
     "apart": pl.Boolean(),  # whether each class has scores of its own; the same in every row
 }
+# COCO's thresholds rise from 0.50 in steps of 0.05, so that the first is AP50 and the sixth AP75.
 _THRESHOLD_INDICES = {"": range(len(IOU_THRESHOLDS)), "_50": (0,), "_75": (5,)}
 _FALSE_POSITIVE_RULE = "; a false alarm counts for every group with a person in its image."
 _MEAN_PRECISION_TEXT = "Mean precision over 101 recalls and ten overlaps from .50 to .95"
@@ -266,9 +271,11 @@ def build_detection_rows(
     if size is not None:
         model_matches = replace(model_matches, people=restrict_to_size(model_matches.people, size))
     people, predictions = model_matches.people, model_matches.predictions
+    # The stricter limit applies: AR10 of an audit that keeps 5 detections an image counts 5.
     limit = min(
         (n for n in (first, model_matches.settings.max_detections) if n is not None), default=None
     )
+    # pycocotools ignores an unmatched detection whose own area is outside the range (dtIg).
     outside = None if size is None else is_outside_size(predictions, size)
     matches = match(
         model_matches.pairs, predictions.detections, people.truths, max_detections=limit
@@ -301,12 +308,14 @@ def _list_true_and_false_positives(
     false_positive_bits = np.full(matches.n_detections, int(bits.sum()), dtype=np.int64)
     # A detection that overlaps no one is a false positive at every threshold.
     false_positive_bits[matches.candidate] = (matches.candidate_truth < 0) @ bits
+    # Detections beyond the limit do not exist for COCO, so they are no false positives either.
     if limit is not None:
         false_positive_bits[rank_in_image >= limit] = 0
     if outside is not None:
         false_positive_bits[outside] = 0
     c, t = np.nonzero(matches.candidate_truth >= 0)
     person = matches.candidate_truth[c, t].astype(np.int64)
+    # A detection matched to an ignored person or a crowd is neither a true nor a false positive.
     is_scored = scored[person] if len(person) else np.zeros(0, np.bool_)
     true_positives = pl.DataFrame(
         {
@@ -337,6 +346,7 @@ def _add_image_and_rank(
     detection_rows = rows["row"].to_numpy()
     label = (
         "label"
+        # Without classes AP is that of a single class, whatever labels the predictions have.
         if model_matches.people.classes is not None
         else pl.lit(None, pl.String).alias("label")
     )
@@ -347,10 +357,13 @@ def _add_image_and_rank(
         rank=pl.Series(rank[detection_rows], dtype=pl.Int64)
     )
     image_clusters = model_matches.people.images.select("image", of_image="cluster_id")
+    # A false positive belongs to no person; it varies with its image, so it is resampled with it.
     cluster = pl.when(pl.col("kind") == "wrong").then("of_image").otherwise("cluster_id")
     return (
         ranked_rows.join(image_clusters, on="image", how="left")
         .with_columns(cluster_id=cluster)
+        # Ties of scores across images are broken by this order, as by pycocotools' stable merge
+        # sort.
         .sort("image", "rank", "person", nulls_last=True)
         .drop("row", "person", "image", "rank", "of_image")
     )

@@ -22,6 +22,8 @@ def distinct_values(frame: pl.DataFrame, name: str) -> list[str]:
     """
     values = pl.col(name)
     nulls = frame.select(values.null_count()).item()
+    # Columns of predictions are usually constant; comparing with the first value is far cheaper
+    # than finding the distinct values of millions of strings.
     if nulls == frame.height:
         return []
     if not nulls:
@@ -89,6 +91,7 @@ def keep_known_images(
     notes: list[str] = []
     if unmatched.height:
         rows = rows.drop_nulls("image")
+        # Excluding every prediction would give a recall of 0 in all groups, that is, no difference.
         refuse_no_match(
             "no prediction is for an image of the dataset",
             frame["image_id"],
@@ -111,6 +114,7 @@ def _describe_unmatched(
     if not len(ids):
         return []
     n = unmatched.filter(pl.col("image_id").is_in(ids.implode())).height
+    # Images with predictions, because only these can lose theirs.
     n_images = len(ids) + matched_rows["image"].n_unique()
     # An id that is not in the data may be that of a person who withdrew, written otherwise.
     id_list = ", ".join(map(repr, ids[:_MAX_LISTED_IDS])) + (
@@ -129,6 +133,7 @@ def _describe_unmatched(
 
 def _drop_rows_without_box(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Exclude boxes without numbers: shares of an image whose size is unknown."""
+    # Masks and poses are matched by their own shape, so that a missing box is no loss.
     if "box_x" not in rows.columns or {"mask_counts", "keypoints_x"} & set(rows.columns):
         return rows, []
     boxless_rows = rows.filter(pl.col("box_x").is_null())
@@ -155,6 +160,8 @@ def caution_on_empty_images(
     counts = np.bincount(detection_images, minlength=int(person_images.max(initial=-1)) + 1)[
         person_images
     ]
+    # In a complete file the number of detections falls off smoothly: images with none are rarer
+    # than those with one or two. A truncated file has too many images with none.
     n_empty, n_sparse = int((counts == 0).sum()), int(((counts == 1) | (counts == 2)).sum())
     empty_share = n_empty / max(len(person_images), 1)
     if len(person_images) < _MIN_IMAGES or empty_share < _CAUTION_SHARE:

@@ -21,6 +21,7 @@ from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}
+# One of the two is enough: polygons are filled when masks are needed.
 NO_MASK = {
     "no mask": pl.all_horizontal(pl.col(c).is_null() for c in ("mask_counts", "mask_polygons"))
 }
@@ -34,6 +35,7 @@ DETECTION_COLUMNS = {
     "kind": pl.String(),
 }
 """The first columns of every evidence table with rows for detections and people."""
+# COCO's defaults: without a flag, an annotation is one person and is evaluated.
 _FLAG_DEFAULTS = {"is_crowd": False, "ignore": False, "judged": True}
 
 
@@ -116,6 +118,8 @@ def read_people(
     )
     rows = rows.with_columns(_class_expr(rows, by_class=by_class), unit_id="instance_id")
     for reason, is_missing in missing_by_reason.items():
+        # Without any box (or mask) everyone would count as missed, with equal recalls in all
+        # groups.
         if rows.height and rows.select(is_missing.all()).item():
             raise SpecError(
                 f"nobody in the dataset can be found: {reason}",
@@ -139,12 +143,14 @@ def read_detections(
 ) -> tuple[tuple[ModelDetections, ...], tuple[str, ...]]:
     """Keep detections of people in images of the dataset, by model; with notes."""
     frame, classes = check(to_polars(predictions), table, source="predictions"), people.classes
+    # Before rows are excluded, so that the row number in the error is that of the file.
     _check_box_sizes(frame)
     rows, notes = keep_known_images(frame, people.images, people.withdrawn)
     if classes is None:
         rows, label_notes = _keep_labels(rows, frame, person_label)
     else:
         rows, label_notes = _keep_known_classes(rows, classes, person_label)
+    # A file without rows is a model that detected no one; it needs a name to be scored.
     models = distinct_values(frame, "model") or [model or "model"]
     detections = []
     for name in models:
@@ -163,6 +169,8 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     ids = pl.concat([image_rows["image_id"], instances["image_id"]]).unique()
     number = ids.cast(pl.Int64, strict=False)
     frame = pl.DataFrame({"image_id": ids, "at": number if not number.null_count() else ids})
+    # COCO's ids are numbers: as text "10" would come before "9", and ties would be broken
+    # otherwise.
     images = frame.sort("at").select("image_id", image=pl.int_range(pl.len(), dtype=pl.Int64))
     clusters = instances.group_by("image_id").agg(pl.col("cluster_id").unique())
     sizes = image_rows.select("image_id", "width", "height").unique("image_id")
@@ -173,6 +181,7 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
         (clustered_rows["cluster_id"] == clustered_rows["image_id"]).all()
     )
     cluster_ids = pl.col("cluster_id")
+    # An image with people of two clusters belongs to neither; its false positives have no cluster.
     only_cluster = pl.when(cluster_ids.list.len() == 1).then(cluster_ids.list.first())
     # Where images are the clusters, one without people is a cluster of its own.
     has_no_people = cluster_ids.is_null() & pl.lit(value=is_image_cluster)
@@ -199,6 +208,7 @@ def _class_expr(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
     """Select each person's only class; refuse several, if matching is class by class."""
     if not by_class:
         return pl.lit(None, dtype=pl.String).alias("class")
+    # Class by class, a person with two classes would be counted twice.
     multi_class_rows = rows.filter(pl.col("classes").list.len() > 1)
     if multi_class_rows.height:
         raise SpecError(
@@ -214,6 +224,8 @@ def _class_expr(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
 def _reason_expr(missing_by_reason: Mapping[str, pl.Expr], *, by_class: bool) -> pl.Expr:
     """Select the reason why a person is not scored; the first that applies."""
     return pl.coalesce(
+        # The order is that of COCO's rules first: a crowd is never evaluated, whatever else it
+        # lacks.
         pl.when("is_crowd").then(pl.lit("a crowd, not one person")),
         pl.when("ignore").then(pl.lit("marked to be ignored")),
         *(pl.when(is_missing).then(pl.lit(word)) for word, is_missing in missing_by_reason.items()),
@@ -227,10 +239,12 @@ def _build_truths(
 ) -> Truths:
     """Build the truths of matching; people without a shape or class are ignored."""
     is_missing = rows.select(pl.any_horizontal(*missing_by_reason.values())).to_series()
+    # Those with judged = False match like all others and are only not scored.
     ignore = rows["ignore"] | is_missing
     label = None
     if classes is not None:
         ignore |= rows["class"].is_null()
+        # One code beyond all classes: no detection has it, so people without a class match nothing.
         label = _class_codes(rows["class"], classes).fill_null(len(classes)).to_numpy()
     return Truths(rows["image"].to_numpy(), ignore.to_numpy(), rows["is_crowd"].to_numpy(), label)
 
@@ -247,6 +261,7 @@ def _check_box_sizes(frame: pl.DataFrame) -> None:
     if not set(BOX) <= set(frame.columns):
         return
     min_side = frame.select(pl.min_horizontal(pl.col("box_w", "box_h").min())).item()
+    # IoU of a negative side is negative or above 1, without any error; so it is refused here.
     if min_side is not None and min_side < 0:
         boxes = np.column_stack([frame[name].fill_null(0.0).to_numpy() for name in BOX])
         check_boxes_xywh(boxes, file="predictions")
@@ -259,6 +274,8 @@ def _keep_labels(
     labels = distinct_values(predictions, "label")
     label_list = ", ".join(map(repr, labels[:12])) + (", …" if len(labels) > 12 else "")
     if person_label is None:
+        # Counting cars and dogs as detections of people would make recall depend on what else is
+        # shown.
         if len(labels) > 1:
             raise SpecError(
                 "the predictions are of several things, and none was named as people",
@@ -268,6 +285,7 @@ def _keep_labels(
             )
         return rows, ()
     names = [person_label] if isinstance(person_label, str) else list(person_label)
+    # A misspelt label would exclude every prediction, and recall would be 0 for all groups.
     if predictions.height and not set(names) & set(labels):
         raise SpecError(
             f"no prediction is labelled {' or '.join(map(repr, names))}",

@@ -33,10 +33,11 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import fill_defaults
 
 _REQUIRED_SETTINGS = {
-    "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
+    "recall_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
 _IN_GROUP_METRICS = ("average_recall_in_group", "average_precision_in_group")
+# Precision needs false positives, which are defined only where each person has one detection.
 _ONE_TO_ONE_METRICS = (
     "average_precision",
     "normalised_average_precision",
@@ -50,6 +51,7 @@ _IOU_RULE, _COUNT_RULE = "overlaps above 0, at most 1", "whole numbers of at lea
 
 
 def _is_valid_iou(value: float) -> bool:
+    # At 0 every detection would match every person of its image.
     return 0 < value <= 1
 
 
@@ -97,6 +99,7 @@ class MatchingSettings:
     @property
     def min_iou(self) -> float:
         """The lowest IoU threshold of any metric."""
+        # Pairs below it match under no metric and need not be computed.
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
 
 
@@ -108,6 +111,8 @@ def parse_box_settings(**options: Unpack[BoxSettings]) -> MatchingSettings:
         (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold or ()
     )
     sorted_settings = {
+        # A threshold that was named twice would be two equal rows, and count twice in the family of
+        # tests.
         "iou_thresholds": tuple(sorted(set(settings["iou_thresholds"]))),
         "score_threshold": tuple(sorted({float(score) for score in scores})),
         "top_k": tuple(sorted(set(settings["top_k"]))),
@@ -138,8 +143,11 @@ class ModelMatches:
             # The limit counts all detections of an image, also those that overlap no one.
             pairs = limit_detections(pairs, detections, min(limits))
         if min_score is not None:
+            # At or above, as detectors apply a score threshold themselves.
             pairs = pairs.select(detections.score[pairs.detection] >= min_score)
         iou_thresholds = np.asarray(thresholds, dtype=np.float64)
+        # FHIBE's released tool: each person takes the best overlap, and boxes may be used
+        # repeatedly.
         if self.settings.matching == "best-overlap":
             return match_best_overlap(pairs).is_truth_detected(iou_thresholds)
         return match(
@@ -171,6 +179,8 @@ def select_metrics(
         if (
             is_set
             and name in declared_names
+            # miss_rate also reads score_threshold, so setting it with named metrics adds no other
+            # metric.
             and not (setting == "score_threshold" and requested_names)
         ):
             names.add(name)
@@ -212,7 +222,7 @@ def _score_columns(model_matches: ModelMatches, metric: str) -> ScoreColumns:
     """Compute a metric's scores of people, a column for each of its thresholds."""
     settings, iou = model_matches.settings, (model_matches.settings.score_iou,)
     scores = settings.score_threshold or (None,)
-    if metric.startswith("recall_at_"):
+    if metric in ("recall_at_iou", "recall_at_oks"):
         iou_thresholds = settings.iou_thresholds
         return (
             list(
@@ -230,10 +240,12 @@ def _score_columns(model_matches: ModelMatches, metric: str) -> ScoreColumns:
             (float(k), model_matches.is_detected(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
             for k in settings.top_k
         ]
-    if metric in ("found_at_score", "miss_rate"):
+        # Without a score threshold, all detections count.
+    if metric in ("recall_at_score", "miss_rate"):
         columns = [(s, model_matches.is_detected(iou, min_score=s)[:, 0]) for s in scores]
         is_miss_rate = metric == "miss_rate"
         return [(s, (is_detected != is_miss_rate).astype(np.float64)) for s, is_detected in columns]
+    # The mean over the ten thresholds for one person; a group's mean of it is FACET's mAR.
     return [(None, model_matches.is_detected(IOU_THRESHOLDS).mean(axis=1))]
 
 
@@ -242,7 +254,7 @@ _PERSON_METRICS = (
     *(f"average_recall_{size}" for size in SIZES),
     "recall_at_iou",
     "recall_at_oks",
-    "found_at_score",
+    "recall_at_score",
     "average_recall_at_k",
     "miss_rate",
 )
@@ -263,6 +275,7 @@ def score_rows(task: str, model_matches: ModelMatches, names: Sequence[str]) -> 
 
 def _restrict_to_metric_size(model_matches: ModelMatches, metric: str) -> ModelMatches:
     """Restrict people to the size that a metric's name ends with, if it does."""
+    # The suffix is the size only in names such as average_recall_small.
     size = metric.rpartition("_")[2]
     return (
         replace(model_matches, people=restrict_to_size(model_matches.people, size))

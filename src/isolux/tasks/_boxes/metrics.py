@@ -23,7 +23,8 @@ PCK = Reference(
 )
 
 
-_person_metric = partial(Metric, direction="higher", threshold_words="of")
+# Metrics of people are means of one value a person, so that intervals can resample clusters.
+_person_metric = partial(Metric, direction="higher", threshold_phrase="of")
 
 
 DETECTION: tuple[Metric, ...] = (
@@ -42,7 +43,7 @@ DETECTION: tuple[Metric, ...] = (
         in_people="Of {people} the model finds {n}",
     ),
     _person_metric(
-        name="found_at_score",
+        name="recall_at_score",
         title="Share found at a score",
         definition="Share of people found by a detection whose score is at least the threshold, at "
         "one overlap (.50 unless another is set).",
@@ -55,9 +56,10 @@ DETECTION: tuple[Metric, ...] = (
         definition="Average recall when only the K highest-scoring detections of each image take "
         "part (AR1, AR10, AR100).",
         reference=COCO,
-        threshold_words="=",
+        threshold_phrase="=",
     ),
 )
+# COCO's limits, in square pixels of the image as annotated: resizing images changes the sizes.
 AREAS = {
     "small": "at most 32² pixels",
     "medium": "32² to 96² pixels",
@@ -74,6 +76,7 @@ RECALL_BY_SIZE = tuple(
     for size, area in AREAS.items()
 )
 """COCO's ARs, ARm and ARl."""
+# The complement of found_at_score, for fields that report misses: lower is better.
 MISS_RATE = _person_metric(
     name="miss_rate",
     title="Miss rate",
@@ -81,7 +84,7 @@ MISS_RATE = _person_metric(
     "detection, or by any whose score is at least the threshold.",
     reference=WIDER,
     direction="lower",
-    threshold_words="at a score of",
+    threshold_phrase="at a score of",
     in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
@@ -115,7 +118,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of a person's labelled keypoints that are within a fraction of the scale "
         "of their annotation, mean over people.",
         reference=FHIBE,
-        threshold_words="at",
+        threshold_phrase="at",
     ),
     _person_metric(
         name="pck_by_keypoint",
@@ -123,6 +126,6 @@ KEYPOINTS: tuple[Metric, ...] = (
         definition="Share of people whose keypoint, if labelled, is within a fraction of the scale "
         "of its annotation.",
         reference=PCK,
-        threshold_words="at",
+        threshold_phrase="at",
     ),
 )

@@ -38,6 +38,7 @@ class PreviewImages:
     def shift_images(self, offset: int) -> ModelDetections:
         """Assign each image's detections to another image of the preview."""
         position = np.searchsorted(self.image_numbers, self.predictions.detections.image)
+        # Cyclic, so that no image is without detections and shifted means stay comparable.
         image = self.image_numbers[(position + offset) % len(self.image_numbers)]
         detections = self.predictions.detections
         return replace(
@@ -65,6 +66,7 @@ def select_preview(
     """Select the first images in which someone is scored; None where there are too few."""
     if predictions.rows.height < _MIN_DETECTIONS:
         return None
+    # Crowd boxes overlap many detections in any format, which would hide a wrong one.
     is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
     image_numbers = np.unique(people.truths.image[is_scored])[:_MAX_IMAGES]
     person_mask = np.isin(people.truths.image, image_numbers) & is_scored
@@ -94,6 +96,7 @@ def build_mean_iou(
         preview.predictions.detections,
         people.truths,
     )
+    # Images are numbered anew, since matching keeps an entry for every number up to the largest.
     preview_truths = Truths(
         np.searchsorted(preview.image_numbers, truths.image[person_rows]),
         np.asarray(truths.ignore)[person_rows],
@@ -103,6 +106,8 @@ def build_mean_iou(
     preview_detections = Detections(
         np.searchsorted(preview.image_numbers, detections.image), detections.score, detections.label
     )
+    # An IoU of 0.1 is lower than any metric's threshold: even a poor overlap shows which of two
+    # formats is right.
     find_pairs = build_pair_finder_xywh(
         preview_detections, preview_truths, box_columns(people.rows[person_rows]), lowest_iou=0.1
     )
@@ -110,6 +115,7 @@ def build_mean_iou(
     def mean_iou(columns: BoxColumns) -> float:
         coordinates = (columns.x, columns.y, columns.width, columns.height)
         x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in coordinates)
+        # Another reading may give negative sides, which overlap no one.
         pairs = find_pairs(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
         return _mean_best_iou(pairs, is_scored)
 
@@ -149,6 +155,7 @@ _MAX_DUPLICATE_SHARE = 0.5
 def check_duplicates(predictions: ModelDetections) -> list[Caution]:
     """Caution where rows repeat another exactly; refuse where at least half of all do."""
     n = predictions.rows.height
+    # All rows are of one model here.
     columns = [name for name in predictions.rows.columns if name != "model"]
     box_names = [name for name in BOX if name in columns]
     image, score, rows = (
@@ -179,6 +186,7 @@ def check_duplicates(predictions: ModelDetections) -> list[Caution]:
         f"{duplicates.height:,} of {n:,} predictions of {predictions.model!r} repeat another"
         " exactly"
     )
+    # Under one-to-one matching each repeat is a false positive: precision falls, recall does not.
     if duplicates.height >= _MAX_DUPLICATE_SHARE * n:
         raise TableError(
             text,
@@ -198,6 +206,7 @@ def _is_tied_with_neighbour(detections: Detections) -> npt.NDArray[np.bool_] | N
     image, score = detections.image, detections.score
     is_same_image = image[1:] == image[:-1]
     n_runs = len(image) - np.count_nonzero(is_same_image)
+    # As many runs as images: no image is interrupted by another.
     is_contiguous = n_runs == np.count_nonzero(np.bincount(image))
     if not is_contiguous or (is_same_image & (score[1:] > score[:-1])).any():
         return None

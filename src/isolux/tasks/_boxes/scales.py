@@ -28,6 +28,7 @@ _MIN_CONVINCING_IOU_POINTS = 0.5
 # A more complex explanation must raise the average IoU by this much over a simpler one.
 _MIN_GAIN_OVER_SIMPLER = 0.02
 # Grids of factors: 1/1.7 to 1.7 for the search, 2 % either way for the refinement.
+# Neighbouring factors differ by 2.4 %, so the refinement of 2 % either way leaves no gap.
 _COARSE_FACTORS = 1.7 ** np.linspace(-1, 1, 45)
 _FINE_FACTORS = 1.02 ** np.linspace(-1, 1, 9)
 # Margins are measured on pairs from this IoU, if there are at least so many pairs.
@@ -51,11 +52,14 @@ def check_image_scale(
     mean_iou = build_mean_iou(top_preview, people)
     unscaled_iou = mean_iou(box_columns(top_preview.predictions.rows))
     # A margin around people is no other scale: then smaller boxes at the same centres fit as well.
+    # The other scalings must beat this one.
     centred_iou, _ = _fit_scale(mean_iou, 1.0, _scaling_about_centres(top_preview))
     best_iou, best_scale, best_name = baseline_iou, 1.0, ""
     for name, start, scale_boxes in _candidate_scalings(top_preview, people):
         iou, fitted_scale = _fit_scale(mean_iou, start, scale_boxes)
         if (
+            # Scalings are tried from simple to complex, so a common factor wins over sides that fit
+            # equally.
             iou > max(best_iou, centred_iou) + _MIN_GAIN_OVER_SIMPLER
             and iou > unscaled_iou + _MIN_IOU_GAIN
         ):
@@ -77,6 +81,7 @@ def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
     """Add the box around each row's keypoints; one at (0, 0) is a missing keypoint."""
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
     points = rows.select(x, y).with_row_index("_row").explode("keypoints_x", "keypoints_y")
+    # COCO writes an unlabelled keypoint as (0, 0); the box would extend to the corner of the image.
     valid_points = points.filter(x.is_not_null() & y.is_not_null() & ((x != 0) | (y != 0)))
     boxes = valid_points.group_by("_row").agg(
         box_x=x.min(), box_y=y.min(), box_w=x.max() - x.min(), box_h=y.max() - y.min()
@@ -103,6 +108,7 @@ def _candidate_scalings(
     """Yield each kind of scaling: its name, a starting value, and the boxes at a value."""
     boxes = box_columns(preview.predictions.rows)
     ratio_x, ratio_y = _median_centre_ratios(preview, people)
+    # No image has both people and detections, so there is nothing to compare.
     if not np.isfinite([ratio_x, ratio_y]).all():
         return
     # Without a common factor of x and y, their geometric mean is the best start.
@@ -162,6 +168,7 @@ def _median_centre_ratios(
         centres.append(pl.DataFrame(centre_columns).group_by("image").agg(pl.col("x", "y").mean()))
     centre_pairs = centres[0].join(centres[1], on="image", suffix="_truth")
     medians = centre_pairs.select(
+        # The median, because false positives move the mean centre of single images far away.
         (pl.col(c) / pl.col(f"{c}_truth")).filter(pl.col(f"{c}_truth") > 0).median().alias(c)
         for c in ("x", "y")
     ).row(0)
@@ -231,6 +238,7 @@ def caution_on_box_margins(preview: PreviewImages, people: AnnotatedInstances) -
     )
     # Each person's best detection.
     rows = rows.sort("iou", descending=True).unique("truth", keep="first", maintain_order=True)
+    # The 10 % quantile of fewer pairs is that of two or three people.
     if rows.height < _MIN_MATCHES:
         return []
     detection_index, truth_index = rows["detection"].to_numpy(), rows["truth"].to_numpy()
@@ -238,8 +246,11 @@ def caution_on_box_margins(preview: PreviewImages, people: AnnotatedInstances) -
         area = (
             predicted_boxes.width[detection_index] * predicted_boxes.height[detection_index]
         ) / (true_boxes.width[truth_index] * true_boxes.height[truth_index])
+    # The root of the ratio of areas is the geometric mean of the ratios of both sides.
     ratio = np.sqrt(area[np.isfinite(area) & (area > 0)])
     low, median, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
+    # A systematic margin moves nearly all boxes; a noisy detector draws some too large, some too
+    # small.
     if not (median > 1 + _MIN_RELATIVE_MARGIN and low > 1) and not (
         median < 1 / (1 + _MIN_RELATIVE_MARGIN) and high < 1
     ):

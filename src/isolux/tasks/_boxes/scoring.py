@@ -75,6 +75,7 @@ def score_shapes(
         if settings.max_detections is None:
             settings = replace(settings, max_detections=COCO_MAX_DETECTIONS)
         if settings.matching == "one-to-one":
+            # Best-overlap matching has no false positives, hence no AP: its defaults stay.
             task_info = replace(task_info, defaults=(*task_info.defaults[:1], *COCO_METRIC_NAMES))
     names = select_metrics(task_info, metrics, settings)
     people = read_people(
@@ -83,6 +84,7 @@ def score_shapes(
         by_class=class_matching.by_class,
         missing_by_reason=missing_by_reason,
     )
+    # Matched by class, but reported without: COCO's AP and AR are means over classes.
     people = replace(people, has_class_scores=class_matching.has_class_scores)
     named_predictions = to_xywh_predictions(named_predictions, box_format, people)
     settings = replace(settings, person_label=person_label)
@@ -145,6 +147,8 @@ def build_box_pairing(settings: MatchingSettings, *, pixel_inclusive: bool) -> P
             people.truths,
             box_columns(predictions.rows),
             box_columns(people.rows),
+            # Pairs below every threshold are dropped at once: a crowded image has thousands of
+            # them.
             lowest_iou=settings.min_iou,
             pixel_inclusive=pixel_inclusive,
         )
@@ -234,9 +238,11 @@ def name_classes(
     """
     labels = distinct_values(frame, "label") if numbers and "label" in frame.columns else []
     names = set(numbers.values())
+    # If any label already is a class name, the digits among the others are names too.
     if not set(labels) & set(numbers) or set(labels) & names:
         return frame, person_label, ()
     if isinstance(person_label, str):
+        # The user may name the class by either its name or its number.
         person_label = numbers.get(person_label, person_label)
     elif person_label is not None:
         person_label = [numbers.get(name, name) for name in person_label]
@@ -254,10 +260,12 @@ def decide_class_matching(
     person_label: str | Sequence[str] | None,
 ) -> ClassMatching:
     """Decide whether to match class by class; by default where both files share classes."""
+    # With person_label, detection of people is one class by the user's own choice.
     if by_class is not None or person_label is not None or "label" not in frame.columns:
         return ClassMatching(bool(by_class))
     classes, labels = _dataset_classes(dataset, person_class), set(distinct_values(frame, "label"))
     has_shared_classes = (
+        # With one class on both sides the two kinds of matching are the same.
         classes is not None and classes & labels and max(len(classes), len(labels)) > 1
     )
     return ClassMatching(by_class=bool(has_shared_classes), has_class_scores=not has_shared_classes)
@@ -270,6 +278,7 @@ def _dataset_classes(
     lists = dataset.instances["classes"] if "classes" in dataset.instances.columns else None
     if lists is None or (lists.list.len() > 1).any():
         return None
+    # A person with several classes cannot be matched class by class; see open_vocabulary.
     all_classes = frozenset(lists.explode().drop_nulls().unique().to_list())
     if person_class is None:
         return all_classes

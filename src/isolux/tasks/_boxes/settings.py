@@ -15,6 +15,7 @@ Matching = Literal["one-to-one", "best-overlap", "per-group"]
 OtherGroups = Literal["ignore", "remove"]
 
 
+# Texts of SharedOption are printed by --help.
 class MatchSettings(TypedDict, total=False):
     """How detections are matched to people: of boxes, masks and poses."""
 
@@ -71,6 +72,7 @@ class MatchSettings(TypedDict, total=False):
 class BoxSettings(MatchSettings, total=False):
     """And the IoU thresholds and scores at which a person counts as detected: boxes and masks."""
 
+    # FACET's tables report AR at 0.50 and 0.75 next to the mean over ten thresholds.
     iou_thresholds: Annotated[
         Sequence[float],
         SharedOption(
@@ -82,12 +84,13 @@ class BoxSettings(MatchSettings, total=False):
         float | Sequence[float] | None,
         SharedOption(
             None,
-            "Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other"
+            "Adds ``recall_at_score``, in column ``threshold``. Of the model's own scale. Other"
             " metrics go by all detections.",
         ),
     ]
+    # 0.5 is the threshold of PASCAL VOC and WIDER FACE.
     score_iou: Annotated[
-        float, SharedOption(0.5, "The overlap at which ``found_at_score`` is read.")
+        float, SharedOption(0.5, "The overlap at which ``recall_at_score`` is read.")
     ]
     top_k: Annotated[
         Sequence[int],

@@ -16,7 +16,8 @@ def info_of_shapes(title: str, summary: str) -> TaskInfo:
     """Declare a task that detects each person's box or mask: references, assumptions, metrics."""
     return TaskInfo(
         predictions="outputs",
-        whole_images=True,
+        # Crops of single people would leave a detector nothing to find.
+        uses_unscored_people=True,
         title=title,
         summary=summary,
         references=(FACET, COCO, WIDER, HOIEM),

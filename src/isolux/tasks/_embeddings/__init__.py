@@ -1,1 +1,1 @@
-"""Vectors of pictures: what retrieval, identification and face verification share."""
+"""Vectors of images: what retrieval, identification and face verification share."""

@@ -19,6 +19,8 @@ _Ints = npt.NDArray[np.int64]
 _TILE = 128
 
 
+# Reassociation lets the compiler vectorise the sum. The order is fixed at compile time, so equal
+# vectors still have equal products; NaN and infinity keep their meaning.
 @njit(nogil=True, fastmath={"reassoc", "contract"})
 def _dot(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
     """Inner product in double precision; the compiler chooses one fixed order of addition."""
@@ -63,9 +65,11 @@ def inner_products_of_lists(
     for stop in range(_TILE, n + _TILE, _TILE):
         for i in range(min(stop, n)):
             position, end = cursor[i], starts[i + 1]
+            # Entries of a list rise, so the next one belongs to a later tile.
             if position == end or second[position] >= stop:
                 continue
             for c in range(d):
+                # Converted to double once for all entries of the tile.
                 row_vector[c] = vectors[i, c]
             while position < end and second[position] < stop:
                 out[position] = _dot(row_vector, vectors[second[position]])

@@ -141,13 +141,17 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -> ModelEmbeddings:
     """Scale one model's embeddings to unit length, with a reason for units without one."""
     row_index = np.full(n_units, -1, dtype=np.int64)
+    # Later assignments overwrite earlier ones. An empty embedding is "no embedding", a failure of
+    # the model; a unit without a row is missing from the file.
     reason = np.full(n_units, NO_PREDICTION, dtype=object)
     reason[rows["unit"].to_numpy()] = NO_VECTOR
     embedded_rows = rows.drop_nulls("embedding")
     raw_vectors = _stack_vectors(embedded_rows, source)
     length = np.sqrt(
+        # In double precision: the square of a float32 above 1e19 would overflow.
         np.einsum("nd,nd->n", raw_vectors, raw_vectors, dtype=np.float64, casting="unsafe")
     )
+    # One NaN would make every similarity with it NaN, and ranks undefined.
     invalid_rows = np.flatnonzero(~np.isfinite(length))
     if len(invalid_rows):
         first = int(invalid_rows[0])
@@ -161,6 +165,7 @@ def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -
         )
     unit = embedded_rows["unit"].to_numpy().astype(np.int64)
     reason[unit] = ZERO_LENGTH
+    # A vector of zeros has no direction, and so no cosine.
     is_nonzero = length > 0.0
     reason[unit[is_nonzero]] = None
     row_index[unit[is_nonzero]] = np.arange(int(is_nonzero.sum()))
@@ -177,6 +182,7 @@ def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
         return np.zeros((0, 1), dtype=np.float32)
     column = rows["embedding"]
     sizes = column.arr.len() if isinstance(column.dtype, pl.Array) else column.list.len()
+    # Different lengths: outputs of two networks under one name.
     if sizes.n_unique() > 1 or sizes[0] == 0:
         odd_row = int((sizes != sizes[0]).arg_max() or 0)
         raise TableError(
@@ -188,6 +194,7 @@ def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
     dtype = column.dtype
     inner_dtype = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
     number_dtype = pl.Float64() if inner_dtype == pl.Float64 else pl.Float32()
+    # A null inside a vector becomes NaN, which the caller refuses by name.
     flat = column.explode().cast(number_dtype).fill_null(float("nan")).to_numpy()
     return np.asarray(flat).reshape(rows.height, int(sizes[0]))
 
@@ -252,9 +259,12 @@ def find_nearest(
         chunk_maxima = np.maximum.reduceat(products, starts, axis=1)
         cutoff = (
             np.partition(chunk_maxima, partition_index, axis=1)[:, partition_index]
+            # With fewer chunks than k there is no such bound; the smallest maximum keeps enough
+            # candidates.
             if len(starts) >= k
             else chunk_maxima.min(axis=1)
         )
+        # Everything within the error of single precision of the cutoff is computed again exactly.
         row, entry = np.nonzero((products >= cutoff[:, None] - tolerance) & (products > -np.inf))
         exact = inner_products(block, database, row, entry)
         # By query, then falling product; equal products in the order of the database.

@@ -49,10 +49,13 @@ def peak_signal_to_noise_db(
     >>> round(peak_signal_to_noise_db(grey, grey, error_floor=1e-8), 3)
     80.0
     """
+    # Signed: uint8 differences would wrap around at 0.
     differences = first.astype(np.int32) - second.astype(np.int32)
+    # Summed in integers, so that the result does not depend on the order of addition.
     squared = float(np.einsum("ijk,ijk->", differences, differences, dtype=np.int64))
     # The floor is added to the mean, as in PIQ, not to each square.
     error = squared / (255.0**2 * differences.size) + error_floor
+    # Below 0 dB only by the error floor: black against white has an error of 1.
     return max(-10.0 * math.log10(error), 0.0) if error > 0 else math.inf
 
 
@@ -71,17 +74,22 @@ def structural_similarity(first: Pixels, second: Pixels) -> float:
 
     half_window = SSIM_WINDOW // 2
     window = np.exp(-(np.arange(-half_window, half_window + 1) ** 2) / (2 * _SSIM_SIGMA**2))
+    # Wang et al. (2004): the weights of the window sum to one.
     window /= window.sum()
     a, b = first.astype(np.float64), second.astype(np.float64)
+    # Variances and covariance as means of products less products of means, by one filter.
     stacked = np.stack([a, b, a * a, b * b, a * b])
+    # A Gaussian is separable: two passes of 11 weights instead of one of 121.
     for axis in (1, 2):
         stacked = correlate1d(stacked, window, axis=axis, mode="nearest")
+    # Only windows that lie inside the image count, so the filter's border mode has no effect.
     mean_a, mean_b, aa, bb, ab = stacked[:, half_window:-half_window, half_window:-half_window]
     c1, c2 = (_K1 * 255) ** 2, (_K2 * 255) ** 2
     product = mean_a * mean_b
     squared_means = mean_a**2 + mean_b**2
     numerator = (2 * product + c1) * (2 * (ab - product) + c2)
     denominator = (squared_means + c1) * (aa + bb - squared_means + c2)
+    # Rounding may exceed the range by a last digit, which the table of scores would refuse.
     return float(np.clip((numerator / denominator).mean(), -1.0, 1.0))
 
 
@@ -142,6 +150,7 @@ def compare_images(
                     metric_values.reason[pair] = images
             for name, metric_values in values_by_metric.items():
                 _fill_metric(name, metric_values, prepared_pairs, distance, pool)
+    # A missing file of an archive is not a bad image: a reason here would hide an incomplete file.
     if not is_compared.all():
         missing_output = pairs[int(np.argmin(is_compared))].output
         raise FileError("a picture is gone since it was listed", where=missing_output)
@@ -177,6 +186,7 @@ def _prepare_pair(
     )
     original = read_image(pair.original)
     full_size = original.shape[:2]
+    # Comparing the whole image instead would mix two quantities in one mean.
     if crop != "none" and pair.box is None:
         return number, "no face box" if crop == "face" else "no box"
     # Resizing would distort one of the two.
@@ -191,6 +201,7 @@ def _prepare_pair(
             return number, "box outside the picture"
     if size:
         return number, (resize_image(original, size, size), resize_image(output, size, size))
+    # With size_px=0 nothing is resized, because resizing changes PSNR and SSIM.
     if original.shape != output.shape:
         return number, "picture of another size than the original"
     return number, (original, output)
@@ -209,6 +220,7 @@ def _crop(
     x, y, w, h = box_xywh
     x_min, x_max = x * factors[0], (x + w) * factors[0]
     y_min, y_max = y * factors[1], (y + h) * factors[1]
+    # Rounded outwards, so that a box of less than a pixel is not empty.
     rows = slice(max(math.floor(y_min), 0), max(math.ceil(y_max), 0))
     columns = slice(max(math.floor(x_min), 0), max(math.ceil(x_max), 0))
     return pixels[rows, columns]
@@ -244,6 +256,7 @@ def _fill_distances(
     metric_values: ImageMetricValues, usable: Sequence[_PreparedPair], distance: Distance
 ) -> None:
     """Run the network on all pairs of one size as a batch."""
+    # A batch needs one size; crops usually differ.
     shapes: dict[tuple[int, ...], list[_PreparedPair]] = {}
     for pair in usable:
         shapes.setdefault(pair[1].shape, []).append(pair)

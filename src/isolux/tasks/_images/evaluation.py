@@ -99,6 +99,7 @@ def score_images(
             for name in reported_info.defaults
         ]
     )
+    # FHIBE defines both tasks, also where only metrics of other papers are measured.
     references = dict.fromkeys([FHIBE, *reported_info.references])
     return Scores(
         units=scores,
@@ -109,6 +110,7 @@ def score_images(
 
 def _check_size(settings: ImageComparisonSettings) -> None:
     """Refuse a negative size."""
+    # True is an integer in Python, and would resize to 1 pixel.
     if settings["size_px"] < 0 or isinstance(settings["size_px"], bool):
         raise SpecError(
             "size_px cannot be that",
@@ -146,6 +148,7 @@ def _measure_images(
     files = check(frame, IMAGE_FILES, source="predictions")
     models = sorted(files["model"].unique()) or [settings["model"] or "model"]
     matched, match_notes = match_units(files["instance_id"], units)
+    # No images to measure: everyone has "no prediction", and no originals are needed.
     if matched.is_empty():
         return {m: {n: _null_values(units.height) for n in names} for m in models}, list(
             match_notes
@@ -168,6 +171,7 @@ def _measure_images(
         for uri, output, box in keys.iter_rows()
     ]
     values_by_metric = compare_images(pairs, settings, names, distance)
+    # nulls_equal: without a crop every box is null, and nulls do not join otherwise.
     numbered_rows = rows.join(
         keys.with_row_index("pair"), on=["uri_right", "uri", "box"], nulls_equal=True
     )
@@ -252,6 +256,7 @@ def _read_values(
     table = check(frame, UNIT_VALUES, source="predictions")
     metric_names = [m.name for m in task_info.metrics]
     present_names = [name for name in metric_names if name in set(table["metric"])]
+    # A file without rows: everyone has "no prediction" in the default metrics.
     if table.is_empty():
         present_names = list(task_info.defaults)
     elif not present_names:
@@ -273,6 +278,7 @@ def _caution_on_dissimilar(scores: pl.DataFrame) -> list[Caution]:
     notes = []
     valued_rows = scores.drop_nulls("value")
     for (model, metric), rows in valued_rows.group_by(["model", "metric"], maintain_order=True):
+        # The median: a model may fail on some images without being about other people.
         limit, median = _UNRELATED_LIMITS[str(metric)], float(np.median(rows["value"].to_numpy()))
         is_dissimilar = median > limit if metric == "lpips" else median < limit
         if is_dissimilar and rows.height >= _MIN_IMAGES:

@@ -49,6 +49,7 @@ IMAGE_METRICS = (
         title="Perceptual distance",
         definition="Distance of the model's picture to the original in the features of VGG-16;"
         " lower is better.",
+        # The only one of the four where lower is better.
         direction="lower",
         low=0.0,
         high=None,
@@ -63,6 +64,7 @@ IMAGE_METRICS = (
         direction="higher",
         low=0.0,
         high=None,
+        # On a scale of decibels, a difference of 3 dB is a factor of 2 in squared error.
         unit="dB",
         reference=PIQ,
     ),
@@ -72,6 +74,7 @@ IMAGE_METRICS = (
         definition="Likeness of means, contrasts and patterns in windows of 11 × 11 pixels,"
         " averaged over windows and colours.",
         direction="higher",
+        # Negative for images whose patterns are inverted; such values are rare but valid.
         low=-1.0,
         high=1.0,
         unit="SSIM",

@@ -18,6 +18,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 
 NO_ORIGINAL = "no original picture"
+# At least two characters before "://", so that a drive such as "C:" is a path.
 _URL_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 # FHIBE's table is three folders below the root of its release.
 _MAX_PARENTS = 4
@@ -31,6 +32,7 @@ def find_originals(
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Find the files of original images, by their ``uri``; with notes."""
     local_uris = uris.drop_nulls().unique(maintain_order=True)
+    # Addresses are never opened: an audit reads local files only.
     local_uris = local_uris.filter(~local_uris.str.contains(_URL_PATTERN))
     if local_uris.is_empty():
         raise SpecError(
@@ -65,6 +67,7 @@ def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
     """Find the directory that the first few paths begin in."""
     for base in _candidate_dirs(dataset):
         for uri in uris[:_MAX_TRIED_URIS]:
+            # A path that leads out of one directory may be valid in the next.
             with suppress(FileError, OSError):
                 if resolve_inside(base, uri).is_file():
                     return base
@@ -107,6 +110,7 @@ def identity_cosines(
         embeddings.model: _cosine_similarity(embeddings, originals[0]) for embeddings in models
     }
     file = Path(original_embeddings)
+    # The hash identifies the file, whose name may be reused for another network.
     from_file = f"Embeddings of the originals: {file.name} (SHA-256 {sha256_file(file)[:16]}…)."
     return cosines, list(dict.fromkeys([*notes, *original_notes, from_file]))
 
@@ -130,6 +134,7 @@ def _cosine_similarity(output: ModelEmbeddings, original: ModelEmbeddings) -> Im
     """Compute the cosine of each unit's output and original; NaN, with a reason, without both."""
     has_output, has_original = output.row_index >= 0, original.row_index >= 0
     has_both = has_output & has_original
+    # Embeddings of two networks may also be of equal length; that cannot be detected here.
     if has_both.any() and output.n_dimensions != original.n_dimensions:
         raise SpecError(
             "embeddings of the model's pictures and of the originals differ in length",
@@ -140,6 +145,7 @@ def _cosine_similarity(output: ModelEmbeddings, original: ModelEmbeddings) -> Im
     first = output.vectors[output.row_index[has_both]].astype(np.float64)
     second = original.vectors[original.row_index[has_both]].astype(np.float64)
     if has_both.any():
+        # Both have unit length, so that the product is the cosine; rounding may exceed 1.
         cosines[has_both] = np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
     # The output's reason goes first, then the original's.
     reason = output.reason.fill_null("original: " + original.reason)

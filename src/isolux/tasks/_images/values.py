@@ -15,6 +15,7 @@ from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 NO_PREDICTION = "no prediction"
+# From exact to loose: models name their outputs after the input file, often with another suffix.
 _ID_REDUCTIONS = {
     "the whole id": (),
     "the id without its suffix": (r"\.[^./\\]*$",),
@@ -75,6 +76,7 @@ def _join_reduced_ids(
     right_table = units.with_columns(key=_reduce_ids(pl.col("id"), patterns))
     matches = left_table.join(right_table, on="key", how="inner", maintain_order="left_right")
     is_unambiguous = (
+        # "a/1.png" and "b/1.png" both reduce to "1": such a match would give people wrong images.
         matches["instance_id"].n_unique() == matches["key"].n_unique() == matches["id"].n_unique()
         or not patterns
     )
@@ -100,7 +102,7 @@ def _format_examples(*columns: pl.Series) -> str:
 
 NO_VALUE = "no value was given"
 MOST_DB = -10 * math.log10(ERROR_FLOOR)
-"""The PSNR of identical pictures."""
+"""The PSNR of identical images."""
 # A cosine in single precision may exceed 1 by rounding.
 _RANGE_TOLERANCE = 1e-4
 
@@ -115,7 +117,7 @@ def read_unit_values(
     """Assign values to units, by model and metric."""
     matched_rows = table.join(matched, on="instance_id", maintain_order="left")
     notes = []
-    infinite_rows = matched_rows.filter(pl.col("value").is_infinite())
+    infinite_rows = matched_rows.filter(pl.col("value").is_infinite(), metric="psnr")
     if infinite_rows.height:
         notes.append(
             f"{infinite_rows.height:,} values of PSNR are infinite (identical): {MOST_DB:.0f} dB."
@@ -139,21 +141,26 @@ def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Im
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
     low = -np.inf if metric.low is None else metric.low
     high = np.inf if metric.high is None else metric.high
+    is_psnr = metric.name == "psnr"
     out_of_range = np.flatnonzero(
-        (numbers < low - _RANGE_TOLERANCE) | (numbers > high + _RANGE_TOLERANCE)
+        (numbers < low - _RANGE_TOLERANCE)
+        | (numbers > high + _RANGE_TOLERANCE)
+        | (np.isposinf(numbers) & (not is_psnr))
     )
     if len(out_of_range):
         first = int(out_of_range[0])
         raise TableError(
             f"{len(out_of_range):,} value(s) of {metric.name} cannot be",
-            expected=f"{low:g} to {high:g}" if math.isfinite(high) else f"{low:g} or more",
+            expected=f"{low:g} to {high:g}" if math.isfinite(high) else f"finite, {low:g} or more",
             found=f"{numbers[first]:g} for {rows['instance_id'][first]!r}",
             where="predictions",
         )
     values, reason = np.full(n_units, np.nan), np.full(n_units, NO_PREDICTION, dtype=object)
     values[unit] = numbers
+    # First for all units with a row; those with a number are cleared next.
     reason[unit] = NO_VALUE
     reason[~np.isnan(values)] = None
     # The PSNR of identical images without the error floor is infinite.
     values[np.isposinf(values)] = MOST_DB
+    # After the check of the range, so that only rounding is clipped.
     return ImageMetricValues(np.clip(values, low, high), reason)

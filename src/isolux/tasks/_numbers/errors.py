@@ -11,9 +11,6 @@ import polars as pl
 from isolux.stats.numeric_statistics import spearman_of
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.numeric_predictions import (
-    UNKNOWN_VALUES_ADVICE,
-    caution_on_model_sentinels,
-    caution_on_sentinels,
     read_metric_name,
     read_numeric_attribute,
     read_unit_numbers,
@@ -35,6 +32,7 @@ GENG = Reference(
 )
 EVIDENCE = "errors"
 """Name of the evidence table."""
+# Without it, 0.1 + 0.2 predicted for 0.3 would be an error, and a zero bias would have a sign.
 _RELATIVE_TOLERANCE = 1e-15
 """A difference below this share of the larger number is rounding, and no error."""
 # With fewer rows nothing is checked; below the second z, predictions count as unrelated to the
@@ -63,6 +61,8 @@ def compute_errors(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
         prediction="value",
         error=error,
         absolute_error=error.abs(),
+        # An unknown truth goes first: such a person counts for no model, with or without a
+        # prediction.
         reason=pl.when(pl.col("truth").is_null())
         .then(pl.lit("unknown truth"))
         .when(pl.col("value").is_null())
@@ -76,8 +76,8 @@ def read_errors(
     target: str,
     unknown_values: Collection[str],
     model: str | None,
-) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Read predictions and truth, and compute errors; with cautions about codes, and notes."""
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read predictions and truth, and compute errors; with notes."""
     frame = to_polars(predictions)
     read_metric_name(frame)
     units, notes = read_unit_numbers(dataset, frame, model)
@@ -88,11 +88,7 @@ def read_errors(
     unknown = int(errors.unique("unit_id")["truth"].null_count())
     if unknown:
         notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
-    true_values = truth["truth"].cast(pl.Float64).to_numpy()
-    code_cautions = caution_on_sentinels(
-        true_values, subject=f"the true {target!r}", advice=UNKNOWN_VALUES_ADVICE
-    )
-    return errors, [*code_cautions, *caution_on_model_sentinels(units)], notes
+    return errors, notes
 
 
 def error_rows(
@@ -106,6 +102,7 @@ def error_rows(
     no_reason, absolute_error = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
     values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
         ("mean_absolute_error", None): (absolute_error, no_reason),
+        # Signed: errors of opposite directions cancel, which the mean absolute error does not show.
         ("bias", None): (pl.col("error"), no_reason),
         **{("share_within", float(d)): (absolute_error <= d, no_reason) for d in tolerances},
         **extra_values,
@@ -131,6 +128,7 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
     notes: list[str] = []
     for (model,), model_rows in errors.group_by(["model"], maintain_order=True):
         valid_rows = model_rows.filter(pl.col("reason").is_null())
+        # With a constant truth there is no correlation to test.
         if valid_rows.height < _MIN_ROWS or valid_rows["truth"].n_unique() == 1:
             continue
         truth, predicted = valid_rows["truth"].to_numpy(), valid_rows["prediction"].to_numpy()
@@ -139,6 +137,7 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
             continue
         z = _rank_correlation_z(truth, predicted)
         if z < _MIN_Z:
+            # Only here: predictions that fit their own rows are not shifted.
             _check_row_shift(str(model), truth, predicted)
             rho, description = (
                 z / np.sqrt(len(truth) - 1),
@@ -150,6 +149,7 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
                 f" (rank correlation {rho:.2f}). Are they about these people, and this question?"
             )
             notes.append(Caution(text))
+        # Medians, because a few codes such as 9999 would dominate means. The floor avoids 0 / 0.
         median_ratio = np.median(np.abs(predicted)) / max(float(np.median(np.abs(truth))), 1e-300)
         text = (
             f"The median prediction of {model!r} is {np.median(predicted):g} and the median truth"
@@ -164,6 +164,7 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
 def _rank_correlation_z(truth: FloatArray, predicted: FloatArray) -> float:
     """Compute Spearman's correlation over its standard error without association."""
     rho = float(spearman_of(truth, predicted, np.ones(len(truth))))
+    # Under independence Spearman's correlation has variance 1 / (n - 1), for any distribution.
     return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(truth) - 1))
 
 
@@ -182,6 +183,7 @@ def _partial_correlation_z(
     residual_variance = (1.0 - truth_rho**2) * (1.0 - own_rho**2)
     return (
         (rho - truth_rho * own_rho) / residual_variance**0.5 * len(own_truth) ** 0.5
+        # At 0, one of the variables determines another, and the partial correlation is undefined.
         if residual_variance > 1e-9
         else 0.0
     )

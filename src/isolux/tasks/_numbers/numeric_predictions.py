@@ -1,86 +1,16 @@
-"""Numeric predictions, one per unit, and sentinel values that mean "not known"."""
+"""Numeric predictions and numeric attributes, one number per unit."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 import polars as pl
 
-from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, format_location
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
-
-UNKNOWN_VALUES_ADVICE = "--option unknown_values={} leaves it out."
-EMPTY_CELLS_ADVICE = "empty those cells."
-_SENTINELS = (
-    -1.0,
-    -9.0,
-    -99.0,
-    -999.0,
-    -9999.0,
-    -99999.0,
-    99.0,
-    999.0,
-    9999.0,
-    99999.0,
-    999999.0,
-    1e9,
-)
-_MINUS_ONE = -1.0
-# With fewer values besides -1, the numbers -1, 0, 1 may be a scale.
-_MIN_OTHER_VALUES = 3
-
-
-def caution_on_sentinels(values: FloatArray, *, subject: str, advice: str) -> list[Caution]:
-    """Caution where a common code for a missing value is far outside all other numbers.
-
-    Shapes: ``values`` [m].
-
-    Examples
-    --------
-    >>> ages = np.array([20.0, 35.0, 61.0, 999.0, 999.0])
-    >>> (said,) = caution_on_sentinels(ages, subject="the true 'age'", advice=UNKNOWN_VALUES_ADVICE)
-    >>> print(said.partition(". ")[0])
-    2 of 5 values of the true 'age' are 999, and all others 20 to 61
-    """
-    valid_values = values[~np.isnan(values)]
-    unique_values, counts = np.unique(valid_values, return_counts=True)
-    code_counts = {
-        c: int(n) for c, n in zip(unique_values.tolist(), counts, strict=True) if c in _SENTINELS
-    }
-    suspects = [c for c in code_counts if code_counts[c] > 1]
-    other_values = unique_values[~np.isin(unique_values, suspects)]
-    if len(other_values) < 2:
-        return []
-    low, high = float(other_values[0]), float(other_values[-1])
-    # A scale with negative numbers, or of few values, may contain -1.
-    is_scale = low < 0.0 or len(other_values) < _MIN_OTHER_VALUES
-    return [
-        Caution(
-            f"{code_counts[code]:,} of {len(valid_values):,} values of {subject} are {code:.0f},"
-            f" and all others {low:g} to {high:g}. If that is a code for a missing value:"
-            f" {advice.format(f'{code:.0f}')}"
-        )
-        for code in suspects
-        # A code is farther from all other values than these are from each other.
-        if max(low - code, code - high) > high - low or (code == _MINUS_ONE and not is_scale)
-    ]
-
-
-def caution_on_model_sentinels(units: pl.DataFrame) -> list[Caution]:
-    """Caution about sentinel values in each model's numbers."""
-    return [
-        note
-        for (model,), model_rows in units.group_by(["model"], maintain_order=True)
-        for note in caution_on_sentinels(
-            model_rows["value"].to_numpy(), subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE
-        )
-    ]
-
 
 MAX_ABSOLUTE_VALUE = 1e30
 """Far above this, moments of squared errors are infinite; no measurement is that large."""
@@ -118,6 +48,7 @@ def read_unit_numbers(
     )
     units = (
         pl.DataFrame({"model": models}, schema={"model": pl.String})
+        # All people for every model, so that a missing number is a row with a reason.
         .join(instances, how="cross", maintain_order="left_right")
         .join(
             table.rename({"instance_id": "unit_id"}),
@@ -147,6 +78,7 @@ def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
 def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
     """Check columns, types, duplicates and size of numbers."""
     source = "predictions"
+    # Model outputs call the number "score", tables of measurements call it "value".
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
@@ -206,8 +138,10 @@ def read_numeric_attribute(
     is_unknown = word.is_in(words.implode()) | is_code
     number_columns = [pl.col("number")] if "number" in rows.columns else []
     rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
+        # The number that the loader stored goes first: bins of the attribute use it as well.
         number=pl.coalesce(*number_columns, parsed)
     )
+    # "inf" and "nan" parse as numbers, and one of them would make a group's mean useless.
     is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= MAX_ABSOLUTE_VALUE)
     unusable_rows = rows.filter(~is_usable.fill_null(value=False))
     if unusable_rows.height:
@@ -219,6 +153,7 @@ def read_numeric_attribute(
             found=f"{unusable_rows['value'][0]!r} of {unusable_rows['unit_id'][0]!r}",
             where=dataset.name,
         )
+    # Taking the first of two ages would depend on the order of rows.
     duplicates = rows.filter(pl.col("unit_id").is_duplicated())
     if duplicates.height:
         raise TableError(

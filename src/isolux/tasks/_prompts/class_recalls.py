@@ -31,6 +31,7 @@ DEFAULTS = (
     "class_mean_recall_50",
     "class_mean_recall_75",
 )
+# Positions among COCO's ten thresholds: 0.50 is the first and 0.75 the sixth.
 _CLASS_MEAN_METRICS = {
     "class_mean_recall": ("average_recall", range(len(IOU_THRESHOLDS))),
     "class_mean_recall_50": ("recall_50", (0,)),
@@ -101,6 +102,8 @@ def _class_mean_metric(name: str, detection_phrase: str, reference: Reference) -
         f" people of the class, found by {detection_phrase}.",
         direction="higher",
         evidence=EVIDENCE,
+        # A mean of class means has the form of balanced accuracy: sums and counts by class. Without
+        # its size rule, because FACET's row "avg" averages over the classes that occur in a group.
         statistic=SumStatistic(_build_class_sums(column), BALANCED_ACCURACY.finish),
         reference=reference,
     )
@@ -114,6 +117,7 @@ def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
             evidence.select("label", column, row=pl.int_range(pl.len()))
             .explode("label", column)
             .drop_nulls()
+            # Codes are dense over this table, so groups and replicates share the columns of sums.
             .with_columns(code=pl.col("label").rank("dense").cast(pl.Int64) - 1)
         )
         row, code = class_rows["row"].to_numpy(), class_rows["code"].to_numpy()
@@ -130,6 +134,7 @@ def _score_rows(task: str, model_matches: ModelMatches, names: Sequence[str]) ->
     """Build the rows of one model, a frame for each metric and threshold."""
     thresholds = [None, *model_matches.settings.iou_thresholds]
     is_detected = model_matches.is_detected(
+        # One matching for all thresholds, because a pair's rank does not depend on the threshold.
         [*IOU_THRESHOLDS, *model_matches.settings.iou_thresholds]
     )
     n_overlaps = len(IOU_THRESHOLDS)
@@ -180,6 +185,7 @@ def _average_over_classes(class_scores: pl.DataFrame) -> pl.DataFrame:
     """Average each person's values over their classes."""
     means = class_scores.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(),
+        # polars' mean skips nulls: a person is averaged over the classes for which they are scored.
         pl.col("value").mean(),
         pl.col("reason").drop_nulls().first(),
     )
@@ -200,6 +206,7 @@ def _build_evidence(model_matches: ModelMatches) -> pl.DataFrame:
     scored = rows.with_columns(pl.Series(k, v) for k, v in columns.items()).filter(
         pl.col("reason").is_null()
     )
+    # Sorted by label, so that the stored table does not depend on the order of classes in a file.
     person_rows = scored.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(), pl.col("label", *columns).sort_by("label")
     )

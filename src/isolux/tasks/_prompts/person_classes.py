@@ -35,6 +35,7 @@ def repeat_people_by_class(
         how="left",
         maintain_order="left",
     ).explode("truth")
+    # Repeated people share an instance_id, so that clusters and weights stay those of the person.
     class_list = pl.when(pl.col("truth").is_not_null()).then(pl.concat_list("truth"))
     single_class_dataset = replace(
         dataset, instances=class_rows.with_columns(classes=class_list).drop("truth")
@@ -48,6 +49,7 @@ def keep_top_per_image(predictions: pl.DataFrame, limit: int | None) -> tuple[pl
     """Keep the highest-scoring predictions of each image, and count the others."""
     if limit is None or not predictions.height:
         return predictions, 0
+    # Per model: images of two models are different lists of predictions.
     keys = ["model", "image_id"]
     images = predictions.select(keys).unique().with_row_index("image")
     image = predictions.join(images, on=keys, how="left", maintain_order="left")["image"]
@@ -74,6 +76,7 @@ def score_phrases(
         prediction_map=phrase_settings["prediction_map"],
     )
     settings = replace(settings, model=phrase_settings["model"])
+    # Continuous coordinates, as in pycocotools, whose recall FACET reports (section 6.2).
     find_pairs = build_box_pairing(settings, pixel_inclusive=False)
     matches, cautions, notes = match_models(
         labelled_predictions.rows, BOX_PREDICTIONS, people, settings, find_pairs
@@ -89,6 +92,7 @@ def score_phrases(
 def describe_people(people: AnnotatedInstances) -> tuple[str, ...]:
     """Describe how many people have several classes, and who is not scored."""
     rows, total = people.rows, people.rows["unit_id"].n_unique()
+    # Rows repeat people, so that people are counted by their ids.
     n_multi_class = rows.group_by("unit_id").len().filter(pl.col("len") > 1).height
     note = f"{n_multi_class:,} of {total:,} people have several classes and are judged for each."
     unscored = rows.drop_nulls("reason").group_by("reason").agg(n=pl.col("unit_id").n_unique())

@@ -14,6 +14,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.plugin_options import SharedOption
 
+# The notation in which FACET states its prompts (appendix A.5.6).
 _SLOT = "{}"
 # A longer list of labels would hide the sentence of its message.
 _MAX_LISTED_LABELS = 8
@@ -37,6 +38,8 @@ def read_templates(prompt: str | Sequence[str]) -> tuple[str, ...]:
     """
     templates = (prompt,) if isinstance(prompt, str) else tuple(prompt)
     for template in templates:
+        # Without a slot every class would have the same prompt, and so every label would be
+        # ambiguous.
         if template.count(_SLOT) != 1:
             raise SpecError(
                 "a prompt has one place for the class",
@@ -74,10 +77,13 @@ def labels_to_classes(
     for label in labels:
         mapped_label = (prediction_map or {}).get(label, label)
         matching_classes = (
+            # An exact name wins: two classes may differ only in spelling that is normalised away.
             {mapped_label}
             if mapped_label in exact
             else classes_by_spelling.get(_normalise_spelling(mapped_label), set())
         )
+        # Such as classes that differ only in case or punctuation: guessing would move people
+        # between them.
         if len(matching_classes) > 1:
             raise SpecError(
                 f"the label {label!r} may mean several classes",
@@ -86,6 +92,7 @@ def labels_to_classes(
                 where="predictions, column 'label'",
             )
         class_by_label.update((label, name) for name in matching_classes)
+    # Everyone would count as missed in every class: a recall of 0 without any difference.
     if predictions.height and classes and not class_by_label:
         raise _build_no_class_error(labels, classes, templates)
     rows = predictions.with_columns(pl.col("label").replace(class_by_label))
@@ -96,6 +103,7 @@ def labels_to_classes(
 
 def _normalise_spelling(text: str) -> str:
     """Reduce a text to its words in lower case."""
+    # Some detectors, such as Grounding DINO, return prompts in lower case and without punctuation.
     return re.sub(r"[\W_]+", " ", text.casefold()).strip()
 
 
@@ -112,6 +120,7 @@ def _classes_by_spelling(classes: Sequence[str], templates: Sequence[str]) -> di
             classes_by_spelling.setdefault(
                 _normalise_spelling(form.replace(_SLOT, f" {name} ")), set()
             ).add(name)
+    # A class of punctuation alone would otherwise match every empty label.
     classes_by_spelling.pop("", None)
     return classes_by_spelling
 

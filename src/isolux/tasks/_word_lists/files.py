@@ -15,6 +15,8 @@ def find_word_file(file_kind: str, name: str, folder: Path, error_source: str) -
     shipped_names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name in shipped_names:
         return folder / f"{name}.yaml"
+    # A name without suffix or folder is meant as a shipped file, so the error lists the shipped
+    # names.
     if "." not in name and "/" not in name:
         raise UnknownNameError(file_kind, name, shipped_names, where=error_source)
     return Path(name).expanduser()
@@ -29,6 +31,7 @@ def read_word_file(
         if key not in keys:
             raise UnknownNameError(f"part of a {file_kind}", key, keys, where=error_source)
     source = " ".join(str(mapping.get("source") or "").split())
+    # Which words count decides the result, so a list without a stated origin is refused.
     if not source:
         raise SpecError(
             f"a {file_kind} must say where it is from",

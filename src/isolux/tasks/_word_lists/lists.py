@@ -82,6 +82,7 @@ def read_word_list(name_or_path: str | Path) -> WordList:
         groups=groups,
         neutral=neutral,
         values=values,
+        # The run's record names the exact list: results with other words are not comparable.
         sha256=sha256_file(path),
     )
 
@@ -105,12 +106,14 @@ def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], 
     values: dict[str, str] = {}
     for name, group_entry in entries.items():
         groups[str(name)] = _read_group_words(group_entry.get("words") or [], str(name), source)
+        # A group without words is never mentioned: its error rate would be 100 %.
         if not groups[str(name)]:
             raise SpecError(
                 f"the group {name!r} has no words", expected="words: [...]", where=source
             )
         for alias in (name, *(group_entry.get("values") or [])):
             key = str(alias).strip().lower()
+            # With a value of two groups, people would be assigned by the order of the file.
             if values.setdefault(key, str(name)) != name:
                 raise SpecError(
                     f"the value {alias!r} is called two groups",
@@ -124,6 +127,7 @@ def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], 
 def _read_group_words(entries: Sequence[Any], group: str, source: str) -> frozenset[str]:
     """Read one group's words in lower case; each must be a single word."""
     words = [str(word).strip().lower() for word in entries]
+    # A phrase would never match, because texts are compared word by word.
     invalid_words = [word for word in words if not word or not word.replace("'", "").isalpha()]
     if invalid_words:
         raise SpecError(
@@ -159,6 +163,7 @@ def assign_word_groups(
     # The user's map overrides the list.
     group_by_value = {**words.values, **user_map}
     values = list_truth_values(dataset, target).to_list()
+    # Otherwise everyone would be excluded, and the report would be empty without an error.
     if values and not any(str(value).strip().lower() in group_by_value for value in values):
         raise SpecError(
             f"no value of {target or 'classes'!r} is one that the word list knows",
@@ -179,6 +184,7 @@ def assign_word_groups(
     return people.select(
         "unit_id",
         "cluster_id",
+        # Annotators may have recorded both; no single mention would be right or wrong.
         truth=pl.when(n == 1).then(unique.list.first()),
         reason=pl.when(pl.col("truth").is_null())
         .then(pl.lit("unknown truth"))

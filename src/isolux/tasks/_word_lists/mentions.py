@@ -13,6 +13,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
 NEUTRAL, SEVERAL_GROUPS, NO_WORD = "neutral", "several groups", "no word for a person"
+# Combining marks (\p{M}) belong to words: some scripts and decomposed accents need them.
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
 # Without this, the word pattern would read "(s)he" as "he", which is masculine.
 _SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
@@ -46,6 +47,7 @@ def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
     text_words = split_words(texts)
     frame = pl.DataFrame(
         {name: _contains_any(text_words, group_words) for name, group_words in words.groups.items()}
+        # The blank avoids a collision with a group called "neutral"; words contain none.
         | {" neutral": _contains_any(text_words, words.neutral)}
     )
     n = pl.sum_horizontal(*(pl.col(name).cast(pl.Int64) for name in words.groups))
@@ -59,6 +61,7 @@ def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
         .then(only_group)
         .when(n > 1)
         .then(pl.lit(SEVERAL_GROUPS))
+        # Neutral words count only where no group is named: "a person, he" names a group.
         .when(pl.col(" neutral"))
         .then(pl.lit(NEUTRAL))
         .otherwise(pl.lit(NO_WORD))
@@ -101,6 +104,7 @@ def select_first_texts(
     rows = frame.with_columns(pl.col("model", "instance_id", "label").cast(pl.String))
     if "rank" in rows.columns:
         rows = rows.sort("rank", maintain_order=True)
+    # One text a person: several would give people with many texts more weight.
     first = rows.unique(["model", "instance_id"], keep="first", maintain_order=True)
     matched = first.join(people, left_on="instance_id", right_on="unit_id", how="semi")
     refuse_no_match(
@@ -134,6 +138,7 @@ def classify_texts(
     rows = select_first_texts(people, predictions, model)
     mentions = classify_mentions(rows["text"], words)
     valid_mentions = mentions.drop_nulls()
+    # A list of another language would give an error rate of 0 in every group.
     if len(valid_mentions) and (valid_mentions == NO_WORD).all():
         raise SpecError(
             f"not one {text_kind} has a word of the list {words.title!r}",
@@ -148,6 +153,7 @@ def classify_texts(
         reason=pl.coalesce(
             pl.col("reason"),
             pl.when(pl.col("text").is_null()).then(pl.lit(NO_PREDICTION)),
+            # A row with an empty text is a statement of the model; a missing row is not.
             pl.when(mentions.is_null()).then(pl.lit(empty or f"no {text_kind}")),
         ),
     )
@@ -164,6 +170,7 @@ def caution_on_chance_agreement(
     )
     for (model,), rows in valid_rows.group_by("model", maintain_order=True):
         n = rows.height
+        # With one true group, agreement equals chance, whatever the texts say.
         if n < _MIN_TEXTS or rows["truth"].n_unique() == 1:
             continue
         agreement = rows.select((pl.col("said") == pl.col("truth")).mean()).item()

@@ -46,6 +46,8 @@ _TRUE_AGE_RANGE = (0.0, 122.0)
 # Estimates may exceed it: a linear regression can estimate an infant below 0.
 _ESTIMATED_AGE_RANGE = (-20.0, 150.0)
 _FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
+# Errors depend on age, so the error at a stated composition is comparable between groups of
+# different ages; the plain mean is not.
 _STANDARDISED_ERROR = "standardised_absolute_error"
 
 
@@ -62,6 +64,7 @@ METRICS = (
         title="Bias",
         definition="Mean of the estimated minus the true age; positive: estimated too old.",
         direction="none",
+        # Signed: opposite errors of young and old people cancel in it.
         low=None,
         reference=GENG,
     ),
@@ -72,7 +75,7 @@ METRICS = (
         "cumulative score.",
         direction="higher",
         reference=GENG,
-        threshold_words="a distance of",
+        threshold_phrase="a distance of",
     ),
     _years_metric(
         name=_STANDARDISED_ERROR,
@@ -82,6 +85,7 @@ METRICS = (
         reference=NIST,
         evidence=EVIDENCE,
         statistic=standardised_error(),
+        # An empty cell is not filled in: its error would have to be guessed.
         undefined="it has nobody in one of the mix's cells",
     ),
     Metric(
@@ -92,7 +96,8 @@ METRICS = (
         in_people="Of {people} under the legal age {n} pass without a proof of age",
         direction="lower",
         reference=NIST,
-        threshold_words="a challenge age of",
+        # Opposite errors: raising the challenge age lowers one and raises the other.
+        threshold_phrase="a challenge age of",
         opposite=_FNR,
         meaning="underage people who pass",
     ),
@@ -104,7 +109,7 @@ METRICS = (
         in_people="Of {people} of legal age {n} are asked for a proof of age",
         direction="lower",
         reference=NIST,
-        threshold_words="a challenge age of",
+        threshold_phrase="a challenge age of",
         opposite=_FPR,
         meaning="people of legal age who do not pass",
     ),
@@ -205,10 +210,11 @@ def score(
     >>> found.filter(metric="challenge_false_positive_rate").select("unit_id", "value").rows()
     [('a', 1.0)]
     """
+    # Settings are read first, so that a misspelt one fails before the files are matched.
     composition = read_age_composition(age_mix, sex)
     _check_settings(within, legal_age, challenge_age, youngest)
     requested = read_metrics(INFO, metrics)
-    errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
+    errors, notes = read_errors(dataset, predictions, target, unknown_values, model)
     if composition is not None:
         errors, mix_notes = assign_cells(errors, composition, dataset, unknown_values)
         notes += mix_notes
@@ -222,7 +228,6 @@ def score(
         info=restrict_task_info(INFO, names),
         evidence={EVIDENCE: errors},
         notes=(
-            *cautions,
             *_caution_on_implausible_ages(errors, target),
             *caution_on_mismatch(errors),
             *notes,
@@ -252,6 +257,7 @@ def _check_settings(
             found=f"{too_low_ages[0]:g}",
             where="challenge_age",
         )
+    # At the legal age no one would be under it, and the false positive rate would have no cases.
     if not 0.0 <= youngest < legal_age:
         raise SpecError(
             "youngest is an age below the legal age",
@@ -270,8 +276,10 @@ def _select_metrics(
     """Select the metrics: those requested, or all that can be measured."""
     legal_age, youngest = ages
     age = errors["truth"].drop_nulls()
+    # A person of exactly the legal age is of legal age.
     minors, adults = (age < legal_age) & (age >= youngest), age >= legal_age
     unmeasurable = {}
+    # Without any case the rate is left out rather than shown as 0.
     if len(age) and not minors.any():
         unmeasurable[_FPR] = (
             f"nobody of {youngest:g} or older is under the legal age of {legal_age:g}"
@@ -300,6 +308,8 @@ def _build_score_rows(
     """Build the rows of all metrics that are means."""
     age, estimate = pl.col("truth"), pl.col("prediction")
     adult_reason = pl.when(age >= legal_age).then(pl.lit("of legal age"))
+    # Small children are recognised by any model, and would lower the rate
+    # (docs/methods/biometrics.md).
     not_minor_reason = adult_reason.when(age < youngest).then(
         pl.lit("younger than those who count")
     )
@@ -319,6 +329,7 @@ def _caution_on_implausible_ages(errors: pl.DataFrame, target: str) -> list[Caut
         ("prediction", "estimated age", _ESTIMATED_AGE_RANGE),
     ):
         ages = errors[column].drop_nulls()
+        # Months, birth years or codes give errors that look like a bad model.
         implausible = ages.filter((ages < low) | (ages > high))
         text = (
             f"{len(implausible):,} of {len(ages):,} values of the {subject} are below {low:g} or"
@@ -338,6 +349,8 @@ def _count_by_legal_age(errors: pl.DataFrame, legal_age: float, youngest: float)
     if age.is_empty():
         return []
     n_minors = int(((age < legal_age) & (age >= youngest)).sum())
+    # False positives depend on how many underage people are just below the limit
+    # (docs/methods/biometrics.md).
     n_near = int(((age < legal_age) & (age >= legal_age - 2)).sum())
     return [
         f"{n_minors:,} people are under the legal age of {legal_age:g}"

@@ -22,6 +22,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
+# One year or a range, with an optional weight: "18", "18-30", "0-17=20".
 _AGE_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
 # Bins of age at most.
 _MAX_CELLS = 200
@@ -74,12 +75,14 @@ def read_age_composition(texts: Sequence[str], sex: str | None) -> AgeCompositio
         )
     ranges = [(int(m[1]), int(m[2] or m[1]), m[3]) for m in matches if m]
     has_weight = [w is not None for *_, w in ranges]
+    # A default weight among stated ones (20, 60, and 1) is never what was meant.
     if any(has_weight) and not all(has_weight):
         raise _build_error(
             "some ages have a weight", "one for each, or for none", ", ".join(entries)
         )
     bins = [(a, b, float(w or 1.0)) for a, b, w in ranges]
     if len(ranges) == 1 and not has_weight[0]:
+        # A single range stands for its single years, as in NIST's table of ages 18 to 30.
         bins = [(year, year, 1.0) for year in range(ranges[0][0], ranges[0][1] + 1)]
     bins.sort()
     is_reversed = any(a > b for a, b, _ in bins)
@@ -119,6 +122,7 @@ def assign_cells(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Assign people to the cells of a composition, with the cell's weight; and notes."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
+    # The last bin that begins at or below the age; whether it also ends above it is checked next.
     age_index = np.searchsorted(composition.low, year, side="right") - 1
     of_age = (
         (age_index >= 0) & ~np.isnan(year) & (year <= composition.high[np.maximum(age_index, 0)])
@@ -135,6 +139,7 @@ def assign_cells(
     # The smallest count of any model, for each cell.
     counts = counts.reshape(n_models, n_cells).min(axis=0)
     n_in_cell = np.bincount(cell[is_in_cell], minlength=n_cells)
+    # No group could have a value at this composition.
     if len(errors) and n_in_cell.min() == 0:
         b, k = divmod(int(np.argmin(n_in_cell)), len(sexes))
         low, high = composition.low[b], composition.high[b]
@@ -147,6 +152,8 @@ def assign_cells(
         )
     notes = [*_describe_cells(counts, len(errors)), *_caution_on_similar_values(sexes, composition)]
     notes += _count_unknown_sex(errors["unit_id"], of_age, is_in_cell, composition)
+    # Each value of the attribute gets an equal part of its age's weight, as in NIST's mean over
+    # sexes.
     weight = np.repeat(composition.weight / len(sexes), len(sexes))[np.maximum(cell, 0)]
     is_inside = pl.Series(is_in_cell)
     rows = errors.with_columns(
@@ -223,6 +230,7 @@ def _read_sex(
     values = (
         rows.drop_nulls("value").filter(~word.is_in(unknown)).select("unit_id", "value").unique()
     )
+    # Two values of one person contradict each other; neither is used.
     unique_values = values.filter(~pl.col("unit_id").is_duplicated())
     sexes = unique_values["value"].unique().sort().to_list()
     code_by_sex = {name: k for k, name in enumerate(sexes)}
@@ -263,8 +271,10 @@ def standardised_error() -> SumStatistic:
         total, n, weight = (
             sums[..., component * n_cells : (component + 1) * n_cells] for component in range(3)
         )
+        # Cells without people divide by 0; the result is replaced below.
         with np.errstate(divide="ignore", invalid="ignore"):
             weighted_error = ((total / n) * (weight / n)).sum(axis=-1)
+        # Every cell must occur: leaving one out would be another composition.
         return np.asarray(np.where((n > 0).all(axis=-1) & (n_cells > 0), weighted_error, np.nan))
 
     return SumStatistic(columns, finish)

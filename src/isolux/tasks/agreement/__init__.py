@@ -77,6 +77,7 @@ _share_metric = partial(Metric, direction="higher")
 _chance_corrected_metric = partial(
     Metric,
     direction="higher",
+    # Agreement below chance is negative, without a common lower bound.
     low=None,
     unit="own unit",  # none: a pure number, as a run says
     evidence=EVIDENCE,
@@ -108,7 +109,7 @@ METRICS: tuple[Metric, ...] = (
         reference=FLEISS,
     ),
     _share_metric(
-        name="unanimous",
+        name="unanimity_rate",
         title="Unanimous items",
         definition="Share of the items to which all their annotators give the same answer.",
         reference=FLEISS,
@@ -162,7 +163,7 @@ def score(
     *,
     scale: Scale = "nominal",
     annotators_by: str | None = None,
-    ignored: Sequence[str] = (),
+    ignored_answers: Sequence[str] = (),
     metrics: Sequence[str] = (),
 ) -> Scores:
     """Compare the answers that several annotators gave about the same items.
@@ -179,7 +180,7 @@ def score(
         difference. The last two need numbers.
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
-    ignored : sequence of str
+    ignored_answers : sequence of str
         Answers that do not count ("cannot tell"), compared without case. Default: every word is an
         answer like any other.
     metrics : sequence of str
@@ -189,9 +190,9 @@ def score(
     Returns
     -------
     Scores
-        ``units``: ``pairwise_agreement``, ``unanimous`` and ``mean_jaccard`` of each item, 0 to 1;
-        null with the reason "fewer than two answers". ``model`` names the annotators: all of them,
-        or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
+        ``units``: ``pairwise_agreement``, ``unanimity_rate`` and ``mean_jaccard`` of each item, 0
+        to 1; null with the reason "fewer than two answers". ``model`` names the annotators: all of
+        them, or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
         numbers``, each item's answers as lists, for the metrics beyond chance.
 
     Raises
@@ -216,10 +217,13 @@ def score(
     [('a', 'pairwise_agreement', 1.0), ('b', 'pairwise_agreement', 0.0)]
     """
     item_ids = dataset.instances["instance_id"].cast(pl.String)
-    ignored_words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
+    ignored_words = (
+        (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
+    )
     rows, notes = read_answers(to_polars(predictions), item_ids, ignored_words)
     requested = read_metrics(INFO, metrics)
     names = _select_metrics(rows, scale, requested)
+    # Only the Jaccard index allows several answers of one annotator.
     if set(names) - {"mean_jaccard"}:
         check_single_answers(rows)
     grouped_rows, group_notes = group_annotators(rows, annotators_by)
@@ -231,6 +235,7 @@ def score(
         *_count_single_answers(items),
         *_caution_on_numeric_names(values, scale, names),
     ]
+    # The data changed the default, so the report says why agreement beyond chance is missing.
     if not requested and names == ("mean_jaccard",):
         notes.append(
             Caution(
@@ -258,6 +263,8 @@ def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> t
         duplicate_share = rows.select(
             pl.struct("instance_id", "annotator").is_duplicated().mean()
         ).item()
+        # A few duplicates are errors in the file, which check_single_answers refuses; many are
+        # sets.
         are_sets = rows.height > 0 and float(duplicate_share or 0.0) >= _MIN_SET_SHARE
         # Alpha and pairwise agreement assume one answer per annotator and item.
         names = {"mean_jaccard"} if are_sets else {f"alpha_{scale}", "pairwise_agreement"}
@@ -278,6 +285,7 @@ def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
     answered = items.filter(pl.col("codes").list.len() > 1)
     for (annotator_group,), group_items in answered.group_by(["model"], maintain_order=True):
         counts = group_items["codes"].list.len().unique().sort().to_list()
+        # Fleiss (1971) defines kappa for a constant number of raters; alpha generalises it.
         if "fleiss_kappa" in names and len(counts) > 1:
             raise SpecError(
                 "Fleiss' kappa needs as many answers about every item",
@@ -286,6 +294,7 @@ def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
                 where="metrics",
             )
         n_annotators = group_items["annotators"].explode().n_unique()
+        # Cohen (1960) is about one pair of raters, each with their own distribution of answers.
         if "cohen_kappa" in names and n_annotators != 2:
             raise SpecError(
                 "Cohen's kappa is about two annotators",
@@ -301,6 +310,7 @@ def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
     counting_metrics = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(
         names
     )
+    # These statistics keep a matrix of values by values; interval alpha needs only sums of squares.
     max_values = MAX_ORDINAL_VALUES if ordinal else MAX_VALUES
     if counting_metrics and len(values) > max_values:
         raise SpecError(
@@ -326,6 +336,7 @@ def _count_single_answers(items: pl.DataFrame) -> list[str]:
             )
             notes.append(Caution(f"{summary} Are the others' answers in other files or columns?"))
         elif n_single:
+            # A tenth, as for missing predictions of models.
             is_many = n_single * 10 >= group_items.height
             text = f"{summary}: every number is about the others."
             notes.append(Caution(text) if is_many else f"{summary}.")
@@ -336,6 +347,7 @@ def _caution_on_numeric_names(values: pl.Series, scale: str, names: Sequence[str
     """Caution where answers are numbers but are compared as names."""
     numbers = values.cast(pl.Float64, strict=False)
     is_named = scale == "nominal" and "alpha_nominal" in names
+    # Two or three numbers are usually codes of classes.
     if not is_named or len(values) < 4 or numbers.null_count():
         return []
     return [
@@ -357,8 +369,10 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
         # Ordered pairs of different annotators who agree: sum of c (c - 1) over answers (Fleiss).
         pairs = n_answers * (n_answers - 1)
         n_agreeing = (counts**2).sum(axis=1) - n_answers
+        # Counts are whole numbers, so that a share of 1 is exact and unanimity can be tested by
+        # equality.
         scores = np.divide(n_agreeing, pairs, out=np.zeros(len(n_answers)), where=pairs > 0)
-        if metric == "unanimous":
+        if metric == "unanimity_rate":
             scores = (scores == 1.0).astype(np.float64)
     reason = pl.when(pl.Series(n_answers <= 1)).then(pl.lit("fewer than two answers"))
     return score_rows(items, "agreement", metric, scores, reason=reason)
@@ -367,6 +381,7 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
 def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     """Average the Jaccard index over pairs of annotators; also count annotators: two ``[n]``."""
     rows = items.select("codes", "annotators", row=pl.int_range(pl.len()))
+    # unique: an annotator who gave an answer twice still has it once in their set.
     rows = rows.explode("codes", "annotators").drop_nulls("codes").unique()
     sets = rows.group_by("row", "annotators").agg(size=pl.len())
     # Each pair of annotators of an item once.
@@ -382,6 +397,7 @@ def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     pair_rows = pairs.join(
         shared_counts, on=["row", "annotators", "annotators_b"], how="left"
     ).with_columns(pl.col("both").fill_null(0))
+    # Jaccard (1912): shared answers over those of either, |A and B| / (|A| + |B| - |A and B|).
     mean = pair_rows.group_by("row").agg(
         (pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean().alias("j")
     )

@@ -7,12 +7,13 @@ from collections.abc import Collection
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.placeholders import caution_on_placeholder_labels
 from isolux.vocabulary.tables import INSTANCES
 
+# Groups of annotators take the place of models, so that audits compare them as they compare models.
 ALL_ANNOTATORS = "all annotators"
 """The value of the column ``model`` for agreement among all annotators."""
 _REQUIRED_COLUMNS = ("instance_id", "annotator", "label")
@@ -38,6 +39,7 @@ def read_answers(
             )
     word = pl.col("label").str.strip_chars()
     ignored_words = pl.Series([w.strip().lower() for w in ignored], dtype=pl.String)
+    # An empty cell is no answer; as an answer of its own, annotators would "agree" on it.
     is_ignored = word.str.len_chars().eq(0) | word.str.to_lowercase().is_in(ignored_words.implode())
     answers = rows.filter(~is_ignored.fill_null(value=True)).with_columns(label=word)
     matched = answers.filter(answers["instance_id"].is_in(item_ids.implode()))
@@ -51,7 +53,7 @@ def read_answers(
     )
     n_unmatched = answers.height - matched.height
     note = f"{n_unmatched:,} answers are about items that the dataset has not; they were left out."
-    blanks = caution_on_blank_words(matched["label"], "--option ignored=")
+    blanks = caution_on_placeholder_labels(matched["label"], "--option ignored_answers=")
     return matched, [*([note] if n_unmatched else []), *blanks]
 
 
@@ -65,6 +67,8 @@ def group_annotators(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, 
         raise UnknownNameError("column of the annotators", by, columns, where=_SOURCE)
     groups = rows.select("annotator", group=pl.col(by).cast(pl.String)).unique()
     duplicates = groups.filter(pl.col("annotator").is_duplicated()).sort("annotator", "group")
+    # An annotator of two groups would be in both, and their own answers would agree with
+    # themselves.
     if duplicates.height:
         raise TableError(
             "an annotator is in two groups",
@@ -98,7 +102,7 @@ def collect_by_item(
         _refuse_any_row(
             rows.filter(~pl.col("number").is_finite().fill_null(value=False)),
             f"are not numbers, but the scale is {scale}",
-            "numbers; --option ignored=WORD leaves words out; or --option scale=nominal",
+            "numbers; --option ignored_answers=WORD leaves words out; or --option scale=nominal",
         )
         _refuse_any_row(
             rows.filter(pl.col("number").abs() > _MAX_ABSOLUTE_NUMBER),
@@ -108,7 +112,9 @@ def collect_by_item(
     column = "label" if scale == "nominal" else "number"
     values = rows[column].unique().sort()
     lists = (
+        # Codes are ranks of the sorted values, because ordinal alpha needs their order.
         rows.with_columns(code=pl.col(column).rank("dense") - 1)
+        # A fixed order makes the stored evidence independent of the order of the file.
         .sort("annotator", "code")
         .group_by(["model", "instance_id"], maintain_order=True)
         .agg(codes=pl.col("code").cast(pl.Int64), numbers="number", annotators="annotator")
@@ -120,6 +126,7 @@ def collect_by_item(
         [units.with_columns(model=pl.lit(c, dtype=pl.String)) for c in group_names]
     )
     items = item_rows.join(lists, on=["model", "unit_id"], how="left", maintain_order="left")
+    # Items without answers stay, so that the number of items does not depend on the group.
     return items.with_columns(pl.col("codes", "numbers", "annotators").fill_null([])), values
 
 

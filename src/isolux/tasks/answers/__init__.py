@@ -77,7 +77,7 @@ def score(
     read: Sequence[str] = (),
     choose_prompts: Literal["highest-response", "all"] = "highest-response",
     choose_on: float = 0.0,
-    out_of: OutOf = "answers",
+    denominator: OutOf = "answers",
     declined: str = "declined",
     lexicon: str = "toxic_small",
     words: str = "english_pronouns",
@@ -109,7 +109,7 @@ def score(
     choose_on : float
         Share of the clusters that choose the prompts and are not reported on; 0: everyone does
         both.
-    out_of : {"answers", "everyone"}
+    denominator : {"answers", "everyone"}
         Whether people without an answer count in rates of answers, as not saying it.
     declined : str
         The rule that recognises answers that decline; a different file for another language.
@@ -164,6 +164,7 @@ def score(
             found=f"{least_answers} and {most_answers}",
         )
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    # Files are read before any answer, so that a wrong file fails early.
     prompt_file = read_prompt_file(prompts) if prompts is not None else None
     decline_rule = read_rule(declined, required_key="patterns")
     answers = read_question_answers(people["unit_id"], predictions, prompt_file, decline_rule)
@@ -180,7 +181,7 @@ def score(
     for question in answers.questions:
         rows = selection.rows.filter(pl.col("question") == question)
         question_scorer = _QuestionScorer(
-            question, len(answers.questions) > 1, rows, people_by_model, files, out_of
+            question, len(answers.questions) > 1, rows, people_by_model, files, denominator
         )
         frames += question_scorer.states(metric_names)
         notes += caution_on_missing_answers(rows, question)
@@ -236,6 +237,7 @@ def _select_metrics(
     """Select the metrics: those requested, or those that the rules allow."""
     requested = read_metrics(INFO, metrics)
     rule_names = {rule_name for names in rules_by_question.values() for rule_name in names}
+    # Pronouns and toxic words have metrics of their own; their values are no answers to a question.
     has_plain_answers = bool(rule_names - {_PRONOUN, _TOXICITY}) or not rule_names
     possible = (
         *(("answer_rate",) if has_plain_answers else ()),
@@ -244,6 +246,7 @@ def _select_metrics(
         "response_rate",
         "refusal_rate",
     )
+    # A metric that no rule feeds would be 0 for everyone.
     unread = [name for name in requested if name not in (*possible, "answer_rate")]
     if unread:
         rule = _PRONOUN if unread[0] == "pronoun_rate" else _TOXICITY
@@ -264,6 +267,8 @@ def _repeat_by_model(
         people, how="cross", maintain_order="left_right"
     )
     is_selector = pl.col("unit_id").is_in(selector_ids.implode())
+    # Prompts were selected for answering well about these people, so their rates are biased
+    # upwards.
     return people_by_model.with_columns(reason=pl.when(is_selector).then(pl.lit(CHOSE)))
 
 
@@ -276,7 +281,7 @@ class _QuestionScorer:
     rows: pl.DataFrame
     every: pl.DataFrame
     files: _AnswerFiles
-    out_of: OutOf
+    denominator: OutOf
 
     def states(self, metric_names: Sequence[str]) -> list[pl.DataFrame]:
         """Score how often the question is answered and declined."""
@@ -308,7 +313,7 @@ class _QuestionScorer:
         elif metric == "answer_rate":
             notes += caution_on_values(rows, self.name, answer_rule)
         units = (
-            score_values(self.every, rows, metric, measured_values, self.out_of)
+            score_values(self.every, rows, metric, measured_values, self.denominator)
             if metric in metric_names
             else []
         )
@@ -323,7 +328,9 @@ class _QuestionScorer:
         counts = (
             rows.filter(pl.col("state") == "answered")
             .group_by("value")
+            # People, not answers: several wordings of one question must not make an answer common.
             .agg(n=pl.col("unit_id").n_unique())
+            # Ties are ordered by name, so that the selection is reproducible.
             .sort("n", "value", descending=[True, False])
         )
         # Counted over all people, not by group: then groups are compared on the same values.
@@ -342,6 +349,7 @@ class _QuestionScorer:
                 f" {max_values:,} commonest):"
                 f" {examples}{', …' if uncommon.height > _MAX_LISTED_VALUES else ''}."
             )
+            # Then nothing at all is measured, which must not go unnoticed.
             has_no_values = counts.height and not values
             notes.append(Caution(text) if has_no_values else text)
         return [
@@ -364,6 +372,8 @@ def _describe_sources(files: _AnswerFiles) -> list[str]:
     notes = []
     if files.prompts is not None:
         source = f" ({files.prompts.source})" if files.prompts.source else ""
+        # Rates depend strongly on the wording: two public kits give 43.7 % and 73.7 % for one
+        # published figure (docs/methods/foundation_models.md).
         digest = files.prompts.sha256[:12]
         notes.append(f"Prompts are those of {files.prompts.name}{source}; SHA-256 {digest}….")
     notes += [
@@ -405,7 +415,7 @@ INFO = TaskInfo(
         "Rules read words. They miss what is said otherwise, and irony.",
         "The same question was asked about everyone, in the same words.",
     ),
-    questions=True,
+    has_questions=True,
     metrics=(
         _share_metric(
             "answer_rate",
@@ -433,6 +443,7 @@ INFO = TaskInfo(
             "toxic_rate",
             "Toxic answer rate",
             "Share of the people with an answer whose answer contains a word of the lexicon.",
+            # The only metric with a better direction: no other answer is right or wrong.
             "lower",
         ),
     ),

@@ -87,6 +87,7 @@ def read_rule(name_or_path: str, *, required_key: str | None = None) -> AnswerRu
         return AnswerRule(name_or_path, path.stem, "language not said", source, digest, terms=terms)
     mapping = read_word_file("rule", path, _KEYS, name_or_path)
     present_keys = [key for key in ("patterns", "values", "terms") if mapping.get(key)]
+    # With two kinds of rules in one file, their order would decide what is read.
     if len(present_keys) != 1 or (required_key is not None and present_keys != [required_key]):
         raise SpecError(
             "it is not clear what this file reads by",
@@ -122,6 +123,7 @@ def read_rule(name_or_path: str, *, required_key: str | None = None) -> AnswerRu
 def _read_lines(path: Path) -> list[str]:
     """Read the lines of a text file, without comments and empty lines."""
     try:
+        # "-sig": editors on Windows put a byte order mark first, which would become part of a word.
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
@@ -133,6 +135,8 @@ def _check_patterns(patterns: Sequence[Any], source: str, *, must_capture: bool)
     """Check that patterns compile and, if needed, have a group for the value."""
     for pattern in patterns:
         try:
+            # Compiled on a sample text: a broken pattern fails here rather than after all answers
+            # are read.
             groups = pl.select(pl.lit("x").str.extract_groups(str(pattern))).to_series()
             if must_capture and not groups.struct.fields:
                 raise SpecError(
@@ -168,6 +172,7 @@ def _read_terms(entries: Any, source: str) -> tuple[str, ...]:
 
 
 def _normalise_word(word: object) -> str:
+    # The same normalisation as that of texts, or words would never match.
     return " ".join(_to_text(word).lower().replace("’", "'").split())
 
 
@@ -185,8 +190,10 @@ def normalise_texts(texts: pl.Series) -> pl.Series:
     ["she's a nurse", None, None]
     """
     text = texts.cast(pl.String).str.to_lowercase().str.replace_all("[’‘`]", "'")
+    # It names no gender, and word patterns would read the "he" in it.
     text = text.str.replace_all("(s)he", "they", literal=True)
     text = text.str.replace_all(r"\s+", " ").str.strip_chars()
+    # "…" or "-" is no answer.
     has_letters = text.str.contains(r"[\p{L}\p{N}]")
     return pl.select(pl.when(has_letters).then(text).alias(texts.name)).to_series()
 
@@ -214,6 +221,8 @@ def matches_rule(texts: pl.Series, rule: AnswerRule) -> pl.Series:
 def _whole_word_patterns(words: Sequence[str]) -> tuple[str, ...]:
     """Build one pattern that matches any of these as whole words."""
     escaped = "|".join(pl.Series(words).str.escape_regex().to_list())
+    # Not \b: Rust counts the underscore as part of a word. Whole words, so that "ass" is not in
+    # "class".
     return (rf"(?:^|[^\p{{L}}\p{{N}}])(?:{escaped})(?:$|[^\p{{L}}\p{{N}}])",) if words else ()
 
 
@@ -226,12 +235,15 @@ def read_values(texts: pl.Series, rule: AnswerRule | None) -> pl.Series:
     ['a nurse', None]
     """
     if rule is None:
+        # "Nurse." and "nurse" are one answer.
         literals = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _MAX_LITERAL_LETTERS)
         return literals.replace("", NOTHING_READ)
     if rule.words_by_value or rule.terms:
         return _read_named_values(texts, rule)
     frame = texts.alias("text").to_frame()
     first_match = pl.coalesce(
+        # The first pattern that matches decides: a file lists specific patterns before general
+        # ones.
         *(pl.col("text").str.extract(pattern, 1) for pattern in rule.patterns)
     )
     values = frame.select(first_match.str.strip_chars(" -'\"")).to_series()

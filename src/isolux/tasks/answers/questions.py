@@ -87,6 +87,7 @@ def read_question_answers(
     )
     answers = named_rows.select("model", "question", "prompt", unit_id="instance_id", text="label")
     answers = answers.with_columns(plain_texts.alias("said"), state=state)
+    # All rates would be undefined, and a response rate of 0 in every group reads as no difference.
     if answers.height and plain_texts.is_null().all():
         raise SpecError(
             "the model answers nothing: every answer is empty",
@@ -105,6 +106,7 @@ def _take_first_answers(
     question_names = (
         list(prompts.prompts) if prompts is not None and prompts.has_read_rules() else []
     )
+    # Keeping the first answer would mix answers to different questions.
     if len(question_names) > 1:
         raise SpecError(
             "the answers do not say which question they belong to",
@@ -131,6 +133,7 @@ def _name_questions(
     rows = answers.with_columns(prompt=words)
     if prompts is None:
         names = rows["prompt"].drop_nulls().unique().sort().to_list()
+        # Then the column probably holds answers, or a prompt of its own for each image.
         if len(names) > _MAX_QUESTIONS:
             raise SpecError(
                 f"there are {len(names):,} different questions",
@@ -148,6 +151,7 @@ def _name_questions(
     question_by_key = {
         _normalise_question(text): name for name, texts in prompts.prompts.items() for text in texts
     }
+    # Tables may name a question by its short name instead of its text.
     question_by_key |= {_normalise_question(name): name for name in prompts.prompts}
     question_by_text = {
         text: question_by_key.get(_normalise_question(text))
@@ -207,6 +211,7 @@ def select_prompts(
 ) -> SelectedPrompts:
     """Keep the prompt of each question that is answered most often, for each model."""
     prompt_counts = answers.rows.select("question", "prompt").unique().group_by("question").len()
+    # With one wording each there is nothing to select.
     if not (is_requested and answers.has_wordings and (prompt_counts["len"] > 1).any()):
         return SelectedPrompts(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
     selector_ids = _sample_selectors(clusters, share, seed)
@@ -217,7 +222,10 @@ def select_prompts(
     )
     rates = (
         selection_rows.group_by("model", "question", "prompt")
+        # FHIBE keeps the prompt with the highest response rate (Methods, BLIP-2). Models answer
+        # different wordings best, so each model has its own.
         .agg(rate=(pl.col("state") == "answered").mean(), n=pl.len())
+        # Equal rates: the first by name, so that a repeated audit selects the same wording.
         .sort("model", "question", "rate", "prompt", descending=[False, False, True, False])
     )
     best_prompts = rates.unique(["model", "question"], keep="first", maintain_order=True)
@@ -235,6 +243,7 @@ def select_prompts(
 
 def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
     """Sample clusters of people to select prompts: the same ones for any order of rows."""
+    # Whole clusters: photos of one person in both parts would undo the separation.
     clusters_by_unit = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
     # Sorted, so that the sample does not depend on the order of rows.
     cluster_names = clusters_by_unit["cluster"].unique().sort()
@@ -271,6 +280,7 @@ def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> 
 
 def check_share(share: float) -> None:
     """Refuse a share of clusters that leaves no one to report on."""
+    # 0 is allowed: everyone selects and is reported on, as FHIBE does.
     if not 0.0 <= share < 1.0:
         raise SpecError(
             "choose_on is a share of the clusters",
@@ -289,6 +299,7 @@ def select_rules(
     shared_rules: list[str] = []
     rules_by_question: dict[str, list[str]] = {}
     for entry in requested:
+        # From the right: a question may contain an equals sign, the name of a rule does not.
         question, equals, rule = entry.rpartition("=")
         if not equals:
             shared_rules.append(entry)
@@ -300,6 +311,8 @@ def select_rules(
             raise UnknownNameError("question", question, answers.questions, where="--read")
     file_rules = {} if prompts is None else prompts.read_rules
     return {
+        # The most specific setting wins: for this question, for all, in the file of prompts, then a
+        # guess.
         name: tuple(rules_by_question.get(name, ()))
         or tuple(shared_rules)
         or file_rules.get(name, ())
@@ -313,5 +326,6 @@ def _guess_rules(answers: QuestionAnswers, question: str) -> tuple[str, ...]:
     answered = answers.rows.filter(
         (pl.col("question") == question) & (pl.col("state") == "answered")
     )
+    # At the beginning only: "no" inside a sentence is no answer of its own.
     yes_no_share = answered["said"].str.contains(r"^[^\p{L}]*(?:yes|no)\b").mean()
     return ("yes_no",) if float(yes_no_share or 0.0) >= _MIN_YES_NO_SHARE else ("",)  # type: ignore[arg-type]

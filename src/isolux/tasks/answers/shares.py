@@ -38,6 +38,7 @@ def score_state(
 ) -> pl.DataFrame:
     """Score the share of a person's answers that are answers, or that decline."""
     state = "answered" if metric == "response_rate" else "declined"
+    # A person with several answers counts once, with the share of them that are answers.
     shares = rows.group_by(_JOIN_COLUMNS).agg(value=(pl.col("state") == state).mean())
     return _build_scores(people, shares, metric, label)
 
@@ -47,15 +48,16 @@ def score_values(
     rows: pl.DataFrame,
     metric: str,
     values: Sequence[tuple[str, str | None]],
-    out_of: OutOf,
+    denominator: OutOf,
 ) -> list[pl.DataFrame]:
     """Score each value: the share of each person's answers that have it."""
     answered = pl.col("state") == "answered"
     # Averaging a person's answers first gives every person the same weight.
-    counted_rows = rows if out_of == "everyone" else rows.filter(answered)
+    counted_rows = rows if denominator == "everyone" else rows.filter(answered)
     missing_reasons = rows.group_by(_JOIN_COLUMNS).agg(
-        why=pl.when(answered.any() | pl.lit(out_of == "everyone"))
+        why=pl.when(answered.any() | pl.lit(denominator == "everyone"))
         .then(pl.lit(None, dtype=pl.String))
+        # Declining goes before an empty answer: it is the model's own statement.
         .when((pl.col("state") == "declined").any())
         .then(pl.lit("declined to answer"))
         .otherwise(pl.lit("empty answer"))
@@ -65,6 +67,7 @@ def score_values(
     ).with_columns(reason=pl.coalesce("reason", "why"))
     frames = []
     for answer, label in values:
+        # With out_of="everyone" a refusal counts as not giving this answer.
         says_answer = (answered & (pl.col("value") == answer)).fill_null(value=False)
         shares = counted_rows.group_by(_JOIN_COLUMNS).agg(value=says_answer.mean())
         frames.append(_build_scores(people_with_reason, shares, metric, label))
@@ -90,6 +93,7 @@ _MAX_MISSING_SHARE, _MAJORITY = 0.2, 0.5
 _MIN_ANSWERS = 20
 # An answer must have this many words to test its language by one common word, or by two.
 _MIN_WORDS, _MIN_WORDS_LONG = 4, 6
+# Function words: nearly every English sentence has some, whatever it is about.
 _ENGLISH_WORDS = (
     "a",
     "about",
@@ -149,7 +153,7 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
             f"{empty + declined:,} of {model_rows.height:,} answers of"
             f" {model!r}{_format_question(question)}"
             f" are none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
-            " others. Compare response rates by group first; --out-of everyone counts those"
+            " others. Compare response rates by group first; --denominator everyone counts those"
             " without an answer too."
         )
         if (
@@ -176,6 +180,7 @@ def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None
                 f" such as {str(example)[:60]!r}. Is it for these answers, and for their language"
                 f" ({rule.language})?"
             )
+        # Literally compared sentences are nearly all different, so no answer would be common.
         elif rule is None and _are_sentences(model_rows["said"]):
             text = (
                 f"Most {subject} are sentences, compared literally: {model_rows['said'][0]!r} in"
@@ -204,6 +209,7 @@ def caution_on_language(
     rows: pl.DataFrame, question: str, rules: Collection[AnswerRule]
 ) -> list[Caution]:
     """Caution where longer answers have no common English word, but the rules are English."""
+    # A rule of another language makes no claim about English answers.
     english_rules = [rule.title for rule in rules if rule.language.lower() == "english"]
     if not english_rules:
         return []

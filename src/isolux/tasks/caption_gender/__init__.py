@@ -118,6 +118,7 @@ def score(
         captions = captions.join(image_objects, on="unit_id", how="left", maintain_order="left")
         words_by_object = read_object_words(object_words, image_objects)
         captions = add_named_objects(captions, words_by_object)
+        # Object names matter only to bias amplification; other metrics do not read them.
         if set(metric_names) & set(AMPLIFICATION):
             notes += caution_on_objects(captions, words_by_object, word_list)
     reported_metrics = tuple(metric for metric in INFO.metrics if metric.name in metric_names)
@@ -148,6 +149,7 @@ def _select_metrics(metrics: Sequence[str], objects: str | None) -> tuple[str, .
             expected="objects, the attribute that lists it",
             found="none",
         )
+    # Bias amplification is a statistic of a group, and has no value of a single person.
     if set(names) <= set(AMPLIFICATION):  # a run has scores of single people, too
         return ("wrong_gender", *names)
     return names
@@ -157,10 +159,13 @@ def _build_score_rows(name: str, captions: pl.DataFrame, words: WordList) -> lis
     """Build the score rows of one metric."""
     mention, reason = pl.col("said"), pl.col("reason")
     is_gendered, is_correct = mention.is_in(list(words.groups)), mention == pl.col("truth")
+    # Hendricks et al.'s error rate is over captions that name one gender; neutral ones are
+    # excluded.
     ungendered_reason = pl.coalesce(reason, pl.when(~is_gendered).then(pl.lit("no gender said")))
     values: dict[str, list[tuple[pl.Expr, pl.Expr, str | None]]] = {
         "said_gender": [(mention == group, reason, group) for group in words.groups],
         "wrong_when_gendered": [(~is_correct, ungendered_reason, None)],
+        # Over all captions: a model that names no gender makes no such error.
         "wrong_gender": [(is_gendered & ~is_correct, reason, None)],
         "right_gender": [(is_correct, reason, None)],
         "neutral": [(mention == NEUTRAL, reason, None)],
@@ -199,6 +204,7 @@ def _cell_columns(evidence: pl.DataFrame) -> FloatArray:
     rows = evidence.height
     if "objects" not in evidence.columns or not rows:
         return np.zeros((rows, _N_CELLS))
+    # All genders of the evidence, not of a group, so that groups and replicates have equal columns.
     genders = evidence["truth"].drop_nulls().unique().sort().to_list()
     objects = evidence["objects"].explode().drop_nulls().unique().sort().to_list()
     is_scored = (evidence["reason"].is_null() & evidence["gender"].is_not_null()).to_numpy()
@@ -211,6 +217,10 @@ def _cell_columns(evidence: pl.DataFrame) -> FloatArray:
             (evidence[name] == gender).fill_null(value=False).to_numpy().astype(float)
             for name in ("truth", "gender")
         )
+        # In order: images; of the gender; with the object; with both; captions that name the
+        # gender, with the object in the image; captions that name the object, of the gender;
+        # captions that name both; captions that name the object; and a constant, one over the
+        # number of genders.
         cells = (
             np.ones_like(in_image),
             np.broadcast_to(true_gender[:, None], in_image.shape),
@@ -238,6 +248,7 @@ def _contains_objects(lists: pl.Series, names: list[str]) -> FloatArray:
 def _split_cells(sums: FloatArray) -> FloatArray:
     """Reshape sums ``[..., k]`` to ``[..., pairs, 9]``; NaN where all people have one gender."""
     cells = sums.reshape(*sums.shape[:-1], -1, _N_CELLS)
+    # With one gender, association between gender and object is undefined.
     is_single_gender = np.asarray((cells[..., 1] >= cells[..., 0]).any(axis=-1))
     masked_cells: FloatArray = np.where(is_single_gender[..., None, None], np.nan, cells)
     return masked_cells
@@ -276,6 +287,7 @@ def _bias_amplification(sums: FloatArray) -> FloatArray:
         caption_share - image_share,
         np.where(np.isnan(caption_share + image_share), np.nan, 0.0),
     )
+    # Zhao et al. divide by the number of objects; a mean over pairs has n_genders pairs an object.
     n_genders = 1.0 / np.nan_to_num(equal_share, nan=1.0).max(axis=-1, initial=1e-12)
     scaled_mean: FloatArray = _mean_over_pairs(amplification) * n_genders
     return scaled_mean
@@ -302,6 +314,8 @@ def _build_directional_change(
     return mean_change
 
 
+# Wang and Russakovsky (2021), equations 2 to 4: P(caption gender | object in the image) and
+# P(caption object | gender), each minus the same share in the images.
 OBJECT_TO_GENDER = SumStatistic(_cell_columns, _build_directional_change(4, 2))
 GENDER_TO_OBJECT = SumStatistic(_cell_columns, _build_directional_change(5, 1))
 BIAS_AMPLIFICATION = SumStatistic(_cell_columns, _bias_amplification)

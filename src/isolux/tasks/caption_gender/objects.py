@@ -29,6 +29,7 @@ def read_true_objects(
 def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str, tuple[str, ...]]:
     """Read the words for each object, from a file or its own name."""
     names = image_objects["objects"].explode().drop_nulls().unique().sort().to_list()
+    # The plain plural is the commonest other form; irregular ones need a file of words.
     if file is None:
         return {name: (name, f"{name}s") for name in names}
     words_by_object: Mapping[str, object] = read_mapping(file)
@@ -37,6 +38,7 @@ def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str
         for name, words in words_by_object.items()
         if name in names
     }
+    # Otherwise every object would fall back to its own name, and the file would have no effect.
     if names and not known_words:
         raise SpecError(
             "the words of objects are of none that is in the pictures",
@@ -49,6 +51,7 @@ def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str
 
 def add_named_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
     """Add ``said_objects``, the objects that each text names; words must be adjacent."""
+    # Blanks on both sides, so that a name matches whole words only, also at either end.
     text = pl.format(" {} ", pl.col("_words").list.join(" "))
     name_exprs = [
         pl.when(
@@ -83,6 +86,7 @@ def caution_on_objects(
     scored = captions.filter(pl.col("reason").is_null())
     if not scored.height:
         return []
+    # Several models caption the same images.
     pictures = scored.unique("unit_id")
     image_counts, caption_counts = (
         _count_objects(pictures, "objects"),
@@ -91,6 +95,7 @@ def caution_on_objects(
     unnamed = [
         name
         for name, n in image_counts.items()
+        # A rare object may well go unnamed; a common one that is never named has another word.
         if n >= _MIN_IMAGES and not caption_counts.get(name)
     ]
     text = (
@@ -117,6 +122,7 @@ def _caution_on_names(
     person_names = [
         name
         for name in image_counts
+        # "boy" as an object goes with a gender by definition, which would count as amplified bias.
         if any(set(split_words(pl.Series([word]))[0]) & people for word in words.get(name, (name,)))
     ]
     names_by_spelling: dict[str, list[str]] = {}
@@ -143,6 +149,7 @@ def _caution_on_names(
         f" {_format_names(rare)}. Each weighs as much as the others in bias amplification, and one"
         " that is there once can only be joined less often: leave them out of the objects."
     )
+    # A few rare objects hardly move a mean over many.
     is_rare = rare and len(rare) >= _MAX_RARE_SHARE * len(image_counts)
     cautions = ((person_names, gendered_text), (twins, twin_text), (is_rare, rare_text))
     return [Caution(text) for is_shown, text in cautions if is_shown]

@@ -107,7 +107,7 @@ def score(
     score_of: ScoreOf | None = None,
     threshold: float | str | None = None,
     threshold_on: float | str | None = None,
-    smaller: LowerScoreMeaning = "other",
+    lower_score_means: LowerScoreMeaning = "other",
     seed: int = 0,
     model: str | None = None,
 ) -> Scores:
@@ -172,7 +172,7 @@ def score(
         The people used to set the threshold, who are then not judged: ``split=val``, or a random
         share of the clusters such as ``0.3``. Not given: those who are judged, and the report says
         so.
-    smaller : {"other", "positive"}
+    lower_score_means : {"other", "positive"}
         For scores without answers: which class a smaller score means. ``"positive"``: scores are
         distances, and ``threshold``
         is the one up to which the answer is the positive class; the evidence holds them with
@@ -245,6 +245,7 @@ def score(
     ks = sorted(set(top_k))
     check_ranks(ks)
     table = to_polars(predictions)
+    # A table of detections alone has no labels to compare with a truth.
     if "detected" in table.columns and not {"label", "score"} & set(table.columns):
         return score_detection_only(dataset, table, INFO, requested)
     label_matching = _match_labels(
@@ -256,7 +257,9 @@ def score(
         unknown_values,
         positive,
     )
+    # The setting may be spelt as in either file ("1" for "1.0").
     positive = label_matching.canonical(positive)
+    # A selection rate needs no truth, so a dataset without one can be audited.
     if is_selection_only(target, requested, table) and not one_vs_rest:
         return score_selection_only(
             dataset,
@@ -284,10 +287,18 @@ def score(
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
         score_input = read_score_only(
-            table, instances, (positive, other_class), cutoff, smaller=smaller, model=model
+            table,
+            instances,
+            (positive, other_class),
+            cutoff,
+            lower_score_means=lower_score_means,
+            model=model,
         )
         return _evaluate_scores_only(score_input, positive, requested)
-    refuse_score_settings(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
+    # With predicted labels a threshold would have no effect; that must not pass unnoticed.
+    refuse_score_settings(
+        threshold=threshold, threshold_on=threshold_on, lower_score_means=lower_score_means
+    )
     answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
@@ -297,6 +308,8 @@ def score(
     )
     check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = join_outcomes(instances, answers)
+    # These checks refuse or warn about files that would otherwise give plausible numbers: labels of
+    # other classes, shifted rows, other people.
     cautions = [
         *describe_missing_answers(units, undetected),
         *check_foreign_answers(units, answers.ranked),
@@ -306,6 +319,8 @@ def score(
     cautions += caution_on_confidences(units, confidence.columns["confidence"])
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
+        # Rates need a positive class, and one-vs-rest takes every class in turn (FACET's equalised
+        # odds).
         rates = names_that_need("answers", "positive")
         missing = {name: requirement for name, requirement in missing.items() if name not in rates}
     names = select_metrics(INFO, requested, missing, undetected=undetected, top_k=ks)
@@ -356,6 +371,7 @@ def _match_labels(
     truth = list_truth_values(dataset, target).to_list()
     labels = predictions["label"].cast(pl.String) if "label" in predictions.columns else pl.Series()
     answer_labels = (
+        # With a map only its targets are classes; the model's own labels may be anything.
         sorted(set(prediction_map.values()))
         if prediction_map is not None
         else labels.unique().drop_nulls().to_list()
@@ -440,6 +456,7 @@ def _build_notes(
         notes += [
             f"{INFO.metric(name).title} was not measured: it needs {missing[name]}."
             for name in ("roc_auc", "calibration_error")
+            # Without a positive class the area under the curve is not expected, and needs no note.
             if name in missing and (name != "roc_auc" or outcomes.positive is not None)
         ]
     if undetected == "both" and "accuracy_on_detected" in missing:

@@ -63,6 +63,7 @@ def read_predictions(
 ) -> ClassPredictions:
     """Read predictions: labels become classes, and units get numbers."""
     table = check(to_polars(predictions), _UNKEYED, source="predictions")
+    # Sorted, so that tables and reports do not depend on the order of the file.
     models = tuple(sorted(table["model"].unique())) or (model or "model",)
     rows, notes = _number_units(table, units["unit_id"], models)
     multiplicity = units[TIMES] if TIMES in units.columns else None
@@ -70,6 +71,7 @@ def read_predictions(
     notes += extra_notes
     detection_flags = keep_first_of_unit(rows).select(
         "unit",
+        # Without a statement about detection, a person with a label was detected.
         detected=pl.coalesce("detected", pl.col("label").is_not_null()),
         silent=pl.col("detected").is_null() & pl.col("label").is_null(),
     )
@@ -81,6 +83,7 @@ def read_predictions(
     if label_matching.merge or label_matching.canonical_spellings:
         merged_labels = (
             pl.col("label")
+            # Merged first: the canonical spelling of a merged class is that of its new name.
             .replace(label_matching.merge)
             .replace(label_matching.canonical_spellings)
         )
@@ -96,6 +99,7 @@ def read_predictions(
 
 def _dataset_row(rows: pl.DataFrame, multiplicity: pl.Series | None) -> pl.Series:
     """Return the dataset's row of each prediction's unit, for any model."""
+    # Units are numbered through all models, len(multiplicity) each.
     return rows["unit"] if multiplicity is None else rows["unit"] % len(multiplicity)
 
 
@@ -103,6 +107,7 @@ def _empty_unknown_answers(
     rows: pl.DataFrame, label_matching: LabelMatching, multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Set labels that mean "not known" to null; null and NaN are empty already."""
+    # "unknown" as a class would be a wrong answer of a detected person; it means no answer.
     is_unknown = rows["label"].is_in(list(label_matching.unknown_spellings)).fill_null(value=False)
     if not is_unknown.any():
         return rows, []
@@ -148,6 +153,7 @@ def _number_units(
         offset_by_model = {name: i * len(instance_ids) for i, name in enumerate(models)}
         unit_number += pl.col("model").replace_strict(offset_by_model, return_dtype=pl.Int64)
     rows = matched.with_columns(unit=unit_number).sort("unit", "rank")
+    # Two labels of one rank: which is the prediction would depend on the order of rows.
     is_repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
     if rows.select(is_repeated.any()).item():
         check(table, LABEL_PREDICTIONS, source="predictions")
@@ -167,6 +173,8 @@ def _map_labels(
     )
     mapped_rows = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
     dropped_rows = mapped_rows.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
+    # FACET, appendix A.5.3: a class has the highest score over its labels; ties keep the file's
+    # order.
     kept_rows = mapped_rows.drop_nulls("label").sort(
         "unit", "score", "place", descending=[False, True, False], nulls_last=True
     )
@@ -241,6 +249,7 @@ def _derive_confidence(
         null_rows = units.with_columns(confidence=null_score, positive_score=null_score)
         columns = null_rows.select("confidence", "positive_score")
         return Confidence(columns, dict.fromkeys(metric_names, requirement))
+    # Ranked lists have a score for each label, so a score is that of its label.
     if positive is None or answers.has_several or score_of == "answer":
         return _confidence_in_answer(units, answers, positive)
     area = _score_auc(units, positive)
@@ -293,14 +302,17 @@ def _confidence_in_answer(
     )
     has_score = pl.col("score").is_not_null()
     score_expr: pl.Expr = pl.when(has_score).then(pl.col("listed"))
+    # Of two classes, the score of one is one minus that of the other; of more, it is unknown.
     if _has_two_classes(units, answers.ranked["label"], positive):
         complement = pl.when(pl.col("prediction") != positive).then(1 - pl.col("score"))
         uses_complement = answer_rows.select((has_score & pl.col("listed").is_null()).any()).item()
         score_expr = pl.coalesce(score_expr, complement)
+        # One minus a logit is no score of the other class.
         if uses_complement and range_problem:
             missing["roc_auc"] = range_problem
     score_columns = answer_rows.select("score", positive_score=score_expr)
     n_missing = score_columns.filter(has_score & pl.col("positive_score").is_null()).height
+    # A ranking of only those with a listed score would be of a selected part of the people.
     if n_missing:
         missing["roc_auc"] = (
             f"the score of {positive!r} for every unit; {n_missing:,} of "
@@ -339,6 +351,7 @@ def _describe_reading(subject: str) -> str:
 
 def _has_two_classes(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
     """Return whether truth and labels have only two classes, the positive one included."""
+    # Truth and predictions together: a third class on either side has a share of the probability.
     classes = {positive, *units["truth"].explode().unique(), *labels.unique()}
     return len(classes - {None}) == 2
 

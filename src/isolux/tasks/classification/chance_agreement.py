@@ -20,6 +20,7 @@ _MIN_PEOPLE = 30
 # Standard deviations: below the first, agreement counts as chance; a shift of rows is refused
 # only beyond the second, since it stops the audit.
 _MIN_Z, _SHIFT_Z = 3.0, 6.0
+# In a large file even a tiny agreement is significant; below this kappa it is of no use.
 _MIN_KAPPA = 0.05
 # The variance needs a table of classes by classes.
 _MAX_CLASSES = 2_000
@@ -34,14 +35,18 @@ def caution_on_chance_agreement(units: pl.DataFrame) -> list[Caution]:
         valid_rows = model_rows.filter(
             pl.col("unjudged").is_null()
             & pl.col("prediction").is_not_null()
+            # With several valid classes, agreement by chance has no simple distribution.
             & (pl.col("truth").list.len() == 1)
         )
         if count_people(valid_rows) < _MIN_PEOPLE:
             continue
         truth = valid_rows["truth"].list.first()
         labels = pl.concat([truth.unique(), valid_rows["prediction"].unique()]).unique().sort()
+        # With a constant truth, permuting the predictions changes nothing, so chance cannot be
+        # tested.
         if truth.n_unique() < 2 or len(labels) > _MAX_CLASSES:
             continue
+        # One coding for both sides, so that equal codes are equal classes.
         enum = pl.Enum(labels)
         t, p = (
             series.cast(enum).to_physical().cast(pl.Int64).to_numpy()
@@ -71,8 +76,10 @@ def agreement_statistics(
     counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
     n, n_agreeing = int(counts.sum()), float(counts[truth == answers].sum())
     mean, variance = _chance_agreement_moments(truth, answers, counts)
+    # A constant side leaves nothing to permute: agreement is then fixed.
     if variance <= 1e-12 or mean >= n:
         return float("nan"), float("nan")
+    # Cohen's kappa: the excess over chance, relative to the largest possible excess.
     return (n_agreeing - mean) / variance**0.5, (n_agreeing - mean) / (n - mean)
 
 
@@ -89,6 +96,8 @@ def _chance_agreement_moments(
         np.bincount(codes, multiplicity, minlength=n_classes).astype(float)
         for codes in (truth, answers)
     )
+    # Expected agreement under permutation: sum of products of the margins over n, as in Cohen's
+    # kappa.
     mean = float(r @ c) / n
     # Variance of the permutation distribution of the sum of the diagonal.
     deviations = np.eye(n_classes) - c[:, None] / n - r[None, :] / n + mean / n
@@ -100,6 +109,7 @@ def _build_cautions(
 ) -> list[Caution]:
     """Caution where labels are constant, or agree with the truth no better than chance."""
     truth, answers, multiplicity = pairs
+    # A constant answer has no variance; kappa would be 0 whatever the truth.
     if len(np.unique(answers)) == 1:
         return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
     counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
@@ -111,7 +121,7 @@ def _build_cautions(
     )
     figures = f"({share} of {n:,}; kappa {kappa:.2f})"
     if z < -_MIN_Z:
-        question = "Are two classes swapped? --label-map would say so."
+        question = "Are classes swapped, in the truth or in the answers?"
         return [Caution(f"{statement} less often than chance would {figures}. {question}")]
     if z < _MIN_Z or kappa < _MIN_KAPPA:
         question = "Are they about these people, and this question?"
@@ -121,6 +131,7 @@ def _build_cautions(
 
 def _row_shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
     """Yield possible shifts of rows: a description, the slice of truth and that of predictions."""
+    # A lost or added row shifts the rows after it by one, two of them by two.
     for shift in (-1, 1, -2, 2):
         lead, lag = max(shift, 0), max(-shift, 0)
         direction = "before" if shift > 0 else "after"
@@ -132,6 +143,7 @@ def _check_row_shift(model: str, truth: Codes, answers: Codes) -> None:
     for start, stop in _row_blocks(len(truth)):
         t, p = truth[start:stop], answers[start:stop]
         own_z, _ = agreement_statistics(t, p)
+        # Also skips NaN: rows that fit, or that cannot be tested, are not searched for a shift.
         if not own_z < _MIN_Z:
             continue
         for description, truth_slice, answer_slice in _row_shifts(len(t)):
@@ -174,6 +186,8 @@ def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> floa
 def _row_blocks(n: int) -> Iterator[tuple[int, int]]:
     """Yield all rows, and then up to twenty blocks of rows."""
     yield 0, n
+    # At most twenty blocks, so that the check stays fast and rarely refuses a correct file by
+    # chance.
     step = max(_MIN_BLOCK_ROWS, -(-n // 20))
     if n >= 2 * step:
         yield from ((start, start + step) for start in range(0, n - step + 1, step))
@@ -205,6 +219,7 @@ def caution_on_confidences(units: pl.DataFrame, confidence: pl.Series) -> list[C
         is_correct = valid_rows["correct"].to_numpy()
         confidences = valid_rows["sure"].cast(pl.Float64).to_numpy()
         n_rarer = min(int(is_correct.sum()), int((~is_correct).sum()))
+        # A constant confidence ranks nothing.
         if n_rarer < _MIN_PER_OUTCOME or valid_rows["sure"].n_unique() == 1:
             continue
         area, null_se = auc_with_null_se(confidences, is_correct)
@@ -247,6 +262,7 @@ def _separates_within_outcome(
     own_outcomes: npt.NDArray[np.bool_],
 ) -> bool:
     """Return whether the association also holds within the own outcome: correct or incorrect."""
+    # Within one own outcome: in a sorted file, neighbours are correct together.
     for mask in (own_outcomes, ~own_outcomes):
         if (
             min(int(shifted_outcomes[mask].sum()), int((~shifted_outcomes[mask]).sum()))

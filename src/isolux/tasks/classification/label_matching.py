@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.tasks.classification.label_advice import advise_label_map
 from isolux.vocabulary.counts import count_people, count_people_by_value
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
+# Signs distinguish classes: "-1" and "1", "<18" and "18", "A+" and "A-".
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
+# Stricter than float(), which also reads "nan", "infinity" and "1_000".
 _NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MIN_SHARED_SHARE = 0.1
 """Share of predictions that must be classes of the truth. Below it the model has other classes; one
@@ -70,10 +74,13 @@ def match_labels(
     truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))
     spellings = list(dict.fromkeys([*truth_labels, *answer_labels]))
     labels_by_number: dict[float, list[str]] = {}
+    # Truth before predictions, and shortest first within each: the first spelling of a number
+    # becomes the canonical one, such as "1" rather than "1.0".
     for label in [*sorted(truth_labels, key=len), *sorted(answer_labels, key=len), *extra_labels]:
         if (number := _parse_number(label)) is not None:
             labels_by_number.setdefault(number, []).append(label)
     unknown_words = [word.strip().lower() for word in unknown_values]
+    # "-9" as a word for unknown also matches "-9.0", as pandas writes it.
     unknown_numbers = {
         number for word in unknown_words if (number := _parse_number(word)) is not None
     }
@@ -85,11 +92,12 @@ def match_labels(
     new_by_old: dict[str, str] = {}
     unmatched = []
     for old, new in merge.items():
-        spelled = [
-            w for w in labels_by_number.get(_parse_number(old) or math.nan, ()) if w in spellings
-        ]
+        number = _parse_number(old)
+        same_labels = () if number is None else labels_by_number.get(number, ())
+        spelled = [label for label in same_labels if label in spellings]
         old_spellings = {*spelled, *([old] if old in spellings else [])}
         new_by_old |= dict.fromkeys(old_spellings, new)
+        # Collected and refused later: a merge of nothing is a spelling mistake.
         if not old_spellings & {*truth, *answers}:
             unmatched.append(old)
     canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
@@ -98,18 +106,22 @@ def match_labels(
 
 
 def check_similar_classes(units: pl.DataFrame) -> None:
-    """Refuse classes that differ only in case or blanks: ``Male`` and ``male``."""
+    """Refuse classes whose names look alike: ``Male`` and ``male``."""
     counts = count_people_by_value(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
+    # As two classes, predictions of one would be errors for people of the other.
     if duplicates.height:
         similar_rows = duplicates.filter(pl.col("folded") == duplicates["folded"][0])
         commonest = similar_rows.sort("count", descending=True)["label"][0]
         other_names = ",".join(label for label in similar_rows["label"] if label != commonest)
         raise TableError(
-            "classes of the truth differ by case or blanks alone",
+            "classes of the truth differ by case, blanks or letters of the same look alone",
             expected="one spelling for each class",
-            found=list_classes(similar_rows, quoted=True),
+            found=", ".join(
+                f"{describe_letters(label)} ({n:,})"
+                for label, n in similar_rows.select("label", "count").iter_rows()
+            ),
             hint=f'if they are one class, --label-map "{commonest}={other_names}"',
         )
 
@@ -134,7 +146,7 @@ def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Cau
                 if not has_truth_class
                 else min(n_foreign / n_people, 1 - _MIN_SHARED_SHARE)
             )
-            _refuse_foreign(str(model), truth_counts, answer_counts, foreign, share)
+            _refuse_foreign(model_rows, truth_counts, answer_counts, foreign, share)
             # Where one class is true of everyone, each mistake names another.
             if n_foreign / n_people >= (_CAUTION_SHARE if truth_counts.height > 1 else 0.5):
                 text = (
@@ -152,19 +164,21 @@ def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Cau
 
 
 def _refuse_foreign(
-    model: str,
+    people: pl.DataFrame,
     truth_counts: pl.DataFrame,
     answer_counts: pl.DataFrame,
     foreign: pl.DataFrame,
     share: float,
 ) -> None:
     """Refuse labels that are scores, other spellings, or hardly ever classes of the truth."""
+    model = people["model"][0]
     classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
     unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
     class_by_answer, are_scores = (
         _match_spellings(labels, classes, unseen_classes),
         _are_scores(labels, classes),
     )
+    # A model may know more classes than the data; those predictions are mistakes, not a wrong file.
     if share <= 1 - _MIN_SHARED_SHARE and not class_by_answer and not are_scores:
         return
     problem = f"hardly any answer of {model!r} is a class that is true of anyone"
@@ -178,33 +192,14 @@ def _refuse_foreign(
         problem,
         expected=f"the truth's classes: {list_classes(truth_counts, quoted=True)}",
         found=f"answers: {list_classes(answer_counts, quoted=True)}",
-        hint=_build_advice(class_by_answer, are_scores, classes, labels),
+        hint=_ADVICE_ON_SCORES if are_scores else advise_label_map(people, labels, class_by_answer),
     )
 
 
-def _build_advice(
-    class_by_answer: dict[str, str], are_scores: bool, classes: list[str], foreign: list[str]
-) -> str:
-    """Suggest a label map, or the right columns."""
-    if are_scores:
-        return (
-            "name the column with the class as --prediction-column (column=…) and the one with the"
-            " score as --score-column (score=…)"
-        )
-    pairs = class_by_answer or dict(zip(sorted(foreign), classes, strict=False))
-    by_class: dict[str, list[str]] = {}
-    for answer, label in pairs.items():
-        by_class.setdefault(label, []).append(answer)
-    flags = " ".join(
-        f'--label-map "{k}={",".join(v)}"' for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES]
-    )
-    mapping = ", ".join(f"{k!r}: {v!r}" for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES])
-    if class_by_answer:
-        return f"{flags} (label_map={{{mapping}}})"
-    return (
-        f"say which answer means which class, for example {flags} (label_map={{…}}); or give the"
-        " answers of the same people and the same question"
-    )
+_ADVICE_ON_SCORES = (
+    "name the column with the class as --prediction-column (column=…) and the one with the score as"
+    " --score-column (score=…)"
+)
 
 
 def _match_spellings(
@@ -215,6 +210,7 @@ def _match_spellings(
     class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
     for answer in foreign:
         folded_answer = _fold_spelling(answer)
+        # "1" is no abbreviation of "10".
         if answer in class_by_answer or not folded_answer or _parse_number(answer) is not None:
             continue
         candidates = [
@@ -235,10 +231,12 @@ def _are_scores(foreign: list[str], classes: list[str]) -> bool:
         {number for label in labels if (number := _parse_number(label)) is not None}
         for labels in (foreign, classes)
     )
+    # Classes that are fractions themselves (diopters, grades) allow fractions as predictions.
     if any(number != round(number) for number in class_numbers):
         return False
     # Integers may be codes of classes; fractions are not.
     is_fraction = any(number != round(number) for number in answer_numbers)
+    # Far more distinct integers than classes are ages or percents, not codes.
     return is_fraction or len(answer_numbers) > max(10, 2 * len(classes))
 
 
@@ -253,9 +251,10 @@ def _parse_number(label: str) -> float | None:
 
 def _fold_spelling(label: str) -> str:
     """Reduce a spelling to words in lower case; a sign at either end is kept: ``-1``, ``A-``."""
-    inner = re.sub(r"[\W_]+", " ", label).strip().casefold()
+    inner = re.sub(r"[\W_]+", " ", fold_spelling(label)).strip()
     before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
     signs = (before[1] if before else "", after[1] if after else "")
+    # A label of signs alone, such as "+", is kept as it is.
     return signs[0] + inner + signs[1] if inner else label
 
 
@@ -296,6 +295,7 @@ def invert_label_map(label_map: LabelMap | None) -> dict[str, str]:
     new_by_old: dict[str, str] = {}
     for new, old_names in (label_map or {}).items():
         for old in (old_names,) if isinstance(old_names, str) else old_names:
+            # Otherwise the order of the settings would decide.
             if new_by_old.setdefault(old, new) != new:
                 raise SpecError(
                     f"the class {old!r} is merged into two classes",

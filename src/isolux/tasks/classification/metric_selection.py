@@ -16,11 +16,12 @@ SCORE_METRICS = names_that_need("score", "positive")
 _OPTIONAL_SCORE_METRICS = SCORE_METRICS[1:]
 """Measured on request where there are labels, and always where there are only scores."""
 _SCORE_ONLY_EXCLUDED = ("recall", "recall_on_detected")
-"""Measured only on request where there are only scores: the rates of a class tell the same."""
+"""On request only where there are only scores: the rates of a class give the same numbers."""
 
 
 def check_ranks(top_k: Sequence[int]) -> None:
     """Refuse a k that is not a rank."""
+    # True is an integer in Python.
     invalid = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
     if invalid:
         raise SpecError(
@@ -31,6 +32,7 @@ def check_ranks(top_k: Sequence[int]) -> None:
 def refuse_answer_settings(**settings: object) -> None:
     """Refuse settings of predicted labels where there are only scores."""
     for name, setting in settings.items():
+        # These values are the defaults: a setting that has no effect is refused only if it was set.
         if setting not in (None, (), [], False, "mistake"):
             raise SpecError(
                 f"{name} is about a model's answers, and there are scores alone",
@@ -66,6 +68,7 @@ def missing_inputs(
         missing |= dict.fromkeys(names_that_need("top_k"), "top_k, such as top_k=(5,)")
     elif answers.ranked.height:
         max_rank = answers.ranked.group_by("unit").len().select(pl.col("len").max()).item()
+        # With fewer ranks than k, top-k accuracy would silently be that of a smaller k.
         if max(top_k) > max_rank:
             raise SpecError(
                 f"top_k={max(top_k)} needs as many ranked answers",
@@ -97,7 +100,9 @@ def select_metrics(
             raise SpecError(
                 f"the metric {name!r} cannot be measured", expected=missing[name], where="metrics"
             )
+        # A setting that only one metric reads asks for that metric.
         names |= set(names_that_need("top_k")) if top_k else set()
+        # FairFace reports both policies, all faces and detected ones (Table 6).
         detected_names = {ON_DETECTED[name] for name in names if name in ON_DETECTED}
     if undetected == "both":
         names |= detected_names
@@ -113,6 +118,7 @@ def check_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool)
             found=f"positive={positive!r} and one_vs_rest",
         )
     classes = truth.explode().drop_nulls().unique().sort().to_list()
+    # A misspelt class has no positives, so that every rate of it would be undefined or 0.
     if positive is not None and classes and positive not in classes:
         raise SpecError(
             f"the positive class {positive!r} is true of nobody",

@@ -183,6 +183,7 @@ METRIC_ENTRIES = (
         IMAGENET,
         in_people="one of the first answers is right for {n}",
         needs=("top_k",),
+        # The place of the first valid class; beyond all k where none is listed.
         unit_value=pl.col("place") <= pl.col("k"),
     ),
     _rate_entry(
@@ -246,6 +247,7 @@ METRIC_ENTRIES = (
         "precision",
         "Share of the units predicted positive that are of the positive class.",
         VERMA,
+        # Precision is a share of the people predicted positive, not of those who are positive.
         population=_IS_GIVEN,
         unit_value=_IS_POSITIVE,
     ),
@@ -253,6 +255,7 @@ METRIC_ENTRIES = (
         "selection_rate",
         "Share of units that were given the positive class.",
         VERMA,
+        # A rate of selection is neither better high nor low without a truth.
         "none",
         in_people="the model selects {n}",
         unit_value=_IS_GIVEN,
@@ -283,7 +286,9 @@ METRIC_ENTRIES = (
         direction="lower",
         statistic=calibration_error(N_BINS),
         reference=GUO,
-        pooled=False,
+        # Not pooled: groups whose confidences err in opposite directions cancel in the mixture, so
+        # the value of everyone may lie outside the groups' values.
+        has_overall_among_groups=False,
         needs=("score",),
     ),
     _class_evidence_entry(
@@ -295,7 +300,7 @@ METRIC_ENTRIES = (
         direction="lower",
         statistic=calibration_error(N_BINS, confidence="positive_score", correct="is_positive"),
         reference=NAEINI,
-        pooled=False,
+        has_overall_among_groups=False,
     ),
 )
 """All metrics of classification; the lists below and the task's metrics are made from these."""

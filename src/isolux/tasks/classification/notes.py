@@ -27,6 +27,8 @@ def describe_missing_answers(
     scored = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
+        # "silent": neither a label nor a statement about detection, which may also be a truncated
+        # file.
         n_missing, n_people = count_people(model_rows.filter("silent")), count_people(model_rows)
         count_text = f"{n_missing:,} of {n_people:,} people have no answer of {str(model)!r}"
         text = (
@@ -62,6 +64,7 @@ def _describe_unscored(units: pl.DataFrame, undetected: str) -> list[str]:
     no_score = "; metrics of scores leave them out" if has_scores else ""
     undetected_text = f"were not detected: {_POLICY_TEXTS[undetected]}{no_score}"
     has_no_score = is_scored & score.is_null() & answer.is_not_null() & has_scores
+    # Each unit is in at most one of the first four, so that the counts add up.
     conditions = (
         (unscored_reason == "unknown truth", "have no known truth and count in no metric"),
         (unscored_reason == "no prediction", "have no prediction and count in no metric"),

@@ -39,6 +39,7 @@ class ClassificationOutcomes:
         """The classes that are the positive one in turn."""
         if not self.one_vs_rest:
             return (self.positive,)
+        # Only true classes: of a class that is true of no one, no rate of true positives exists.
         return tuple(self.units["truth"].explode().drop_nulls().unique().sort())
 
     @property
@@ -62,8 +63,11 @@ def join_outcomes(instances: pl.DataFrame, answers: ClassPredictions) -> pl.Data
         .join(answers.detection_flags, on="unit", how="left", maintain_order="left")
         .join(best, on="unit", how="left", maintain_order="left")
         .with_columns(
+            # A label of an undetected person is ignored: a detector that did not find them gave no
+            # answer.
             prediction=pl.when(is_detected).then("label"),
             score=pl.when(is_detected & pl.col("label").is_not_null()).then("score"),
+            # "No prediction" (no row at all) is not a mistake: the file may be incomplete.
             unjudged=pl.when(pl.col("truth").is_null())
             .then(pl.lit("unknown truth"))
             .when(is_detected.is_null())
@@ -71,6 +75,8 @@ def join_outcomes(instances: pl.DataFrame, answers: ClassPredictions) -> pl.Data
         )
         .with_columns(
             correct=pl.when(pl.col("unjudged").is_null()).then(
+                # An undetected person counts as a mistake: the first of FairFace's two accuracies
+                # (section 4.4).
                 pl.col("prediction").is_not_null()
                 & pl.col("truth").list.contains(pl.col("prediction"))
             ),
@@ -92,6 +98,7 @@ def _add_valid_rank(outcomes: ClassificationOutcomes) -> pl.LazyFrame:
     ranked = outcomes.answers.ranked.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("unit", mapping_strategy="group_to_rows")
         if outcomes.answers.has_several
+        # With one label each, every label has rank 1 and no window over units is needed.
         else pl.lit(1, dtype=pl.Int64)
     )
     valid_classes = outcomes.units.filter(pl.col("left_out").is_null()).select(
@@ -120,6 +127,7 @@ def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iter
             positive = pl.lit(name, dtype=pl.String)
             class_units = units.with_columns(
                 is_positive=pl.col("truth").list.contains(positive),
+                # No prediction is not the positive class: an undetected person is not selected.
                 is_given=(pl.col("prediction") == positive).fill_null(value=False),
             )
             yield _score_frame(outcomes, entry, class_units.filter(entry.population), positive)

@@ -16,7 +16,6 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.tasks._numbers.numeric_predictions import EMPTY_CELLS_ADVICE, caution_on_sentinels
 from isolux.tasks._threshold import auc_with_null_se, caution_on_repeated_scores
 from isolux.tasks.classification.answers import ClassPredictions, Confidence, describe_out_of_range
 from isolux.tasks.classification.metric_selection import SCORE_METRICS
@@ -32,6 +31,7 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 
 LowerScoreMeaning = Literal["other", "positive"]
+# Only pairs whose positive member is beyond doubt; "male" and "female" have none.
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
 ANSWER_METRICS = names_that_need("answers")
 """Metrics that need a label, and so a threshold."""
@@ -108,6 +108,7 @@ def default_positive(truth: pl.Series, positive: str | None) -> str:
         return positive
     classes = truth.explode().drop_nulls().unique().sort().to_list()
     if {label.lower() for label in classes} in _POSITIVE_WORDS:
+        # In each pair the positive word is the last in the alphabet.
         return str(max(classes, key=str.lower))
     raise SpecError(
         "nothing says which class the scores are of",
@@ -125,6 +126,7 @@ def binarise_truth(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
     binary_truth = (
         pl.when("held")
         .then(pl.lit([positive]))
+        # A null truth stays unknown, and does not become "not positive".
         .when(pl.col("held").is_not_null())
         .then(pl.lit([other_name]))
     )
@@ -137,7 +139,7 @@ def read_score_only(
     classes: tuple[str, str],
     cutoff: Cutoff | None,
     *,
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
     model: str | None,
 ) -> ScoreOnlyInput:
     """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
@@ -149,15 +151,21 @@ def read_score_only(
     is_evaluated = np.ones(len(positive), dtype=np.bool_) if in_sample is None else ~in_sample
     evaluated = instances.filter(is_evaluated)
     # Distances are negated, so that a higher score always means the positive class.
-    sign = -1.0 if smaller == "positive" else 1.0
+    sign = -1.0 if lower_score_means == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
     leakage_cautions = [] if cutoff is None else [*cutoff.leakage_cautions]
     for k, name in enumerate(models):
         scores = sign * _scores_by_unit(table.filter(model=name), instances["unit_id"], name)
+        # Infinite scores are excluded when a threshold is set: they would be a threshold
+        # themselves.
         is_valid = truth_known & np.isfinite(scores)
         valid_scores, threshold = np.where(is_valid, scores, np.nan), None
         notes += _describe_scores(
-            name, scores[is_evaluated], positive[is_evaluated], is_valid[is_evaluated], smaller
+            name,
+            scores[is_evaluated],
+            positive[is_evaluated],
+            is_valid[is_evaluated],
+            lower_score_means,
         )
         if cutoff is not None:
             threshold = threshold_for_model(cutoff, scores, positive, is_valid)
@@ -170,10 +178,12 @@ def read_score_only(
             notes += caution_on_threshold(
                 cutoff, name, valid_scores, positive, threshold, classes=classes, sign=sign
             )
+            # Shared ids say more than equal scores, so one caution is enough.
             if in_sample is not None and not cutoff.leakage_cautions:
                 leakage_cautions += caution_on_repeated_scores(
                     valid_scores, positive, in_sample, name
                 )
+        # The threshold sample is not evaluated: its rates are fitted, not measured.
         rows.append(_build_rows(scores[is_evaluated], threshold, classes, k * len(evaluated)))
     ranked = pl.concat(rows)
     detection_flags = ranked.select("unit", detected=pl.lit(value=True))
@@ -181,14 +191,14 @@ def read_score_only(
         f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
     )
     threshold_notes = _describe_thresholds(
-        cutoff, texts, classes[0], smaller, has_leakage=bool(leakage_cautions)
+        cutoff, texts, classes[0], lower_score_means, has_leakage=bool(leakage_cautions)
     )
     return ScoreOnlyInput(
         evaluated,
         ClassPredictions(models, detection_flags, ranked, has_detection=False, notes=()),
-        _find_unmeasurable(ranked["score"], cutoff, smaller),
+        _find_unmeasurable(ranked["score"], cutoff, lower_score_means),
         thresholds,
-        _record_threshold(cutoff, thresholds, texts, smaller),
+        _record_threshold(cutoff, thresholds, texts, lower_score_means),
         (*leakage_cautions, *threshold_notes, reading_note, *notes),
     )
 
@@ -204,6 +214,7 @@ def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
             where=format_location("predictions", column="score"),
         )
     text = pl.col("model", "instance_id").cast(pl.String)
+    # NaN is no score; as a number it would sort above all others.
     return frame.select(text, pl.col("score").cast(pl.Float64).fill_nan(None))
 
 
@@ -238,6 +249,7 @@ def _build_rows(
 ) -> pl.DataFrame:
     """Build one row per unit with a score: its number, label and score."""
     scored_units = np.flatnonzero(~np.isnan(scores))
+    # At or above, as in ROC curves: the threshold itself is a score that is accepted.
     is_selected = scores[scored_units] >= (np.inf if threshold is None else threshold)
     labels = np.where(is_selected & (threshold is not None), *classes)
     columns = {
@@ -250,7 +262,7 @@ def _build_rows(
 
 
 def _find_unmeasurable(
-    scores: pl.Series, cutoff: Cutoff | None, smaller: LowerScoreMeaning
+    scores: pl.Series, cutoff: Cutoff | None, lower_score_means: LowerScoreMeaning
 ) -> dict[str, str]:
     """List the metrics that these scores do not allow, and what each needs."""
     requirement = "answers with a confidence; scores alone have class_calibration_error"
@@ -259,11 +271,12 @@ def _find_unmeasurable(
         return missing | dict.fromkeys(SCORE_METRICS, "scores; there are none")
     direction_requirement = "scores that rise with the class"
     range_problem = (
-        direction_requirement if smaller == "positive" else describe_out_of_range(scores)
+        direction_requirement if lower_score_means == "positive" else describe_out_of_range(scores)
     )
     if range_problem:
         high = float(str(scores.abs().max()))
-        is_percent = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
+        # Above 2, because probabilities exceed 1 only by rounding; at most 100, as percents do.
+        is_percent = lower_score_means == "other" and bool((scores >= 0).all()) and 2 < high <= 100
         hint = "; if these are percents, say --option score_scale=100" if is_percent else ""
         missing["class_calibration_error"] = range_problem + hint
     return missing | (
@@ -276,14 +289,11 @@ def _describe_scores(
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
     is_valid: npt.NDArray[np.bool_],
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
 ) -> list[str]:
     """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
-    original_scores = scores if smaller == "other" else -scores
-    notes: list[str] = [
-        *caution_on_sentinels(original_scores, subject=f"{model!r}", advice=EMPTY_CELLS_ADVICE)
-    ]
+    notes: list[str] = []
     if n_missing:
         summary = f"{n_missing:,} of {n:,} people have no score of {model!r}"
         text = f"{summary}: every number is about the others alone. Is the file whole?"
@@ -297,11 +307,14 @@ def _describe_scores(
     area, null_se = auc_with_null_se(scores[is_valid], positive[is_valid])
     subject, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
     direction_question = (
-        "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
+        "Is a smaller score more likely the class? --lower-score-means positive"
+        " (lower_score_means='positive')."
     )
     z = (area - 0.5) / null_se
     if z < -_MIN_Z:
-        question = direction_question if smaller == "other" else "Leave --smaller out?"
+        question = (
+            direction_question if lower_score_means == "other" else "Leave --lower-score-means out?"
+        )
         notes.append(Caution(f"{subject} are lower for the positive class {curve}. {question}"))
     elif z < _MIN_Z:
         question = "Are they about these people, and this question?"
@@ -315,7 +328,7 @@ def _record_threshold(
     cutoff: Cutoff | None,
     thresholds: Mapping[str, float],
     texts: Mapping[str, str],
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
 ) -> dict[str, Any]:
     """Build the record of the rule, its sample and the thresholds."""
     if cutoff is None:
@@ -329,8 +342,9 @@ def _record_threshold(
             if is_given
             else cutoff.sample_description or "the people who are judged",
             "n_chosen_on": None if cutoff.sample_mask is None else int(cutoff.sample_mask.sum()),
-            "smaller": smaller,
+            "lower_score_means": lower_score_means,
             "metrics": list(ANSWER_METRICS),
+            # Models may have different thresholds, and a sentence can name only one.
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
             else f"at a score of {next(iter(texts.values()))}",
@@ -345,14 +359,14 @@ def _describe_thresholds(
     cutoff: Cutoff | None,
     texts: Mapping[str, str],
     positive: str,
-    smaller: LowerScoreMeaning,
+    lower_score_means: LowerScoreMeaning,
     *,
     has_leakage: bool,
 ) -> list[str]:
     """Describe each model's threshold; a caution where it was set on the evaluated people."""
     if cutoff is None:
         return []
-    relation = "at most" if smaller == "positive" else "at least"
+    relation = "at most" if lower_score_means == "positive" else "at least"
     notes: list[str] = []
     for name, threshold_text in texts.items():
         model_text = f" of {name!r}" if len(texts) > 1 else ""

@@ -86,6 +86,8 @@ class ThresholdRule:
             sorted_scores = np.sort(scores[positive])
             return float(
                 sorted_scores[
+                    # The scores below this one are the false negatives, at most this share of the
+                    # positives.
                     int(np.floor(self.number * len(sorted_scores) * (1.0 + _RELATIVE_TOLERANCE)))
                 ]
             )
@@ -98,9 +100,11 @@ def _most_accurate_threshold(scores: FloatArray, positive: npt.NDArray[np.bool_]
     sorted_scores = scores[order]
     # Correct minus incorrect if all scores down to each one are positive.
     net_correct = np.cumsum(np.where(positive[order], 1, -1))
+    # Only between distinct scores: a threshold cannot divide tied ones.
     run_ends = np.append(
         np.flatnonzero(sorted_scores[1:] != sorted_scores[:-1]), len(sorted_scores) - 1
     )
+    # argmax takes the first maximum, which is the highest threshold.
     best = int(np.argmax(net_correct[run_ends]))
     if net_correct[run_ends[best]] <= 0:  # the best is to give the class to no one
         return float(np.nextafter(sorted_scores[0], np.inf))
@@ -161,6 +165,7 @@ def _parse_rule(threshold: float | str | None) -> ThresholdRule | None:
     share, number = parse_number(text), parse_number(name)
     if name == "best-accuracy" and not equals:
         return ThresholdRule("best-accuracy")
+    # At 0 or 1 every or no score would be accepted, whatever the scores are.
     if name in ("fpr", "fnr") and 0.0 < share < 1.0:
         return ThresholdRule("fpr" if name == "fpr" else "fnr", share)
     if not equals and math.isfinite(number) and not isinstance(threshold, bool):
@@ -211,6 +216,7 @@ def caution_on_threshold(
             source=cutoff.sample_description,
             model=model,
         )
+        # A difference of scale explains a constant outcome as well, so one caution is enough.
         if cautions:
             return cautions
     evaluated_scores = scores if in_sample is None else scores[~in_sample]
@@ -250,6 +256,7 @@ def format_threshold(
     n_passing = np.count_nonzero(
         finite_scores <= threshold if passes_below else finite_scores >= threshold
     )
+    # Decimal arithmetic: rounding in binary could move the threshold past a score.
     exact = Decimal(threshold)
     for digits in range(_MIN_DIGITS, _MAX_DIGITS):
         unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)

@@ -51,6 +51,7 @@ def score_detection_only(
             expected="ids such as ",
             source=None,
         )
+        # Booleans average to the detection rate (FairFace, Table 8).
         score_expr = pl.col("detected")
         frames.append(
             score_rows(
@@ -102,6 +103,7 @@ def score_selection_only(
         top_k=(),
     )
     labels = answers.ranked["label"].drop_nulls().unique().sort()
+    # A misspelt positive class would have a selection rate of 0 in every group.
     if len(labels) and positive not in labels:
         raise SpecError(
             f"nobody was given the positive class {positive!r}",

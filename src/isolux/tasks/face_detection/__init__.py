@@ -34,7 +34,7 @@ from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 INFO = TaskInfo(
     predictions="outputs",
-    whole_images=True,
+    uses_unscored_people=True,
     title="Face detection",
     summary="Whether a model's boxes find each face, at ten overlaps, and how many it misses.",
     references=(WIDER, COCO, FACET, HOIEM),
@@ -52,6 +52,7 @@ INFO = TaskInfo(
         *IN_GROUP_METRICS,
         *WIDER_METRICS,
     ),
+    # WIDER_METRICS are no defaults: they need the other protocol.
     defaults=("average_recall", "recall_at_iou", "miss_rate"),
 )
 
@@ -82,10 +83,10 @@ def score(
     person_label : str or sequence of str, optional
         The labels of predictions that mean a face. Must be named where there are several.
     score_threshold : float or sequence of float, optional
-        Adds ``found_at_score``; ``miss_rate`` then counts people not found at that score.
+        Adds ``recall_at_score``; ``miss_rate`` then counts people not found at that score.
         Other metrics go by all detections.
     score_iou : float
-        The overlap at which ``found_at_score`` and ``miss_rate`` are read.
+        The overlap at which ``recall_at_score`` and ``miss_rate`` are read.
     max_detections : int, optional
         Only this many of each image's highest-scoring detections take part. Default: all, as crowds
         of several hundred faces require; COCO's is 100.
@@ -143,6 +144,7 @@ def score(
     """
     settings, requested = parse_box_settings(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
+        # The released evaluation has one IoU threshold and no limit of detections.
         is_changed = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
             "max_detections": settings.max_detections is not None,
@@ -157,6 +159,7 @@ def score(
                 found=", ".join(unused),
             )
         return score_by_wider(INFO, dataset, predictions, settings, requested, box_format)
+    # Otherwise the metric would be measured by COCO's matching under WIDER FACE's name.
     for name in requested:
         if name in {metric.name for metric in WIDER_METRICS}:
             raise SpecError(

@@ -56,6 +56,7 @@ LEVELS = ("easy", "medium", "hard")
 
 _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, location="section 5, and the evaluation code (wider_eval.m)")
+# The area under the curve itself: COCO's mean over 101 recalls gives slightly other numbers.
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
 _SCHEMA = {**DETECTION_COLUMNS, "at": pl.UInt16()}
@@ -122,6 +123,7 @@ def score_by_wider(
     people = read_people(dataset, person_class=None, by_class=False, missing_by_reason=NO_BOX)
     names = _select_metrics(metrics, people.rows)
     boxes = to_xywh_predictions(predictions, box_format, people)
+    # The evaluation code counts the last pixel as part of the box: width is right - left + 1.
     pairs_of = build_box_pairing(settings, pixel_inclusive=True)
     model_matches, cautions, notes = match_models(
         boxes, BOX_PREDICTIONS, people, settings, pairs_of
@@ -156,6 +158,7 @@ def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, 
     known_levels = [
         level_name
         for level_name in LEVELS
+        # Levels are separate files of the release, which may be absent.
         if level_name in rows.columns and rows[level_name].is_not_null().any()
     ]
     for name in requested:
@@ -175,6 +178,7 @@ def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, 
             )
     if requested:
         return tuple(name for name in metric_by_name if name in requested)
+    # Without levels, all faces are one level.
     selected_levels: list[str | None] = [*known_levels] or [None]
     return tuple(
         name for name, metric in metric_by_name.items() if _level_of(metric) in selected_levels
@@ -205,6 +209,7 @@ def _match_faces(
 
 def _best_faces(pairs: OverlapPairs) -> npt.NDArray[np.int64]:
     """Match each detection to the face that it overlaps most, of ties the first; -1: none."""
+    # Ties by the order of faces in the file, as MATLAB's max returns the first maximum.
     order = np.lexsort((pairs.truth, -pairs.iou, pairs.detection))
     detection, first = np.unique(pairs.detection[order], return_index=True)
     face = np.full(pairs.n_detections, -1, dtype=np.int64)
@@ -221,6 +226,7 @@ def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
     rescaled_scores = (
         (score - score.min()) / score_range if score_range > 0 else np.ones_like(score)
     )
+    # evaluation.m: thresholds fall from 1 - 1/1000 to 0, and a score at a threshold is included.
     falling_thresholds = 1 - np.arange(1, _STEPS + 1) / _STEPS
     n_reached = np.searchsorted(falling_thresholds[::-1], rescaled_scores, side="right")
     return np.asarray(_STEPS - n_reached, dtype=np.int64)
@@ -237,6 +243,8 @@ def _is_in_level(people: AnnotatedInstances, level: str | None) -> npt.NDArray[n
 def _is_first_match(matches: _WiderMatches) -> npt.NDArray[np.bool_]:
     """Return a mask of the detections that are their face's first by falling score."""
     matched_rows = np.flatnonzero(matches.face >= 0)
+    # The highest-scoring detection of a face is its true positive, the later ones are false
+    # positives.
     order = matched_rows[np.lexsort((matches.rank[matched_rows], matches.face[matched_rows]))]
     _, first = np.unique(matches.face[order], return_index=True)
     is_first = np.zeros(len(matches.face), dtype=np.bool_)
@@ -274,11 +282,14 @@ def _detection_rows(
     is_first = _is_first_match(matches)
     is_face_included, is_face_scored = _take_flags(is_included, face), _take_flags(is_scored, face)
     is_true_positive = is_first & is_face_scored
+    # A second detection of an ignored face is ignored as well.
     is_false_positive = ~is_matched | (is_face_included & ~is_first)
     rows = pl.DataFrame(
         {
             "image": matches.predictions.rows["image"],
             "face": matches.face,
+            # The threshold that the score reaches, instead of the score: precision is read at
+            # thresholds.
             "score": 1 - (matches.step + 1) / _STEPS,
             "rank": matches.rank,
             "kind": np.where(is_true_positive, "right", "wrong"),
@@ -288,11 +299,13 @@ def _detection_rows(
     of_face = matches.people.rows.select(
         "unit_id", of_face="cluster_id", face=pl.int_range(pl.len(), dtype=pl.Int64)
     )
+    # Detections in images without faces are dropped here, as the released code never reads them.
     rows = rows.join(with_faces, on="image").with_columns(
         face=pl.when(pl.col("kind") == "right").then("face")
     )
     rows = rows.join(of_face, on="face", how="left")
     cluster_column = pl.when(pl.col("kind") == "right").then("of_face").otherwise("cluster_id")
+    # "wrong" sorts before "right" at one threshold; all of them count there in any case.
     sorted_rows = rows.with_columns(cluster_id=cluster_column, at=pl.lit(1)).sort(
         "score", "kind", "image", "rank", descending=[True, True, False, False]
     )
@@ -309,6 +322,7 @@ def _recall_rows(
     """Build the scores of the recalls: one row for each face, level and threshold."""
     rows = []
     for metric in WIDER_METRICS:
+        # Average precision is a statistic of the evidence and has no value of a single face.
         if metric.statistic is not None or metric.name not in names:
             continue
         level = _level_of(metric)
@@ -319,6 +333,8 @@ def _recall_rows(
             matches.people,
             rows=matches.people.rows.with_columns(reason=pl.coalesce("reason", level_reason)),
         )
+        # Compared with the model's own scores: rescaling depends on the other detections in the
+        # file.
         for min_score in settings.score_threshold or (None,):
             values, model = (
                 _is_detected(matches, min_score).astype(np.float64),

@@ -41,6 +41,7 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 Classes = Literal["all", "present"]
 Absent = Literal["leave-out", "right", "wrong"]
+# Separate masks of parts may overlap (hair over an ear); a label image has one part a pixel.
 Overlaps = Literal["keep", "last"]
 _NO_ANNOTATED_PART, _NO_SELECTED_PART = "no annotated part", "none of these parts"
 _Flags = npt.NDArray[np.bool_]
@@ -204,6 +205,7 @@ def score(
         vocabulary, (parts,) if isinstance(parts, str) else parts, background=background
     )
     files_by_model = group_files_by_face(files, models)
+    # All models together, so that each annotation is read and painted once.
     counts_by_model = count_pixels(
         annotations, files_by_model, vocabulary, last_wins=overlaps == "last"
     )
@@ -254,11 +256,13 @@ def compute_f1(
     area_sum = truth + predicted
     # Dice 1945: twice the common pixels over the sum of both areas.
     f1 = np.divide(2.0 * common, area_sum, out=np.zeros(area_sum.shape), where=area_sum > 0)
+    # FHIBE's released tool averages over the parts that are annotated in the face.
     if classes == "present":
         return f1, truth > 0
     if absent == "right":
         # Not for a missed face (without any predicted mask): it scores 0 under every setting.
         f1 = np.where((area_sum == 0) & ~pixel_counts.is_missed[:, None], 1.0, f1)
+    # Without pixels on either side F1 is 0 / 0: left out, or counted as the setting says.
     return f1, (area_sum > 0) | np.full(area_sum.shape, absent != "leave-out")
 
 
@@ -273,6 +277,7 @@ def _select_parts(
     return {
         k: name
         for k, name in name_by_index.items()
+        # The background covers most of a face image, and its high F1 would hide the other parts.
         if (background if k == 0 else not part_names or name in part_names)
     }
 
@@ -285,6 +290,7 @@ def _find_face_reasons(
     has_counted_part = pl.Series(is_counted.any(axis=1), dtype=pl.Boolean)
     reason = pl.coalesce(
         "reason",
+        # Without annotations every predicted part would be wrong, whatever the model drew.
         pl.when(~is_annotated).then(pl.lit(_NO_ANNOTATED_PART)),
         pl.when(~has_counted_part).then(pl.lit(_NO_SELECTED_PART)),
     )
@@ -355,6 +361,7 @@ def _build_notes(
                 f"{prefix}{n_unannotated:,} of {truth.rows.height:,} are not scored:"
                 f" {_NO_ANNOTATED_PART}."
             )
+        # A part that a model never draws is usually one that it calls by another name.
         is_undrawn = (counts.truth_px.sum(axis=0) > 0) & (counts.predicted_px.sum(axis=0) == 0)
         undrawn_parts = [
             part_name for k, part_name in selected_parts.items() if k and is_undrawn[k]

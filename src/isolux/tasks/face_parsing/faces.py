@@ -48,10 +48,10 @@ class PartAnnotations:
     ----------
     rows : polars.DataFrame
         Instances with ``height`` and ``width`` of their images, and ``reason``: why a face is not
-        judged, null for the others.
+        scored, null for the others.
     source : {"picture", "masks", "polygons", "files"}
     root : Path or None
-        Of pictures, one for all parts or one for each: the folder that their paths start from.
+        Of label or part images: the folder that their paths start from.
     name : str
         The dataset's, for errors.
     """
@@ -68,7 +68,7 @@ class PartAnnotations:
 
     @property
     def part_names(self) -> list[str] | None:
-        """Names of the annotated parts; None for label pictures, which have numbers."""
+        """Names of the annotated parts; None for label images, which have numbers."""
         if not self.rows.height:
             return []
         if self.source == "picture":
@@ -133,6 +133,8 @@ def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, colu
     first_path = str(paths[0]) if len(paths) else ""
     for file in dataset.inputs:
         for folder in Path(file).expanduser().resolve().parents:
+            # The nearest folder in which the first path exists; absolute paths need the root to be
+            # named.
             if not Path(first_path).is_absolute() and (folder / first_path).is_file():
                 return folder
     raise FileError(
@@ -151,6 +153,7 @@ def add_face_reasons(dataset: Dataset) -> pl.DataFrame:
         "ignore": (False, "marked to be ignored"),
         "judged": (True, "takes part in matching only"),
     }
+    # As in detection: crowds and ignored people are not scored.
     reason = [
         pl.when((pl.col(flag) != usual_value).fill_null(value=False)).then(pl.lit(reason_text))
         for flag, (usual_value, reason_text) in reason_by_flag.items()
@@ -169,9 +172,11 @@ def join_files_to_faces(
     by_instance = faces.select("row", image_id="instance_id")
     by_image = faces.group_by("image_id").agg(row_image=pl.col("row").first(), n=pl.len())
     matched_rows = file_rows
+    # An instance id goes first: it is exact also where an image has several faces.
     for lookup in (by_instance, by_image):
         matched_rows = matched_rows.join(lookup, on="image_id", how="left", maintain_order="left")
     ambiguous_rows = matched_rows.filter(pl.col("row").is_null() & (pl.col("n") > 1))
+    # Giving one file to all faces of an image would compare most faces with another's mask.
     if ambiguous_rows.height:
         raise JoinError(
             "part masks do not say which face of their image they are of",
@@ -221,13 +226,17 @@ def count_pixels(
             pixels,
             np.zeros(shape, np.int64),
             np.zeros(shape, np.int64),
+            # Missed until a file is read: a face without any file scores 0.
             np.ones(shape[0], dtype=np.bool_),
         )
         for model in files_by_model
     }
     columns = ["instance_id", "image_id", "height", "width", "reason", truth.column]
+    # The kernel counts truth and prediction; for the annotation alone the other counts are
+    # discarded.
     unused = np.zeros((2, shape[1]), np.int64)
     for row, face in enumerate(truth.rows.select(columns).iter_rows(named=True)):
+        # Faces that are not scored are not read, which also skips their damaged files.
         if not face[truth.column] or face["reason"] is not None:
             continue
         bits, size = _paint_annotation(truth, row, face, vocabulary)
@@ -241,6 +250,7 @@ def count_pixels(
             finalise_bits(predicted_bits, last_wins)
             counts = counts_by_model[model]
             counts.is_missed[row] = False
+            # The annotation's area is counted again with each model, and must not be added again.
             repeated_area = np.zeros(shape[1], np.int64)
             count_part_pixels(
                 bits, predicted_bits, repeated_area, counts.predicted_px[row], counts.common_px[row]
@@ -260,6 +270,7 @@ def _paint_annotation(
     )
     cell = face[truth.column]
     if truth.source == "picture":
+        # Refuses paths that lead out of the folder, since a dataset's table is input from outside.
         path = resolve_inside(truth.root or Path(), cell)
         numbers = read_label_image(path, image_size, f"{path}, of {source}")
         bits = np.zeros(numbers.size, np.uint64)
@@ -282,7 +293,7 @@ def _paint_files(
     vocabulary: PartVocabulary,
     source: str | None,
 ) -> tuple[Bits, Size]:
-    """Paint the picture of each part; an unknown size is that of the first picture."""
+    """Paint the image of each part; an unknown size is that of the first image."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
@@ -293,6 +304,7 @@ def _paint_files(
         if not bits.size:
             size = (picture.shape[0], picture.shape[1])
             bits = np.zeros(picture.size, np.uint64)
+        # The background is computed as what no part covers, so that both sides mean the same.
         if part_file["part"] != BACKGROUND:
             paint(bits, picture.ravel(), 1 << index_by_name[part_file["part"]])
     return bits, size or (1, 1)
@@ -304,6 +316,7 @@ def _paint_parts(
     from isolux.tasks.face_parsing.part_kernels import paint_runs
 
     masks = part_masks.masks
+    # An unknown image size is taken from the masks, which must agree among themselves.
     size = image_size or ((int(masks.height[0]), int(masks.width[0])) if len(masks) else (1, 1))
     _check_mask_sizes(masks, size, source)
     bits = np.zeros(size[0] * size[1], np.uint64)
@@ -316,6 +329,7 @@ def _paint_parts(
 
 
 def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
+    # Resizing a mask would move its outline, and with it F1 of small parts.
     differs = (masks.height != size[0]) | (masks.width != size[1])
     if differs.any():
         k = int(np.argmax(differs))
@@ -330,10 +344,12 @@ def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
 def _paint_predictions(
     files: Sequence[tuple[str, str, int]], vocabulary: PartVocabulary, size: Size
 ) -> Bits:
-    """Paint one model's masks of one face; a label picture takes precedence over part pictures."""
+    """Paint one model's masks of one face; a label image takes precedence over part images."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     bits = np.zeros(size[0] * size[1], np.uint64)
+    # Files of both kinds describe the same parts; where they disagree, painting both would unite
+    # them.
     label_pictures = [file for file in files if file[0] == COMBINED]
     for part_name, path, row in label_pictures or files:
         source = format_location(path, row + 1, "uri")
@@ -350,6 +366,7 @@ def _paint_labels(
 ) -> None:
     from isolux.tasks.face_parsing.part_kernels import paint_labels
 
+    # A number without a bit stays 0, by which the kernel recognises it.
     bit_of = np.zeros(256, np.uint64)
     bit_of[: len(part_indices)] = np.uint64(1) << np.array(part_indices, np.uint64)
     unknown = paint_labels(bits, np.ascontiguousarray(numbers).ravel(), bit_of)

@@ -15,15 +15,19 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
 
 Files = list[tuple[str, str, int]]
+# Faces that are compared, and the fewest from which anything can be concluded.
 _MAX_FACES, _MIN_FACES = (
     30,
     10,
-)  # faces that are looked at again, and below which nothing can be told
+)
+# Masks fit their own faces if F1 exceeds that of other faces by this much, and by this many
+# standard errors.
 _MIN_EXCESS, _MIN_Z = (
     0.01,
     3.0,
-)  # more F1 than chance explains: so much, and so many standard errors
-_CAUTION_EMPTY_SHARE = 0.25  # of the faces, without any mask
+)
+# A caution from this share of faces without any mask.
+_CAUTION_EMPTY_SHARE = 0.25
 
 
 def check_face_match(
@@ -40,12 +44,14 @@ def check_face_match(
     scored_rows = [row for row in range(truth.rows.height) if is_annotated[row]]
     rows = [row for row in scored_rows if model_files.get(row)]
     notes = _caution_on_empty(model, len(scored_rows), len(scored_rows) - len(rows))
+    # Few faces are enough: masks of the right faces fit far better than others.
     rows = rows[:_MAX_FACES]
     if len(rows) < _MIN_FACES:
         return notes
     sample = replace(truth, rows=truth.rows[rows])
 
     def f1_with_shift(shift: int) -> FloatArray:
+        # Cyclic, so that every face gets another face's masks.
         shifted_files = {k: model_files[rows[(k + shift) % len(rows)]] for k in range(len(rows))}
         try:
             counts = count_pixels(sample, {model: shifted_files}, vocabulary, last_wins=False)[
@@ -57,6 +63,7 @@ def check_face_match(
         area_sum = (counts.truth_px[:, part_indices] + counts.predicted_px[:, part_indices]).sum(
             axis=1
         )
+        # Pixels of all parts are summed, because F1 of one small part is too noisy.
         common = 2.0 * counts.common_px[:, part_indices].sum(axis=1)
         f1: FloatArray = np.divide(
             common, area_sum, out=np.zeros(len(area_sum)), where=area_sum > 0
@@ -64,10 +71,12 @@ def check_face_match(
         return f1
 
     own_f1 = f1_with_shift(0)
+    # Two shifts: neighbours in a file may be images of one person.
     other_f1 = max(
         (f1_with_shift(1), f1_with_shift(len(rows) // 2)), key=lambda f1: float(f1.mean())
     )
     excess = own_f1 - other_f1
+    # A paired comparison: faces differ far more among themselves than own and other masks do.
     excess_se = float(excess.std(ddof=1)) / len(rows) ** 0.5
     if float(excess.mean()) > max(_MIN_EXCESS, _MIN_Z * excess_se):
         return notes

@@ -1,6 +1,6 @@
-"""Reading of part pictures, with limits on their size.
+"""Reading of part images, with limits on their size.
 
-A part's own picture is white where the part is, as CelebAMask-HQ publishes them; a label picture
+A part's own image is white where the part is, as CelebAMask-HQ publishes them; a label image
 holds a number for each pixel, as FHIBE's ``combined.png`` does.
 """
 
@@ -25,9 +25,11 @@ Size = tuple[int, int]
 """Height and width, pixels."""
 Picture = npt.NDArray[np.uint8]
 
-_MAX_PX = 1 << 26  # of a picture whose expected size is unknown
+# 2 to the power of 26 pixels are about 8,000 × 8,000.
+_MAX_PX = 1 << 26  # of an image whose expected size is unknown
 _MAX_FILE_BYTES = 256 << 20  # bytes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
+# What Pillow raises on damaged files.
 _DAMAGED_FILE_ERRORS = (
     OSError,
     SyntaxError,
@@ -41,18 +43,20 @@ _DAMAGED_FILE_ERRORS = (
 
 
 def read_part_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
-    """Read a part's picture: ``[height, width]``, not 0 where any colour is."""
+    """Read a part's image: ``[height, width]``, not 0 where any colour is."""
     image = _open_png(path, size, source)
     if image.mode in ("1", "L"):
         return np.asarray(image, dtype=np.uint8)
     if image.mode.startswith("I"):
+        # 16 bits: a cast to 8 would turn 256 into 0.
         return np.array(np.asarray(image) != 0, dtype=np.uint8)
     red, green, blue, alpha = (np.asarray(band) for band in image.convert("RGBA").split())
+    # A transparent pixel is no part, whatever colour is stored under it.
     return np.array(((red | green | blue) != 0) & (alpha != 0), dtype=np.uint8)
 
 
 def read_label_image(path: str | Path, size: Size | None, source: str | None) -> Picture:
-    """Read a label picture: ``[height, width]``, the number or palette index of each pixel.
+    """Read a label image: ``[height, width]``, the number or palette index of each pixel.
 
     Raises
     ------
@@ -60,6 +64,7 @@ def read_label_image(path: str | Path, size: Size | None, source: str | None) ->
         As ``read_part_image``; in colour; a number above 255.
     """
     image = _open_png(path, size, source)
+    # Palette images: the index is the label, the colour only serves to show it.
     if image.mode in ("1", "L", "P"):
         return np.asarray(image, dtype=np.uint8)
     if image.mode.startswith("I"):
@@ -69,6 +74,7 @@ def read_label_image(path: str | Path, size: Size | None, source: str | None) ->
         actual = f"the number {numbers.max()}"
     else:
         red, green, blue = (np.asarray(band) for band in image.convert("RGB").split())
+        # Grey stored in three channels still has one number a pixel; colours do not.
         if np.array_equal(red, green) and np.array_equal(green, blue):
             return red
         actual = "a picture in colour"
@@ -94,6 +100,7 @@ def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
             else f"{len(file_bytes):,} bytes of something else",
             where=source,
         )
+    # Bytes 16 to 24 of a PNG are the width and height in its IHDR chunk.
     width, height = struct.unpack(">II", file_bytes[16:24])
     if size is not None and (height, width) != size:
         raise FileError(
@@ -110,6 +117,7 @@ def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
             where=source,
         )
     try:
+        # PNG alone: lossy formats change label numbers at the edges of parts.
         image = Image.open(io.BytesIO(file_bytes), formats=("PNG",))
         image.load()
     except _DAMAGED_FILE_ERRORS as error:
@@ -124,6 +132,7 @@ def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
 
 def _read_file_bytes(path: str | Path, source: str | None) -> bytes:
     try:
+        # Before reading: a huge file must not be loaded to find out that it is one.
         size = Path(path).stat().st_size
         file_bytes = Path(path).read_bytes() if size <= _MAX_FILE_BYTES else None
     except (OSError, ValueError) as error:

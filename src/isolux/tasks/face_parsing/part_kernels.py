@@ -35,6 +35,7 @@ def paint_labels(bits: _Bits, picture: _Picture, bit_of: _Bits) -> int:
     """Set the bit of each pixel's number, ``bit_of [256]``; return a number without one, or -1."""
     for i in range(len(bits)):
         bit = bit_of[picture[i]]
+        # The caller refuses the image and names the number.
         if bit == 0:
             return int(picture[i])
         bits[i] |= bit
@@ -49,6 +50,7 @@ def paint_runs(
     for e in range(0, len(edges), 2):
         x, y = edges[e] // height, edges[e] % height
         for _ in range(edges[e + 1] - edges[e]):
+            # COCO's run lengths go down the columns, images go along the rows.
             bits[y * width + x] |= bit
             y += 1
             if y == height:
@@ -84,6 +86,7 @@ def count_part_pixels(
     """Add the pixels of each part in the truth, in the prediction, and in both: ``[k]``."""
     first, n = 0, len(truth)
     unit_bit = np.uint64(1)
+    # Masks consist of long runs of equal pixels, so that the loop over parts is rarely entered.
     while first < n:
         t, d = truth[first], predicted[first]
         end = first + 1

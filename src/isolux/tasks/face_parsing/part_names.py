@@ -1,4 +1,4 @@
-"""The names of a face's parts: the dataset's, the model's, and the numbers of label pictures."""
+"""The names of a face's parts: the dataset's, the model's, and the numbers of label images."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from isolux.vocabulary.errors import SpecError
 
+# "combined" is FHIBE's name of a label image that has all parts.
 BACKGROUND, COMBINED = "background", "combined"
 LABELS = (
     BACKGROUND,
@@ -29,7 +30,7 @@ LABELS = (
     "neck",
     "cloth",
 )
-"""The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
+"""The parts that the numbers 0 to 18 of a label image mean, in CelebAMask-HQ and FHIBE."""
 
 _MAX_PARTS = 62  # a pixel has one bit of 64 for each part, and one for the background
 _MAX_LISTED = 40  # names in a message
@@ -37,11 +38,11 @@ _MAX_LISTED = 40  # names in a message
 
 @dataclass(frozen=True, slots=True)
 class PartVocabulary:
-    """The names of parts, and what the model's names and the numbers of label pictures mean.
+    """The names of parts, and what the model's names and the numbers of label images mean.
 
     ``names`` are the dataset's, without the background: part k is ``names[k - 1]``, 0 the
     background. ``number_of`` gives k for each name of the model, ``of_labels`` and ``of_truth``
-    for each number of a label picture of the model's or the dataset's.
+    for each number of a label image of the model's or the dataset's.
     """
 
     names: tuple[str, ...]
@@ -57,6 +58,7 @@ def match_part_names(
     mapping: Mapping[str, str],
 ) -> PartVocabulary:
     """Map the model's names of parts to the dataset's; refuse unknown ones."""
+    # A label image has 8 bits a pixel.
     if not labels or len(set(labels)) != len(labels) or len(labels) > 256:
         raise SpecError(
             "labels cannot be that",
@@ -64,6 +66,7 @@ def match_part_names(
             found=repr(list(labels))[:200],
         )
     names = _order_part_names(dataset_parts, labels)
+    # The first label is the background, whatever it is called.
     index_by_name = {labels[0]: 0, BACKGROUND: 0} | {
         name: k for k, name in enumerate(names, start=1)
     }
@@ -73,6 +76,7 @@ def match_part_names(
     unknown_names = {
         name: target for name, target in name_map.items() if target not in index_by_name
     }
+    # Dropping unknown parts would score a part that has another name as never predicted.
     if unknown_names and names:
         raise SpecError(
             "parts that the dataset does not have: "
@@ -91,6 +95,7 @@ def match_part_names(
     index_by_model_name = {
         name: index_by_name.get(mapping.get(name, name), 0) for name in (*all_names, *labels)
     }
+    # A number that means no part of the dataset counts as background.
     of_truth = tuple(index_by_name.get(name, 0) for name in labels)
     return PartVocabulary(
         names, index_by_model_name, tuple(index_by_model_name[name] for name in labels), of_truth
@@ -105,6 +110,7 @@ def _order_part_names(
     part_names = [
         n for n in (labels[1:] if dataset_parts is None else dataset_parts) if n != BACKGROUND
     ]
+    # With overlaps="last" the order decides which part a pixel keeps, so it follows the labels.
     names = sorted(part_names, key=lambda n: (order.get(n, len(order)), n))
     if len(names) > _MAX_PARTS:
         raise SpecError(

@@ -49,6 +49,7 @@ from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
+    # One unit is in many pairs, so values of units are not independent.
     has_independent_scores=False,
     title="Face verification",
     summary="Whether two images of the same person are told apart from images of two people.",
@@ -71,7 +72,7 @@ def score(
     *,
     far: float = 0.001,
     threshold: float | None = None,
-    smaller: Literal["different", "alike"] = "different",
+    lower_score_means: Literal["different", "same"] = "different",
     identity: str | None = None,
     enrolled: str | None = None,
     impostors: Literal["all", "hard"] = "all",
@@ -100,8 +101,8 @@ def score(
         The similarity from which a pair is accepted, for the rates at one threshold; default: the
         lowest at which at most ``far`` of all impostor pairs are accepted. With a threshold, the
         default metrics are those at it, not ``tar_at_far``.
-    smaller : {"different", "alike"}
-        What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
+    lower_score_means : {"different", "same"}
+        What a smaller score of a pair means. ``"same"``: scores are distances, and ``threshold``
         is the distance up to which a pair is accepted; the evidence holds them with their sign
         turned, so that higher is more alike.
     identity : str, optional
@@ -185,23 +186,27 @@ def score(
     _check_settings(far, threshold, within, max_per_group)
     frame = to_polars(predictions)
     has_embeddings, has_genuine = ("embedding" in frame.columns), ("genuine" in frame.columns)
-    if has_embeddings and smaller == "alike":
+    if has_embeddings and lower_score_means == "same":
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for pairs with distances",
+            expected="lower_score_means='same' for pairs with distances",
             found="embeddings",
         )
+    # Pairs that say themselves whether they are genuine need no identities.
     people = units_with_identity(dataset, identity, subject_ids_only=has_genuine)
     units = people.sort("unit_id")  # draws must not depend on the order of rows
     if has_embeddings:
+        # FHIBE's hard impostor pairs: the same pronoun, skin colour at most one of six levels apart
+        # (Methods, sampling of pairs).
         hard_attributes = (same, near) if impostors == "hard" else (None, None)
         hard_impostors = build_hard_rule(dataset, units["unit_id"], *hard_attributes, within)
         comparisons = compare_all_models(frame, units, hard_impostors, model)
     else:
-        pairs = _as_similarities(frame) if smaller == "alike" else frame
+        pairs = _as_similarities(frame) if lower_score_means == "same" else frame
         comparisons = read_pairs(pairs, units, model=model)
-    is_turned = smaller == "alike"
+    is_turned = lower_score_means == "same"
     if is_turned and threshold is not None:
+        # Scores were negated, so the threshold is too.
         threshold = -threshold
     thresholds, unset_notes = _set_model_thresholds(comparisons, far, threshold)
     failures = _failure_rows(comparisons, people)
@@ -238,10 +243,12 @@ def _select_metrics(
     has_failures: bool,
 ) -> set[str]:
     """Select the metrics that were requested, or the defaults that these pairs have."""
+    # A given threshold replaces the one that a false accept rate would set.
     excluded_metrics = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
     metrics = set(requested) or set(INFO.defaults) - excluded_metrics
     if unset_notes and set(requested) & set(AT_THRESHOLD):
         raise SpecError("no common threshold can be set", expected=unset_notes[0], where="metrics")
+    # Dropped only if no model has a threshold; otherwise the others' rates are still measured.
     if unset_notes and not any(value is not None for value in thresholds):
         metrics -= set(AT_THRESHOLD)
     if has_failures:  # without a failure the rate is 0 for everyone
@@ -268,6 +275,7 @@ def _build_cautions(
         for pairs in comparisons.pairs
         for note in check_pair_agreement(pairs, is_distance=is_turned)
     ]
+    # A threshold fitted to the data lies within its scores; a given one may be on another scale.
     for pairs in comparisons.pairs if threshold is not None else ():
         cautions += caution_on_constant_outcome(
             pairs.model,
@@ -344,7 +352,9 @@ def _draw_pair_order(
         pair_list.first.astype(np.int64) * n_units + pair_list.second
         for pair_list in comparisons.pairs
     ]
+    # Models may have different pairs; a common order lets them be compared on the same ones.
     all_keys = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+    # A random order instead of a sample: each group then takes its own first pairs.
     order = np.random.default_rng(seed).permutation(len(all_keys)).astype(np.uint32)
     return [order[np.searchsorted(all_keys, key)] for key in keys]
 
@@ -356,6 +366,7 @@ def _failure_rows(comparisons: ComparedPairs, units: pl.DataFrame) -> pl.DataFra
     rows = all_units.join(
         comparisons.failures, on=["model", "unit_id"], how="left", maintain_order="left"
     )
+    # A person in no pair has no failure rate; 0 would say that all of their comparisons worked.
     reason = pl.when(pl.col("value").is_null()).then(pl.lit(comparisons.missing_reason))
     return score_rows(rows, "face_verification", FAILURE, pl.col("value"), reason=reason)
 
@@ -363,6 +374,7 @@ def _failure_rows(comparisons: ComparedPairs, units: pl.DataFrame) -> pl.DataFra
 def _build_task_info(metric_names: set[str]) -> TaskInfo:
     """Declare the measured metrics with their references."""
     task_info = restrict_task_info(INFO, metric_names, cites=True)
+    # One error rate alone rewards a model that makes the other error for everyone.
     has_both_rates = {"false_match_rate", "false_non_match_rate"} <= set(task_info.defaults)
     return replace(
         task_info, references=(*task_info.references, *(SUMMARIES if has_both_rates else ()))

@@ -28,6 +28,7 @@ def build_pairs_table(
     max_per_group: int | None = None,
 ) -> pl.DataFrame:
     """Lay out the evidence ``pairs``."""
+    # Codes instead of texts: millions of pairs repeat the same few ids.
     ids = pl.Enum(units["unit_id"])
     empty = np.zeros(0, dtype=np.uint32)
     tables = [
@@ -66,6 +67,8 @@ def _model_pairs_table(
         columns = {
             "place": pl.Series(pair_list.first[chunk]).set_sorted(),
             "other_id": pl.Series(pair_list.second[chunk]).cat.to(ids),
+            # A failed comparison is null, so that statistics can distinguish it from a low
+            # similarity.
             "similarity": similarity.fill_nan(None),
             "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
         }
@@ -122,6 +125,7 @@ def build_hard_rule(
             )
         bit_by_value = {name: i for i, name in enumerate(names)}
         code = rows["value"].replace_strict(bit_by_value, return_dtype=pl.UInt64).to_numpy()
+        # Units of an unknown value share no bit with anyone, so they form no impostor pair.
         bits[:] = 0
         np.bitwise_or.at(bits, rows["unit"].to_numpy(), np.uint64(1) << code.astype(np.uint64))
     if level_attribute is not None:
@@ -139,6 +143,8 @@ def _unit_levels(rows: pl.DataFrame, n_units: int, level_attribute: str, width: 
     is_integer = known_levels["level"].round() == known_levels["level"]
     if (
         known_levels.is_empty()
+        # Levels are steps of a scale (Monk, Fitzpatrick); "one level apart" has no meaning for
+        # fractions.
         or not is_integer.all()
         or known_levels["unit"].is_duplicated().any()
     ):
@@ -178,6 +184,7 @@ def compare_embeddings(
     from isolux.tasks._embeddings.search_kernels import inner_products_of_lists
     from isolux.tasks.face_verification.pair_kernels import count_pairs, list_pairs
 
+    # Without identities a pair is neither genuine nor impostor.
     is_identified = units["identity"].is_not_null().to_numpy()
     # Units without a template are compared too, and the comparison fails: the generalised rates
     # count it as a rejection.
@@ -190,8 +197,10 @@ def compare_embeddings(
         hard_impostors.level[usable_rows],
         hard_impostors.width,
     )
+    # Pairs are counted first, so that the arrays are allocated once in their final size.
     first, second, genuine = list_pairs(*usable_units, sum(count_pairs(*usable_units)))
     is_failed = embedded.row_index[usable_rows] < 0
+    # Zeros for failed units, so that rows stay aligned; their similarities become NaN below.
     vectors = np.zeros((len(usable_rows), embedded.n_dimensions), dtype=embedded.vectors.dtype)
     vectors[~is_failed] = embedded.vectors[embedded.row_index[usable_rows[~is_failed]]]
     starts = np.searchsorted(first, np.arange(len(usable_rows) + 1, dtype=np.int32))
@@ -224,6 +233,7 @@ def compare_all_models(
                 f" {n:,} images: rates"
                 " of matches are about the others alone; the generalised rates count them."
             )
+            # From a tenth of 20 or more images, as for missing predictions.
             all_notes.append(Caution(text) if n >= 20 and n_failed >= 0.1 * n else text)
     pairs = tuple(
         compare_embeddings(model_embeddings, units, hard_impostors)

@@ -71,6 +71,7 @@ SUMMARIES = (
 """Cited where the two error rates at one threshold are measured: ``disparity`` sums them up."""
 
 
+# Rates of pairs have no value of a single person: a pair belongs to two.
 _of_pairs = partial(Metric, direction="lower", evidence=EVIDENCE, reference=ISO)
 
 
@@ -80,10 +81,12 @@ METRICS = (
         title="True accept rate at a false accept rate",
         definition="Share of the group's genuine pairs accepted at the threshold that accepts at "
         "most the given share of the group's own impostor pairs.",
+        # FHIBE sets the threshold within each subgroup, so groups are compared at different
+        # thresholds.
         direction="higher",
         statistic=tar_at_far(),
         reference=FHIBE,
-        threshold_words="of",
+        threshold_phrase="of",
     ),
     _of_pairs(
         name="true_match_rate",
@@ -119,6 +122,8 @@ METRICS = (
         statistic=area(),
     ),
     _of_pairs(
+        # The curve has steps; straight lines between its points give the crossing a defined
+        # position.
         name="equal_error_rate",
         title="Equal error rate",
         definition="Error rate at the threshold where false matches and false non-matches are "
@@ -126,6 +131,7 @@ METRICS = (
         statistic=equal_error_rate(),
     ),
     _of_pairs(
+        # ISO/IEC 19795-1: a failed comparison counts as a rejection (docs/methods/biometrics.md).
         name="generalised_false_accept_rate",
         title="Generalised false accept rate",
         definition="Share of all impostor comparisons accepted at one threshold for every group, "

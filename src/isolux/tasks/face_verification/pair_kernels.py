@@ -42,8 +42,10 @@ def list_pairs(
     first, second = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     genuine = np.empty(capacity, np.int8)
     for i in range(n):
+        # Each pair once, in rising order, which the reader of lists relies on.
         for j in range(i + 1, n):
             is_genuine = identity[i] == identity[j]
+            # The rule for hard pairs restricts impostors only: FHIBE compares all genuine pairs.
             if is_genuine or _is_comparable(bits, level, width, i, j):
                 first[n_pairs], second[n_pairs], genuine[n_pairs] = i, j, is_genuine
                 n_pairs += 1

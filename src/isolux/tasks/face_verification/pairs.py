@@ -95,12 +95,14 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         unit_ids,
         n_matched=int(is_matched.sum()),
     )
+    # An image compared with itself is always accepted, and would raise the true accept rate.
     has_two_units = is_matched & (unit_index["instance_id"] != unit_index["other_id"])
     coded_rows = (
         frame.select("model", "genuine", similarity="score")
         .hstack(unit_index)
         .filter(has_two_units)
     )
+    # Code 0 is an unknown identity: ranks start at 1.
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     models = tuple(sorted(frame["model"].unique())) or (model or "model",)
     unique_lists = [
@@ -133,20 +135,24 @@ def _deduplicate_pairs(
     """Keep every pair once, whichever unit is named first, and count each unit's failures."""
     n = max(len(identity), 1)
     unit_a, unit_b = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
+    # One number for an unordered pair: (a, b) and (b, a) are the same comparison.
     key = np.minimum(unit_a, unit_b).astype(np.int64) * n + np.maximum(unit_a, unit_b)
     score = rows["similarity"].to_numpy()  # null: NaN
     declared_code = rows["genuine"].cast(pl.Int8).fill_null(-1).to_numpy()
+    # Files are usually sorted already, and sorting millions of pairs takes time.
     if (key[1:] <= key[:-1]).any():
         order = np.argsort(key, kind="stable")
         key, score, declared_code = key[order], score[order], declared_code[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     if len(starts) < len(key):
+        # fmin and fmax skip NaN: a pair that failed once and was compared once has that similarity.
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
         declared_or_2 = np.where(
             declared_code < 0, np.int8(2), declared_code
-        )  # an undeclared pair (−1) contradicts nothing
+        )  # undeclared (−1) counts as 2, so that it contradicts no declared pair
         min_declared = np.minimum.reduceat(declared_or_2, starts)
         key, score, declared_code = key[starts], low, np.maximum.reduceat(declared_code, starts)
+        # Relative for large scores, absolute for those near 0.
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
         _refuse_pairs(
             high - low > _SIMILARITY_TOLERANCE * size,
@@ -164,6 +170,7 @@ def _deduplicate_pairs(
     first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
     is_genuine = (identity[first] == identity[second]).astype(np.int8)
     is_genuine[(identity[first] == 0) | (identity[second] == 0)] = -1
+    # One of the two is wrong, and nothing in the data says which.
     is_contradiction = (declared_code >= 0) & (is_genuine >= 0) & (declared_code != is_genuine)
     declared_names = [
         word
@@ -180,6 +187,7 @@ def _deduplicate_pairs(
         hint="name the column of persons with --option identity=COLUMN, or leave one of the two"
         " out",
     )
+    # The declaration fills in for unknown identities.
     is_genuine = np.where(declared_code >= 0, declared_code, is_genuine).astype(np.int8)
     return PairList(model, first, second, score, is_genuine), _failure_rates(
         model, (first, second), np.isnan(score), unit_ids
@@ -195,6 +203,7 @@ def _failure_rates(
     """Compute the share of each unit's comparisons that failed."""
     unit_index = np.concatenate(pair_units)
     n_compared = np.bincount(unit_index, minlength=len(ids))
+    # tile: each pair is counted for both of its units.
     n_failed = np.bincount(unit_index[np.tile(is_failed, 2)], minlength=len(ids))
     units = np.flatnonzero(n_compared)
     return pl.select(
@@ -241,6 +250,7 @@ def _check_pairs_table(frame: pl.DataFrame) -> pl.DataFrame:
     frame = frame.select(text, pl.col("score").cast(pl.Float64), genuine=genuine.cast(pl.Boolean))
     for is_invalid, expected in (
         (pl.any_horizontal(pl.col("model", "instance_id", "other_id").is_null()), "two ids"),
+        # An infinite similarity passes any threshold; an empty one is a failed comparison.
         (pl.col("score").is_finite().not_(), "a finite similarity, or none"),
     ):
         rows = frame.select(is_invalid.fill_null(value=False).arg_true()).to_series()
@@ -270,11 +280,14 @@ def check_pair_agreement(pairs: PairList, *, is_distance: bool) -> list[Caution]
     is_known = (pairs.genuine >= 0) & ~np.isnan(pairs.similarity)
     similarity, genuine = pairs.similarity[is_known], pairs.genuine[is_known] == 1
     impostors = np.flatnonzero(~genuine)
+    # Impostor pairs grow with the square of the people; the check needs no more than a sample.
     step = -(-len(impostors) // _MAX_IMPOSTORS) or 1
     sample = np.concatenate([np.flatnonzero(genuine), impostors[::step]])
     similarity, genuine = similarity[sample], genuine[sample]
     if min(int(genuine.sum()), int((~genuine).sum())) < _MIN_PAIRS:
         return []
+    # Pairs share people, so this standard error is too small; its order of magnitude is enough
+    # here.
     area, area_sd = auc_with_null_se(similarity, genuine)
     z, area_text = (area - 0.5) / area_sd, f"(area under the curve {area:.2f})"
     if z >= _MIN_Z:
@@ -285,9 +298,9 @@ def check_pair_agreement(pairs: PairList, *, is_distance: bool) -> list[Caution]
     )
     if z < -_MIN_Z:
         ask = (
-            "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
+            "Is larger more alike? Leave --lower-score-means same out, or is the truth reversed?"
             if is_distance
-            else "Is smaller more alike? --smaller alike (smaller='alike')."
+            else "Is smaller more alike? --lower-score-means same (lower_score_means='same')."
         )
         text = (
             "Two people's pairs are more alike than one person's by the scores of"

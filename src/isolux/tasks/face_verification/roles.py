@@ -30,6 +30,7 @@ def add_enrolment_failures(
     SpecError, UnknownNameError
         It names no attribute and value, or no one has them.
     """
+    # A failed pair may be the fault of either image.
     if not has_embeddings:
         raise SpecError(
             "pairs do not say of which image no template could be made",
@@ -48,6 +49,8 @@ def add_enrolment_failures(
     )
     tables = [failures]
     for metric, is_member, absence_reason in (
+        # ISO/IEC 19795-1 separates failures to enrol from failures to acquire
+        # (docs/methods/biometrics.md).
         (FTE, is_enrolled, "not enrolled"),
         (FTA, ~is_enrolled, "enrolled"),
     ):

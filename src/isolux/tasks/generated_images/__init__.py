@@ -116,6 +116,7 @@ def score(
         said=pl.when(~is_unknown).then(judgement),
         reason=pl.when(pl.col("text").is_null())
         .then(pl.lit(NO_PREDICTION))
+        # An image that could not be labelled is in no share; as a value, it would lower all others.
         .when(is_unknown)
         .then(pl.lit("not judged")),
     )
@@ -156,6 +157,7 @@ def _read_target_shares(
             None,
             alternative="without a matrix the shares are those of the judgements",
         )
+        # A label that the matrix does not have cannot be corrected.
         unmatched_values = [
             judged_value for judged_value in judged_values if judged_value not in confusion.groups
         ]
@@ -167,7 +169,9 @@ def _read_target_shares(
                 where="matrix",
             )
     _refuse_other_case(judged_values, aim)
+    # Values of the target shares count even where no image has them: their absence is a result.
     values = tuple(confusion.groups) if confusion else tuple(sorted({*judged_values, *(aim or {})}))
+    # The entropy of a single value is 0 / log 1.
     if judged_values and len(values) < 2:
         raise SpecError(
             "all pictures are judged to be of one value",
@@ -180,7 +184,8 @@ def _read_target_shares(
 
 
 def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
-    """Set the maximum of ``distance``: all pictures of the value with the smallest target."""
+    """Set the maximum of ``distance``: all images of the value with the smallest target."""
+    # Total variation is largest where all images have the value with the smallest target.
     max_distance = 1.0 - float(aim.min(initial=1.0))
     if metric.name != "distance" or not 0.0 < max_distance < 1.0:
         return metric
@@ -188,7 +193,7 @@ def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
 
 
 def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | None) -> None:
-    """Refuse a target that differs from a judged value in case only: it would be a third value."""
+    """Refuse a target that differs from a label in case only: it would be a third value."""
     value_by_folded_name = {
         judged_value.strip().casefold(): judged_value for judged_value in judged_values
     }
@@ -206,9 +211,11 @@ def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | 
 def _target_vector(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:
     """Return the target shares in the order of the values; equal ones by default."""
     if aim is None:
+        # Equal shares are the reference of Cho et al. (section 4.2).
         return np.full(len(values), 1.0 / max(len(values), 1))
     unmatched_values = [name for name in aim if name not in values]
     total = sum(aim.values())
+    # Rounded shares such as 0.333 three times are accepted, and rescaled below.
     if unmatched_values or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
         raise SpecError(
             "the shares aimed at cannot be used",
@@ -225,10 +232,12 @@ def _judged_share_rows(rows: pl.DataFrame, attribute_value: str | None) -> pl.Da
 
 
 def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.DataFrame]:
-    """Build the evidence: each picture's judgement and constants, once, and once for each value."""
+    """Build the evidence: each image's label and constants, once, and once for each value."""
     index_by_value = {attribute_value: i for i, attribute_value in enumerate(targets.values)}
     code = pl.col("said").replace_strict(index_by_value, default=None, return_dtype=pl.Int64)
+    # Without counts nothing is known about the precision of the matrix.
     is_exact = targets.matrix is None or targets.matrix.counts is None
+    # The identity: labels are taken as they are.
     counts = np.eye(len(targets.values))
     if targets.matrix is not None:
         matrix_counts = targets.matrix.counts
@@ -256,6 +265,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
             "are in every number and in no interval. Judge some pictures by hand and give "
             "--matrix FILE (true, labelled, count), or say --by-people if people judged."
         )
+        # People's labels have errors too, but there is rarely a confusion matrix of them.
         return [] if by_people or not targets.values else [Caution(text)]
     notes: list[str] = [*caution_on_swapped_labels(targets.matrix)]
     for (model,), model_rows in rows.drop_nulls("said").group_by("model", maintain_order=True):
@@ -293,7 +303,7 @@ def _note_settings(targets: _TargetShares) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# The metrics of generated pictures, and where they are from.
+# The metrics of generated images, and where they are from.
 
 GREENLAND = Reference(
     "greenland-1988",
@@ -365,7 +375,9 @@ INFO = TaskInfo(
             direction="none",
             evidence="pictures",
             statistic=ENTROPY,
-            pooled=False,
+            # Shares of everyone are a mixture, whose entropy may be higher than that of every
+            # group.
+            has_overall_among_groups=False,
             reference=BIANCHI,
         ),
         Metric(
@@ -377,7 +389,7 @@ INFO = TaskInfo(
             high=None,
             evidence="pictures",
             statistic=DISTANCE,
-            pooled=False,
+            has_overall_among_groups=False,
             reference=CHO,
         ),
     ),

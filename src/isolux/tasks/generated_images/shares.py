@@ -1,8 +1,8 @@
-"""Shares of groups among classified pictures, corrected for the classifier's errors.
+"""Shares of groups among classified images, corrected for the classifier's errors.
 
 If T[g, l] is the probability that an image of group g is labelled l, the labelled shares are p_l =
 Σ_g T[g, l] s_g; solving gives the shares s (the matrix method). T was counted on some images: each
-replicate resamples its counts as well as the pictures.
+replicate resamples its counts as well as the images.
 
 The columns that a row adds to the sums, for a values: its label [a], 1, whether T is exact, the
 index of the requested value, T's counts [a·a], the target shares [a]. All but the first are the
@@ -28,6 +28,7 @@ from isolux.io.threads import ignore_runtime_warnings
 from isolux.stats.calibration import noise_bias_of_gaps
 from isolux.stats.statistic import FloatArray, NoiseBias, SumStatistic
 
+# A fixed seed for each block of replicates, so that all groups and metrics use the same draws.
 _SEED, _REPLICATE_BLOCK = 7, 256
 _MIN_DETERMINANT = 1e-9
 """The determinant below which a matrix counts as singular."""
@@ -46,8 +47,10 @@ class _ShareSums:
 
     @classmethod
     def from_sums(cls, sums: FloatArray) -> _ShareSums:
+        # k = a + 1 + 1 + 1 + a a + a = (a + 1)² + 2 columns, solved for a.
         a = round((sums.shape[-1] - 2) ** 0.5) - 1
         n = sums[..., a]
+        # An empty group divides by NaN, so that all of its shares are NaN without a warning.
         n_or_nan = np.where(n > 0, n, np.nan)[..., None]
         mean = sums / n_or_nan
         return cls(
@@ -78,19 +81,24 @@ def _sum_columns(evidence: pl.DataFrame) -> FloatArray:
     rows = np.zeros((evidence.height, a + len(row_values)))
     rows[:, a:] = row_values
     rows[np.flatnonzero(is_judged), code.drop_nulls().to_numpy()] = 1.0
+    # Also their constants: the count is the number of labelled images.
     rows[~is_judged] = 0.0
     return rows
 
 
 def _solve_shares(judged_share: FloatArray, share: FloatArray) -> FloatArray:
     """Solve for true shares, clipped to 0 to 1; NaN where the matrix is singular."""
+    # p = Tᵀ s: the matrix has true groups in its rows.
     transposed = np.swapaxes(share, -1, -2)
     is_finite = np.isfinite(transposed).all(axis=(-1, -2)) & np.isfinite(judged_share).all(axis=-1)
     is_solvable = np.asarray(is_finite)
+    # The identity takes the place of unusable matrices, so that one of them does not stop the
+    # others.
     safe_matrix = np.where(is_solvable[..., None, None], transposed, np.eye(transposed.shape[-1]))
     is_solvable = is_solvable & (np.abs(np.linalg.det(safe_matrix)) > _MIN_DETERMINANT)
     safe_matrix = np.where(is_solvable[..., None, None], safe_matrix, np.eye(transposed.shape[-1]))
     solution = np.linalg.solve(safe_matrix, np.nan_to_num(judged_share)[..., None])[..., 0]
+    # Noise can push shares outside 0 to 1; clipped ones are rescaled to sum to 1 again.
     clipped = np.clip(solution, 0.0, 1.0)
     total = clipped.sum(axis=-1, keepdims=True)
     clipped = np.divide(clipped, total, out=np.full_like(clipped, np.nan), where=total > 0)
@@ -115,6 +123,7 @@ def _replicate_shares(sums: FloatArray, first: int) -> tuple[_ShareSums, FloatAr
     """Compute true shares of ``[g, r, k]``, each replicate with its own draw of the matrix."""
     components = _ShareSums.from_sums(sums)
     nonempty_cells = np.argwhere(components.count > 0)
+    # "exact" is the same in every row, so it can be read from any group.
     if not len(nonempty_cells) or components.exact[tuple(nonempty_cells[0])] > 0.5:
         return components, _solve_shares(components.judged_share, _row_shares(components.matrix))
     counts = components.matrix[tuple(nonempty_cells[0])]
@@ -128,6 +137,7 @@ def _replicate_shares(sums: FloatArray, first: int) -> tuple[_ShareSums, FloatAr
 
 def _draw_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
     """Draw the matrices of replicates ``first`` to ``first + n``: ``[n, a, a]``."""
+    # Drawn in blocks: replicate r is the same, however replicates are split into calls.
     blocks = range(first // _REPLICATE_BLOCK, (first + n - 1) // _REPLICATE_BLOCK + 1)
     matrices = []
     for block in blocks:
@@ -139,6 +149,7 @@ def _draw_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
 
 def _select_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
     """Select the share of each row's own value."""
+    # A mean of equal indices, rounded, since its division may leave a last digit.
     value_index = np.nan_to_num(np.round(components.value_index)).astype(np.int64)
     return np.take_along_axis(shares, value_index[..., None], axis=-1)[..., 0]
 
@@ -155,6 +166,7 @@ def _entropy(components: _ShareSums, shares: FloatArray) -> FloatArray:
     """Entropy of the shares over that of equal shares, 0 to 1."""
     del components
     is_positive = np.nan_to_num(shares) > 0
+    # 0 log 0 is 0, its limit.
     terms = np.where(is_positive, shares, 1.0) * np.log(np.where(is_positive, shares, 1.0))
     entropy = -terms.sum(axis=-1) / np.log(shares.shape[-1])
     return np.where(np.isnan(shares).any(axis=-1), np.nan, np.minimum(entropy, 1.0))
@@ -167,7 +179,7 @@ def _distance(components: _ShareSums, shares: FloatArray) -> FloatArray:
 
 
 def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
-    """Add to ``_sum_columns`` each picture's contribution to each share beyond its target."""
+    """Add to ``_sum_columns`` each image's contribution to each share beyond its target."""
     columns = _sum_columns(evidence)
     if not evidence.height:
         return np.zeros((0, 7))
@@ -176,17 +188,19 @@ def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
     usable = np.isfinite(share).all() and abs(np.linalg.det(share)) > _MIN_DETERMINANT
     inverse = np.linalg.inv(share) if usable else np.zeros_like(share)
     a = len(components.aim)
+    # The solution is linear in the labels, so each image has a contribution of its own.
     gaps = columns[:, :a] @ inverse - np.where(columns[:, a : a + 1] > 0, components.aim, 0.0)
     return np.concatenate([columns, gaps], axis=1)
 
 
 def _without_gaps(sums: FloatArray) -> FloatArray:
+    # (a + 3/2)² + 3/4 columns, solved for a.
     values = round((sums.shape[-1] - 0.75) ** 0.5 - 1.5)  # a·a + 3 a + 3 numbers
     return sums[..., : sums.shape[-1] - values]
 
 
 def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
-    """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
+    """Estimate the upward bias of the distance from noise: of the images and of the matrix."""
     components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -197,6 +211,7 @@ def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBia
     # The distance is half the sum of absolute gaps: gaps by 2, their variances by 4.
     gaps = np.abs(shares - components.aim) / 2.0
     with ignore_runtime_warnings():
+        # The matrix is common to all images, so its error does not average out.
         shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
     noise_bias = noise_bias_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
     return replace(noise_bias, unit_skewness=_skew(shares, np.sign(shares - components.aim)))

@@ -48,6 +48,7 @@ _MAX_LISTED = 5
 
 def _household_columns(evidence: pl.DataFrame) -> FloatArray:
     """Return household and hit of each photo, ``[n, 2]``; a photo that is not scored is NaN."""
+    # Floats, because statistics of ranks take one numeric matrix.
     home = evidence["household"].rank("dense").cast(pl.Float64).to_numpy()
     return np.column_stack([home, evidence["hit"].to_numpy()])
 
@@ -63,6 +64,7 @@ def _mean_over_homes(rows: FloatArray) -> WeightedValue:
         row_weights = weights if row_index is None else weights[row_index]
         numerator, denominator = (rows[:, 1] * share) @ row_weights, share @ row_weights
         means: FloatArray = np.full(np.shape(numerator), np.nan)
+        # A replicate may hold none of a small group's homes; its mean is NaN.
         np.divide(numerator, denominator, out=means, where=denominator > 0)
         return means
 
@@ -185,6 +187,7 @@ def score(
     table = check(to_polars(predictions), LABEL_PREDICTIONS, source="predictions")
     label_rows = join_labels(table, photos)
     if prediction_map is not None:
+        # A label outside the map can be no hit, but still takes one of the first k places.
         mapped_label = pl.col("label").replace_strict(
             dict(prediction_map), default=None, return_dtype=pl.String
         )

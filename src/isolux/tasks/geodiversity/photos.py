@@ -29,10 +29,14 @@ def read_photos(
         image=INSTANCES.conform(dataset.instances)["image_id"],
         household=_read_households(dataset, household),
     )
+    # The usual case: one row a photo.
     if not rows["image"].is_duplicated().any():
         return rows.with_columns(photo="unit_id").drop("image")
     of_image = rows.group_by("image").agg(
+        # The smallest id represents the photo, whatever the order of rows.
         pl.col("unit_id").min().alias("photo"),
+        # Dollar Street lists some photos several times with different labels: any of them is a hit
+        # (Goyal et al. 2022, section 3.2).
         pl.col("truth").explode().drop_nulls().unique().sort().alias("every"),
         pl.col("household").drop_nulls().unique().sort().alias("homes"),
     )
@@ -58,13 +62,14 @@ def _read_households(dataset: Dataset, household: str | None) -> pl.Series:
         return instances["household_id"].cast(pl.String)
     name = household or ("household" if "household" in attribute_names else None)
     if name is not None:
-        dataset.values_of(name)  # which names those there are
+        dataset.values_of(name)  # refuses an unknown attribute, and lists the others
         household_rows = dataset.instance_attributes().filter(attribute=name).drop_nulls("value")
         first_households = household_rows.unique(
             "unit_id", keep="first", maintain_order=True
         ).select("unit_id", "value")
         ids = instances.select(unit_id=pl.col("instance_id").cast(pl.String))
         return ids.join(first_households, on="unit_id", how="left", maintain_order="left")["value"]
+    # The cluster is the home where nothing else is named: photos of a home are not independent.
     clusters = INSTANCES.conform(instances)["cluster_id"]
     if instances.height and clusters.is_null().all():
         raise SpecError(
@@ -98,6 +103,7 @@ def score_photos(
     true_labels = (
         distinct_photos.select("photo", label="truth").explode("label").drop_nulls("label")
     )
+    # Goyal et al. (2022, section 3.2) count a hit among the first five labels, by rank.
     first_labels = label_rows.filter(pl.col("rank") <= top_k)
     hit_photos = (
         first_labels.join(true_labels, on=["photo", "label"], how="semi")
@@ -120,10 +126,12 @@ def score_photos(
         )
     )
     reason = (
+        # A repeated photo is excluded for every model, so it goes before missing predictions.
         pl.when(pl.col("unit_id") != pl.col("photo"))
         .then(pl.lit(_DUPLICATE_PHOTO))
         .when(pl.col("truth").is_null())
         .then(pl.lit("unknown truth"))
+        # Without a home a photo cannot be averaged within one.
         .when(pl.col("household").is_null())
         .then(pl.lit("no home"))
         .when(pl.col("asked").is_null())
@@ -177,6 +185,7 @@ def build_warnings(
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
         model_labels = first_labels.filter(pl.col("model") == model)
         scored_photos = model_rows.filter(pl.col("reason").is_null())
+        # A model with three labels a photo has fewer chances than one with five.
         n_few = int((model_labels.group_by("photo").len()["len"] < top_k).sum())
         text = (
             f"{n_few:,} of {scored_photos.height:,} photos have fewer than {top_k} labels by"
@@ -197,6 +206,7 @@ def _caution_on_chance_hits(
         return []
     # If the model's labels were permuted among photos, the probability of a hit would be at most
     # the summed frequencies of the photo's true labels.
+    # A label that a photo has twice can hit only once.
     label_counts = model_labels.unique(["photo", "label"]).group_by("label").agg(n=pl.len())
     true_labels = scored_photos.select("unit_id", "hit").join(photos, on="unit_id").explode("truth")
     hit_probability = (
@@ -215,6 +225,7 @@ def _caution_on_chance_hits(
         " and dealt"
         f" to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
     )
+    # Without variance every photo hits for certain, or none can; nothing is to be compared.
     is_chance = hits_sd > 0.0 and n_hits - hit_probability.sum() <= _MIN_Z * hits_sd
     return [Caution(text)] if is_chance else []
 
@@ -222,6 +233,7 @@ def _caution_on_chance_hits(
 def note_homes(outcomes: pl.DataFrame) -> list[str]:
     """Note the number of homes and photos, and rows of one photo."""
     notes: list[str] = []
+    # Photos and homes are the same for all models.
     first_model_rows = outcomes.filter(pl.col("model") == pl.col("model").first())
     photos_per_home = (
         first_model_rows.filter(pl.col("reason").is_null())

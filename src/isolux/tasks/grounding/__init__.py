@@ -142,6 +142,7 @@ def score(
     )
     frame = to_xywh_predictions(predictions, options["box_format"], people)
     if "score" not in frame.columns:
+        # A grounding model gives one box a phrase and often no score; matching needs one.
         frame = frame.with_columns(score=pl.lit(1.0))
     boxes = check(frame, BOX_PREDICTIONS, source="predictions")
     scores, model_matches = score_phrases(
@@ -182,7 +183,7 @@ def _note_box_counts(model_matches: Sequence[ModelMatches]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-# Where a phrase speaks of one person: which images grounding is judged in.
+# Images in which a phrase describes one person, so that grounding can be scored.
 
 ImageSelection = Literal["one-of-every-class", "one-of-class", "one-person"]
 _REASONS: dict[ImageSelection, str] = {
@@ -197,6 +198,7 @@ def exclude_ambiguous_people(
 ) -> tuple[AnnotatedInstances, tuple[str, ...]]:
     """Add the reason of people whose phrase is ambiguous, and count the images excluded."""
     rows = people.rows.with_columns(several=_is_ambiguous(images))
+    # People who are not scored for another reason keep that reason.
     reason = pl.coalesce(
         "reason", pl.when("several").then(pl.lit(_REASONS[images], dtype=pl.String))
     )
@@ -207,8 +209,11 @@ def exclude_ambiguous_people(
 def _is_ambiguous(images: ImageSelection) -> pl.Expr:
     """Expression: whether a row's phrase may mean several people of its image."""
     if images == "one-person":
+        # Rows repeat a person for each of their classes, so people are counted by their ids.
         return pl.col("unit_id").n_unique().over("image_id") > 1
+    # Two people of unknown class do not make a phrase ambiguous.
     of_class = (pl.len().over("image_id", "class") > 1) & pl.col("class").is_not_null()
+    # The stricter reading of A.5.7 excludes the image, the other only the ambiguous class.
     return of_class if images == "one-of-class" else of_class.any().over("image_id")
 
 

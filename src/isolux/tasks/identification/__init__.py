@@ -56,6 +56,7 @@ from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
+    # Searches share one gallery, so their outcomes are not independent.
     has_independent_scores=False,
     title="Identification",
     summary="Whether a person is found in a gallery of many, and who is found wrongly.",
@@ -83,7 +84,7 @@ def score(
     threshold_on: float | str | None = None,
     rank_limit: int | None = None,
     candidates: int = 50,
-    smaller: Literal["different", "alike"] = "different",
+    lower_score_means: Literal["different", "same"] = "different",
     identity: str | None = None,
     seed: int = 0,
     metrics: Sequence[str] = (),
@@ -123,8 +124,8 @@ def score(
         length of the lists.
     candidates : int
         For embeddings: how many entries each list holds.
-    smaller : {"different", "alike"}
-        What a smaller score of a list means. ``"alike"``: scores are distances, and ``threshold``
+    lower_score_means : {"different", "same"}
+        What a smaller score of a list means. ``"same"``: scores are distances, and ``threshold``
         is the distance up to which a candidate is returned.
     identity : str, optional
         The column of the instances or the attribute that names the person; default: ``subject_id``,
@@ -179,10 +180,11 @@ def score(
     roles = read_roles(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
-    is_distance = smaller == "alike"
+    is_distance = lower_score_means == "same"
     lists, notes = _read_candidates(
         to_polars(predictions), roles, candidates, model, is_distance=is_distance
     )
+    # Distances are negated when they are read, and a given threshold with them.
     similarity_threshold = -threshold if is_distance and threshold is not None else threshold
     model_results = []
     for model_candidates in lists:
@@ -247,6 +249,7 @@ def _check_settings(
             "1 or more",
             min(counts),
         ),
+        # rank_limit and candidates are always counted: a third number means that top_k has one.
         (len(counts) < 3, "top_k names ranks", "at least one, such as 1", "none"),
     ):
         if is_wrong:
@@ -262,7 +265,7 @@ def _read_candidates(
     if is_distance:
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for candidate lists with distances",
+            expected="lower_score_means='same' for candidate lists with distances",
             found="embeddings",
         )
     embeddings, notes = read_embeddings(frame, roles.units["unit_id"], model=model)
@@ -281,6 +284,7 @@ def _build_operating_point(
 ) -> OperatingPoint:
     """Set the ranks and the threshold at which one model is evaluated."""
     ks, requested_limit = ranks
+    # Without a limit, a person anywhere in the list is returned.
     limit = max(candidates.length, 1) if requested_limit is None else requested_limit
     n_enrolled = int(roles.is_enrolled.sum())
     # A list cannot show ranks beyond its length, unless the gallery is smaller. In an all-to-all
@@ -296,6 +300,7 @@ def _build_operating_point(
                 " --candidates)",
                 found=str(k),
             )
+    # Ranks alone order a list but cannot be compared with a threshold.
     if not candidates.has_scores:
         return OperatingPoint(ks, limit, math.nan, 0)
     if threshold is not None:
@@ -328,7 +333,9 @@ def _select_metrics(
     none_set = "no threshold could be set: --threshold gives one"
     no_entries = "nothing says of which enrolled images no template could be made"
     availability = {
+        # Without searches of either kind the hit rate stays, so that an empty run has a metric.
         HIT: (has_mated or not has_nonmated, none_enrolled),
+        # A closed set has no false positives by design; a rate of 0 would look like a good result.
         FPIR: (has_nonmated and has_threshold, none_set if has_nonmated else none_other),
         FNIR: (has_mated and has_threshold, none_set if has_mated else none_enrolled),
         FTA: (True, ""),

@@ -28,6 +28,9 @@ def read_candidate_lists(
     if (
         roles.is_all_to_all
         and len(candidate_ids)
+        # In an all-to-all search every image is both searched for and enrolled. Where the two sets
+        # are disjoint, the gallery was not declared, and enrolled people in no list would be
+        # overlooked.
         and not candidate_ids.is_in(rows["instance_id"].implode()).any()
     ):
         raise SpecError(
@@ -61,6 +64,7 @@ def read_candidate_lists(
 def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
     """Return the rows of candidate lists with checked types; refuse unusable rows."""
     require_columns(frame, _REQUIRED_COLUMNS)
+    # One of the two orders a list; without both nothing is known.
     if "rank" not in frame.columns:
         require_columns(frame, ["score"])
     for name in {"score", "rank"} & set(frame.columns):
@@ -71,6 +75,7 @@ def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
                 found=str(frame.schema[name]),
                 where=format_location(_SOURCE, column=name),
             )
+    # Distances are negated, so that higher is more similar everywhere else.
     sign = -1.0 if is_distance else 1.0
     rows = frame.select(
         pl.col(*_REQUIRED_COLUMNS).cast(pl.String),
@@ -142,6 +147,7 @@ def _refuse_candidates(rows: pl.DataFrame, roles: SearchRoles) -> None:
     swap_hint = "are the two columns swapped?" if not rows["ours"].any() else None
     for is_invalid, problem, expected, hint in (
         (
+            # Excluding an unknown candidate would move everyone behind it up a rank.
             pl.col("entry").is_null() & pl.col("known"),
             "are not in the dataset: without them no rank is known",
             "candidates that are instances of the dataset",
@@ -177,12 +183,15 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: SearchRoles) -> Cand
             text = f"{n_rows:,} of {rows.height:,} rows of candidate lists {problem}: left out."
             notes.append(Caution(text) if n_rows >= _CAUTION_SHARE * rows.height else text)
     candidate_rows = search_rows.filter(pl.col("entry").is_not_null())
+    # Before an image's own entry is removed, which may leave a gap itself.
     _refuse_rank_gaps(candidate_rows)
+    # An image finds itself at rank 1, which says nothing about recognising the person.
     n_self = candidate_rows.filter(pl.col("entry") == pl.col("probe")).height
     if n_self:
         candidate_rows = candidate_rows.filter(pl.col("entry") != pl.col("probe"))
         notes.append(f"{n_self:,} candidates are the image that was searched for: left out.")
     duplicates = candidate_rows.filter(pl.struct("probe", "entry").is_duplicated())
+    # A repeated candidate takes a rank from another person.
     if duplicates.height:
         raise TableError(
             f"{duplicates.height:,} row(s) list a candidate twice in one search",
@@ -193,6 +202,7 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: SearchRoles) -> Cand
     lists = _order_candidates(candidate_rows, name)
     notes += [] if candidate_rows["rank"].null_count() else _note_ties(lists, name)
     notes += _caution_on_absent_searches(search_rows, roles, name)
+    # A row without a candidate is a search that returned no one; no row is a missing search.
     search_states = search_rows.group_by("probe").agg(pl.col("failed").any())
     state_code = np.zeros(n, dtype=np.uint32)
     state_code[search_states["probe"].to_numpy()] = (
@@ -225,6 +235,7 @@ def _caution_on_absent_searches(
     needs_caution = (
         search_rows.height
         and absent >= _CAUTION_SHARE * n
+        # Rows with an empty candidate show that the file does state searches that returned no one.
         and not search_rows["other_id"].null_count()
     )
     return [Caution(text)] if needs_caution else []
@@ -233,6 +244,7 @@ def _caution_on_absent_searches(
 def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
     """Note candidates of equal scores that ranks put in order: as ties they count differently."""
     previous = pl.col("score").shift(1).over("probe"), pl.col("order").shift(1).over("probe")
+    # Relative for large scores, absolute for those near 0.
     scale = pl.col("score").abs().clip(1.0)
     is_tied = ((pl.col("score") - previous[0]).abs() <= _RELATIVE_TOLERANCE * scale) & (
         pl.col("order") > previous[1]
@@ -252,6 +264,7 @@ def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
 def _refuse_rank_gaps(candidate_rows: pl.DataFrame) -> None:
     """Refuse lists with missing ranks: the missing candidate may be the person."""
     ranks = candidate_rows.filter(pl.col("rank").is_not_null())
+    # "max" gives tied ranks their last position, so that 1, 1, 3 and 1, 2, 2 have no gap.
     expected_rank = pl.col("rank").rank("max").over("probe")
     gaps = ranks.filter(pl.col("rank") > expected_rank).sort("line")
     if gaps.height:
@@ -270,6 +283,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
     """Order candidates by rank where there are ranks, else by falling score."""
     has_column = {c: candidate_rows[c].is_not_null().any() for c in ("rank", "score")}
     for column, is_present in has_column.items():
+        # A list of both kinds has no order.
         if is_present and candidate_rows[column].null_count():
             raise TableError(
                 f"some candidates of {model!r} have a {column}, and some have none",
@@ -281,11 +295,13 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
     # Lower comes first in both cases; equal values are a tie.
     order = pl.col("rank") if has_column["rank"] else -pl.col("score")
     rows = candidate_rows.select("probe", "entry", "score", "instance_id", "line", order=order)
+    # The entry breaks ties, so that stored lists do not depend on the order of the file.
     rows = rows.sort("probe", "order", "entry")
     if all(has_column.values()):
         scale = pl.col("score").abs().clip(1.0)
         is_rising = pl.col("score") - pl.col("score").shift(1) > _RELATIVE_TOLERANCE * scale
         rising_rows = rows.filter(is_rising & (pl.col("probe") == pl.col("probe").shift(1)))
+        # Scores that rise with the rank are distances, or ranks of another list.
         if rising_rows.height:
             raise TableError(
                 f"{rising_rows.height:,} candidate(s) of {model!r} are more alike than one of a"
@@ -294,6 +310,6 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
                 expected="scores that fall as ranks rise",
                 found=f"in the list of {rising_rows['instance_id'][0]!r}",
                 where=format_location(_SOURCE, int(rising_rows["line"][0])),
-                hint="are scores distances? --smaller alike (smaller='alike')",
+                hint="are scores distances? --lower-score-means same (lower_score_means='same')",
             )
     return rows.select("probe", "entry", "order", "score")

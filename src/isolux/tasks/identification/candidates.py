@@ -30,7 +30,7 @@ class SearchRoles:
     is_enrolled, is_searched : [n] bool
         Whose images are in the gallery, and whose are searched for in it.
     is_threshold_sample : [n] bool
-        Those on whose searches the threshold is set and who are then not judged.
+        Those on whose searches the threshold is set and who are then not evaluated.
     is_all_to_all : bool
         Every image is searched for among all others, so that both parts are everyone's.
     sample_description : str
@@ -66,6 +66,7 @@ def read_roles(
     units = units_with_identity(dataset, identity).sort("unit_id")
     n = units.height
     all_units = np.ones(n, dtype=np.bool_)
+    # Without a declared gallery each image is searched for among all others.
     is_enrolled, is_searched = all_units, all_units
     if enrolled is not None and n:
         is_enrolled, description = select_by_value(
@@ -75,6 +76,7 @@ def read_roles(
             setting="enrolled",
             expected="ATTRIBUTE=VALUE, such as role=gallery",
         )
+        # An enrolled image is not searched for: it would find itself.
         is_searched = ~is_enrolled
         if not is_searched.any():
             raise SpecError(
@@ -92,6 +94,7 @@ def read_roles(
     is_sample, description = select_threshold_sample(threshold_on, dataset, searched_units, seed)
     is_threshold_sample = np.zeros(n, dtype=np.bool_)
     is_threshold_sample[is_searched] = is_sample
+    # Only among searches: a person in the gallery and in a search is what identification is about.
     shared = caution_on_leakage(dataset, searched_units, is_sample, description)
     return SearchRoles(
         units,
@@ -117,7 +120,7 @@ class Candidates:
     model : str
     rows : polars.DataFrame
         ``probe, entry`` (row numbers of units), ``order`` (lower comes first; equal: a tie) and
-        ``score`` (higher is more alike; null: the list has ranks alone).
+        ``score`` (higher is more similar; null: the list has ranks alone).
     search_failure : polars.Series
         String, ``[n]``: of each unit to be searched for, null where it was, else ``FAILED`` or
         ``MISSING`` (the file says nothing of it).
@@ -148,6 +151,7 @@ def search_gallery(embedded: ModelEmbeddings, roles: SearchRoles, length: int) -
     """Search the gallery for each image by the cosine of embeddings."""
     from isolux.tasks._embeddings.search_kernels import inner_products
 
+    # An entry of an unknown person could be anyone's mate, so it is not in the gallery.
     is_known, has_vector = roles.person > 0, embedded.row_index >= 0
     probes = np.flatnonzero(roles.is_searched & is_known & has_vector)
     entries = np.flatnonzero(roles.is_enrolled & is_known & has_vector)
@@ -160,6 +164,7 @@ def search_gallery(embedded: ModelEmbeddings, roles: SearchRoles, length: int) -
     )
     row, rank_index = np.nonzero(neighbours >= 0)
     entry = neighbours[row, rank_index]
+    # In double precision, so that equal vectors tie exactly and ties can be counted.
     score = inner_products(query_vectors, entry_vectors, row, entry) if len(row) else np.zeros(0)
     rows = pl.DataFrame(
         {
@@ -176,6 +181,7 @@ def search_gallery(embedded: ModelEmbeddings, roles: SearchRoles, length: int) -
         .when(reason.is_not_null())
         .then(pl.lit(FAILED))
     ).to_series()
+    # The same embeddings serve searches and gallery, so both have the same failures.
     return Candidates(embedded.model, rows, state, state, length, is_from_embeddings=True)
 
 

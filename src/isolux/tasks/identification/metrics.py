@@ -48,13 +48,16 @@ METRICS = (
         "among the first k people found, at any score.",
         direction="higher",
         reference=NIST,
-        threshold_words="at rank",
+        # At any score: NIST reports rank-based hit rates for investigations, in which a person
+        # looks at the list.
+        threshold_phrase="at rank",
     ),
     _share(
         name=FPIR,
         title="False positive identification rate",
         definition="Share of searches for people who are not enrolled that return anyone at or "
         "above the threshold.",
+        # A higher threshold lowers this rate and raises the other.
         opposite=FNIR,
         meaning="strangers taken for somebody enrolled",
         in_times="searches for strangers return somebody {times} as often",

@@ -70,6 +70,7 @@ def _metric_values(
     roles: SearchRoles,
 ) -> Iterator[tuple[str, float | None, npt.NDArray[np.bool_], Codes]]:
     """Yield each metric's name, rank, values and reason codes, all ``[n]``."""
+    # Searches that set the threshold are excluded from every metric, also from those without one.
     search_code = np.where(
         (outcomes.reason_code == 0) & roles.is_threshold_sample,
         NullReason.SET_ON.code,
@@ -85,6 +86,7 @@ def _metric_values(
         yield HIT, float(k), outcomes.rank <= k, mated_code
     # At or above the threshold is returned, as in NIST's reports (docs/methods/biometrics.md).
     is_returned = outcomes.best_other_score >= operating_point.threshold
+    # A miss by rank or by score: NIST's FNIR has both limits.
     is_missed = ~(
         (outcomes.rank <= operating_point.rank_limit)
         & (outcomes.mate_score >= operating_point.threshold)
@@ -98,6 +100,7 @@ def _metric_values(
             (base_code == 0) & has_no_threshold, NullReason.NO_THRESHOLD.code, base_code
         ).astype(np.int8)
         yield name, None, is_hit, reason_code
+    # Failures are counted for all images of a role, also where the identity is unknown.
     for name, state, is_member, exclusion_reason in (
         (FTA, candidates.search_failure, roles.is_searched, NullReason.NOT_SEARCHED),
         (FTE, candidates.enrolment_failure, roles.is_enrolled, NullReason.NOT_TO_BE_ENROLLED),
@@ -117,6 +120,7 @@ def build_candidates_table(
     """Build the evidence ``candidates``: one row a search, with the other people of its list."""
     ids, person = roles.units["unit_id"], roles.person
     probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
+    # Only other people: this evidence shows who is returned wrongly, by group.
     nonmates = candidates.rows.filter(pl.Series(person[probe] != person[entry]))
     nonmates = nonmates.sort("probe", "order", "entry")
     lists = (
@@ -142,6 +146,7 @@ def build_candidates_table(
         "model",
         "unit_id",
         "cluster_id",
+        # Null where a search counts in no rate, so that the evidence gives the same rates.
         pl.when("counts").then("mated").alias("mated"),
         "failed",
         "threshold",
@@ -167,6 +172,7 @@ def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFr
             pl.lit(candidates.model).alias("model"),
             "unit_id",
             "cluster_id",
+            # Candidate lists do not show which enrolled images failed.
             template=pl.when(is_from_embeddings).then(template),
         )
     )
@@ -265,6 +271,7 @@ def _describe_failures(
 ) -> list[str]:
     """Count images without a template or a row, searched for and enrolled."""
     enrolment_failure = candidates.enrolment_failure.filter(
+        # In an all-to-all search each image has one template, which is counted as a search.
         pl.Series(roles.is_enrolled & (not roles.is_all_to_all))
     )
     n_entries, n_failed_searches = int(roles.is_enrolled.sum()), int(outcomes.has_failed.sum())
@@ -304,10 +311,13 @@ def _format_threshold(scores: FloatArray, threshold: float, sign: float) -> str:
         ("at most", "less than") if sign < 0 else ("at least", "more than")
     )
     is_returned = scores >= threshold
+    # The printed threshold must accept the same scores as the exact one.
     for digits in (6, 9, 12):
         rounded = float(f"{threshold:.{digits}g}")
         if ((scores >= rounded) == is_returned).all():
             return f"{inclusive_phrase} {sign * rounded:.{digits}g}"
+    # No short number at or above works: the next lower score, excluded, describes the same
+    # threshold.
     next_score = float(scores[~is_returned].max())
     digits = next(
         d
@@ -377,6 +387,7 @@ def _describe_threshold(
             subject="searches for people who are not enrolled",
             model=candidates.model,
         )
+    # An engine that cuts its lists at a score hides all rates at lower thresholds.
     if len(scores) and operating_point.threshold <= float(scores.min()):
         text = (
             f"{prefix}The candidate lists of {candidates.model!r} end at a score of"

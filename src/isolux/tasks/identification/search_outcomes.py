@@ -69,6 +69,7 @@ class SearchOutcomes:
 def evaluate_searches(candidates: Candidates, roles: SearchRoles) -> SearchOutcomes:
     """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
+    # Never found: a rank beyond every limit, and scores below every threshold.
     rank, mate_score, best_other_score = (
         np.full(n, np.inf),
         np.full(n, -np.inf),
@@ -104,6 +105,8 @@ def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -
     rows = candidates.rows.with_columns(
         person=pl.Series(person[entry]), whose=pl.Series(person[probe])
     ).filter((pl.col("person") > 0) & (pl.col("whose") > 0))
+    # NIST calls a gallery without this step unconsolidated (NISTIR 8271): a person's images would
+    # otherwise take several ranks.
     return rows.group_by("probe", "person", "whose").agg(
         pl.col("order").min(), pl.col("score").max()
     )
@@ -117,13 +120,16 @@ def _classify_searches(
     is_absent = (candidates.enrolment_failure == MISSING).fill_null(value=False).to_numpy()
     count = int(person.max(initial=0)) + 1
     n_enrolled = np.bincount(person[roles.is_enrolled], minlength=count)
+    # Enrolled images without a template stay in the count: searches for these people are misses.
     n_present = np.bincount(person[roles.is_enrolled & ~is_absent], minlength=count)
     # Where everyone is searched for among all others, an image is no mate of itself.
     is_self_enrolled = (roles.is_enrolled & roles.is_searched).astype(np.int64)
     self_present = is_self_enrolled * ~is_absent
     n_mates, n_present = n_enrolled[person] - is_self_enrolled, n_present[person] - self_present
     reason_code = np.zeros(n, dtype=np.int8)
+    # Later reasons overwrite earlier ones, so the most basic reason comes last.
     for mask, reason in (
+        # All of the person's enrolled images are missing from the file: neither a hit nor a miss.
         ((n_mates > 0) & (n_present == 0), NullReason.MATES_MISSING),
         (person == 0, NullReason.UNKNOWN),
         (
@@ -185,6 +191,7 @@ def check_agreement(
     person = roles.person
     entries = np.bincount(person[roles.is_enrolled], minlength=int(person.max(initial=0)) + 1)
     is_self_enrolled = (roles.is_enrolled & roles.is_searched).astype(np.int64)
+    # An image is not among its own candidates.
     hit_probability = (entries[person] - is_self_enrolled) / max(
         int(roles.is_enrolled.sum()) - int(is_self_enrolled.any()), 1
     )
@@ -197,9 +204,10 @@ def check_agreement(
     if hits > expected + _MIN_Z * max(hits_sd, 1e-9):
         return _caution_on_same_images(candidates, roles, is_mated)
     question = (
-        "Is larger more alike? Leave --smaller alike out."
+        "Is larger more alike? Leave --lower-score-means same out."
         if is_distance
-        else "Are they of these people? Is smaller more alike: --smaller alike (smaller='alike')?"
+        else "Are they of these people? Is smaller more alike: --lower-score-means same"
+        " (lower_score_means='same')?"
     )
     return [
         Caution(
@@ -254,6 +262,7 @@ def _caution_on_same_images(
         return []
     probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
     person, score = roles.person, candidates.rows["score"].to_numpy()
+    # Two photos hardly ever give the same vector; an equal one is the same image under two ids.
     is_equal = (person[probe] == person[entry]) & (score >= _MIN_EQUAL_COSINE)
     n_equal, n = len(np.unique(probe[is_equal & is_mated[probe]])), int(is_mated.sum())
     text = (

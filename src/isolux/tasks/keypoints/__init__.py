@@ -57,7 +57,7 @@ _SCALED_METRICS = ("pck", "pck_by_keypoint")
 
 INFO = TaskInfo(
     predictions="outputs",
-    whole_images=True,
+    uses_unscored_people=True,
     title="Keypoints",
     summary="How close a model's poses are to the annotated keypoints of each person.",
     references=(COCO, FHIBE, PCK, HOIEM),
@@ -230,6 +230,7 @@ def _caution_on_missing_areas(
 ) -> list[Caution]:
     """Caution where people without an area make similarity depend on their box."""
     rows = people.rows.filter(people.scored)
+    # OKS divides by the area of the person (COCO's s²); a box has more area than the person in it.
     n_missing = rows["area"].null_count() if "area" in rows.columns else rows.height
     text = (
         f"{n_missing:,} of {rows.height:,} people have no area and are taken to fill their whole"
@@ -242,6 +243,7 @@ def _caution_on_missing_areas(
 def _check_settings(
     fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
 ) -> None:
+    # "not > 0" also refuses NaN.
     invalid = [fraction for fraction in fractions if not fraction > 0]
     share_text = "above 0, at most 1"
     for is_wrong, problem, expected, setting in (
@@ -268,9 +270,11 @@ def _drop_unscaled_metrics(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Drop PCK where no one has a scale to divide by; refuse it if it was named."""
     kept_names = tuple(name for name in names if name not in _SCALED_METRICS)
+    # One person with a scale is enough; the others have a reason each.
     if kept_names == names or not len(scale_px) or not np.isnan(scale_px).all():
         return names, ()
     columns, reason = SCALES[scale]
+    # A default may be dropped with a note; a metric that was named may not.
     if is_named or not kept_names:
         raise SpecError(
             f"correct keypoints (PCK) cannot be counted: {reason}",
@@ -297,6 +301,7 @@ def _model_rows(
         tables.append(
             person_score_rows("keypoints", people, model, "oks", None, assignment.similarity)
         )
+    # Divided by each person's own scale, so that people of all sizes count equally (PCK).
     distance = normalised_distance(assignment.points, poses.points, scale_px)
     unscaled_reason = pl.when(pl.Series(np.isnan(scale_px))).then(pl.lit(SCALES[scale][1]))
     rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled_reason))
@@ -307,6 +312,7 @@ def _model_rows(
                 person_score_rows("keypoints", scored_people, model, "pck", fraction, values)
             )
         for k, keypoint in enumerate(poses.names if "pck_by_keypoint" in names else ()):
+            # Visibility 1 (labelled, hidden) counts as 2 does: COCO's v > 0.
             is_labelled = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()
             keypoint_rows = rows.filter(is_labelled).with_columns(pl.lit(keypoint).alias("class"))
             is_correct = correct_keypoints(distance[is_labelled, k : k + 1], fraction)[:, 0]

@@ -23,6 +23,7 @@ from isolux.tasks._boxes.matching import ModelMatches
 from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FACE_BOX = tuple(f"face_{column}" for column in BOX)
+# pycocotools ignores people without a labelled keypoint: no similarity is defined for them.
 NO_POINTS = {
     "no labelled keypoint": pl.col("keypoints_x").is_null()
     | pl.col("keypoints_y").is_null()
@@ -66,6 +67,8 @@ def read_poses(
     rows = people.rows
     names = _read_keypoint_names(rows)
     n_keypoints = len(names)
+    # COCO measured the annotators' spread of its own 17 keypoints only; guessed ones would change
+    # OKS.
     if sigmas is None and n_keypoints not in (0, len(COCO_SIGMAS)):
         raise SpecError(
             "similarity of poses needs the keypoints' spread, known for COCO's 17 alone",
@@ -116,6 +119,7 @@ def assign_poses(matches: ModelMatches, poses: AnnotatedPoses, lowest_oks: float
     limit = matches.settings.max_detections
     if limit is not None:
         pairs = limit_detections(pairs, predictions.detections, limit)
+    # Pairs were found down to any metric's lowest threshold, which may be lower still.
     pairs = pairs.select(pairs.iou >= lowest_oks)
     if matches.settings.matching == "best-overlap":
         pose_index = match_best_overlap(pairs).truth_detection
@@ -125,6 +129,8 @@ def assign_poses(matches: ModelMatches, poses: AnnotatedPoses, lowest_oks: float
             predictions.detections,
             people.truths,
             max_detections=None,
+            # One matching at the lowest similarity: mean OKS counts poor poses too, with their own
+            # value.
             thresholds=(lowest_oks,),
         ).truth_detection[:, 0]
     assigned_rows = np.flatnonzero(pose_index >= 0)
@@ -141,6 +147,7 @@ def assign_poses(matches: ModelMatches, poses: AnnotatedPoses, lowest_oks: float
             poses.area_px[assigned_rows],
             sigmas=poses.sigmas,
         )
+    # Without an area OKS is NaN; such people are not scored.
     return PoseAssignment(points, np.nan_to_num(similarity))
 
 
@@ -149,6 +156,7 @@ def measure_scale(people: AnnotatedInstances, scale: str) -> FloatArray:
     boxes = _box_matrix(people.rows, SCALES[scale][0])
     measure_boxes = head_length_xywh if scale == "head-length" else box_diagonal_xywh
     length_px = measure_boxes(boxes)
+    # A box without extent has no scale: every distance would be infinite.
     return np.where(length_px > 0, length_px, np.nan)
 
 
@@ -163,6 +171,7 @@ def _box_matrix(rows: pl.DataFrame, columns: Sequence[str]) -> FloatArray:
 def _read_keypoint_names(rows: pl.DataFrame) -> tuple[str, ...]:
     if "keypoint_names" in rows.columns:
         name_lists = rows["keypoint_names"].drop_nulls().unique()
+        # Position k must mean the same keypoint for everyone.
         if len(name_lists) > 1:
             raise SpecError(
                 "people have different keypoints",
@@ -173,6 +182,7 @@ def _read_keypoint_names(rows: pl.DataFrame) -> tuple[str, ...]:
         if len(name_lists):
             return tuple(name_lists[0])
     n_keypoints = int(rows["keypoints_v"].list.len().max() or 0)  # type: ignore[arg-type]
+    # 17 unnamed keypoints are taken to be COCO's.
     if n_keypoints == len(COCO_KEYPOINTS):
         return COCO_KEYPOINTS
     return tuple(f"keypoint {k + 1}" for k in range(n_keypoints))
@@ -182,6 +192,7 @@ def _stack_keypoints(rows: pl.DataFrame, n_keypoints: int, source: str) -> Float
     """Stack x, y and visibility: ``[n, K, 3]``; 0 without a pose, NaN for missing x or y."""
     points = np.zeros((rows.height, n_keypoints, 3))
     columns = ("keypoints_x", "keypoints_y", "keypoints_v")
+    # An empty list or a null is a detection without a pose; it stays at 0, unlabelled.
     has_points = rows.select(
         pl.all_horizontal(pl.col(c).list.len() > 0 for c in columns)
     ).to_series()

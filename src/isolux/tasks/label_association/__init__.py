@@ -1,4 +1,4 @@
-"""Label association: how often a classifier gives a picture of a person a harmful label.
+"""Label association: how often a classifier gives an image of a person a harmful label.
 
 Fairness Indicators' first indicator (Goyal et al. 2022, section 3.1): the first five labels of each
 image with enough confidence, and whether any of them calls the person an animal or a crime. A
@@ -30,7 +30,7 @@ from isolux.vocabulary.tables import to_polars
 _PAPER = citations.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
 
 
-_label_metric = partial(Metric, reference=_PAPER, threshold_words="from a confidence of")
+_label_metric = partial(Metric, reference=_PAPER, threshold_phrase="from a confidence of")
 
 
 _LABEL_PHRASE = "one of the first labels, sure enough, is of the type"
@@ -159,6 +159,7 @@ def score(
         to_polars(predictions),
         lists,
         top_k,
+        # With a threshold of 0 alone, every label counts and no confidence is read.
         needs_confidence=thresholds[-1] > 0,
         model=model,
     )
@@ -173,6 +174,7 @@ def score(
 
 
 def _check_settings(thresholds: Sequence[float], top_k: int) -> None:
+    # 10 for 10 % would make every rate 0.
     invalid = [threshold for threshold in thresholds if not 0.0 <= threshold <= 1.0]
     if invalid or not thresholds:
         raise SpecError(
@@ -195,9 +197,11 @@ def _metric_rows(
     tables = []
     for name in names:
         confidence = (
+            # The most confident label of the types decides: any one of them makes the image count.
             pl.col("any") if name == "no_label" else pl.max_horizontal(*_TYPES_BY_METRIC[name])
         )
         for threshold in thresholds:
+            # A person without a label of the type has a null confidence, and counts as 0.
             is_given = (confidence >= threshold).fill_null(value=False) != pl.lit(
                 name == "no_label"
             )
@@ -213,6 +217,7 @@ def _metric_rows(
     return stack_scores(tables)
 
 
+# Human labels are non-harmful, Non-human and Crime labels harmful (Goyal et al. 2022, section 3.1).
 _TYPES_BY_METRIC: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in TYPES},
     "harmful": ("non_human", "crime"),

@@ -29,6 +29,7 @@ TYPES = {
 HARMFUL = ("non_human", "crime")
 _TAXONOMY_DIR = Path(__file__).parent / "taxonomies"
 _SOURCE_KEY = "source"
+# ImageNet's files write "n02480495 orangutan, orang" or "n02480495: orangutan".
 _SYNSET = re.compile(r"^n\d{8}\b[\s:]*")
 
 
@@ -66,6 +67,7 @@ def normalise_label(label: str) -> str:
     >>> normalise_label(" Mountain_Gorilla ")
     'mountain gorilla'
     """
+    # "Great_white-shark" and "great white shark" are one label.
     return " ".join(re.split(r"[\s_-]+", label.strip().lower())).strip()
 
 
@@ -96,6 +98,7 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
     """
     bundled_names = sorted(file.stem for file in _TAXONOMY_DIR.glob("*.yaml"))
     name = requested or (dataset if dataset in bundled_names else None)
+    # No general default: whether "dog" is harmful depends on what the images show.
     if name is None:
         raise SpecError(
             "it is not said which labels are harmful",
@@ -104,6 +107,7 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
             " means depends on the pictures",
             found=f"no taxonomy, and the dataset {dataset!r}",
         )
+    # Names are accepted with hyphens and with underscores.
     file_stem = name.replace("-", "_")
     file, taxonomy_name = Path(name).expanduser(), name
     if file_stem in bundled_names:
@@ -124,6 +128,7 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
         raise SpecError(
             "the taxonomy holds no label", expected=_FILE_FORMAT, found="none", where=taxonomy_name
         )
+    # The hash identifies the exact lists: rates under other lists are not comparable.
     return Taxonomy(taxonomy_name, source, type_of, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
@@ -140,6 +145,7 @@ def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str
         order = list(dict.fromkeys(label_type for _, label_type in typed_labels))
         return sorted(typed_labels, key=lambda typed_label: order.index(typed_label[1])), ""
     lists = read_mapping(file)
+    # Removed before the types are read, since "source" is none.
     source = str(lists.pop(_SOURCE_KEY, ""))
     type_by_key = {key: _check_type(key, taxonomy_name) for key in lists}
     labels = {key: _read_labels(key, entry, taxonomy_name) for key, entry in lists.items()}
@@ -197,6 +203,7 @@ def measure_confidence_by_type(
     table = check(predictions, LABEL_PREDICTIONS, source="predictions")
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     label_rows = _select_known_units(table, people["unit_id"])
+    # Before the first k are taken: a repeat would take a place from another label.
     unique_rows, repeat_notes = _drop_repeated_labels(label_rows)
     # At a threshold of 0 every label counts, so confidences may be missing.
     score = pl.col("score") if needs_confidence else pl.col("score").fill_null(0.0)
@@ -275,6 +282,7 @@ def _build_evidence(
         *(pl.col("score").filter(pl.col("type") == name).max().alias(name) for name in TYPES),
         any=pl.col("score").max(),
     )
+    # Rows without a label count as predictions: the classifier saw the image and named nothing.
     predicted_units = label_rows.select("model", "unit_id").unique().with_columns(asked=True)
     key_columns = ["model", "unit_id"]
     return (
@@ -305,6 +313,7 @@ def _assign_types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
         types = exact[:1] or sorted(
             {taxonomy.type_of[s] for s in spellings if s in taxonomy.type_of}
         )
+        # Taking either would make the rate depend on the order of synonyms.
         if len(types) > 1:
             raise SpecError(
                 f"the label {label!r} has synonyms of two types",
@@ -335,6 +344,7 @@ def _check_labels(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> None:
             " every label counts",
             found="none",
         )
+    # Logits have no common scale with a threshold such as 0.1.
     invalid_rows = first_labels.filter(~pl.col("score").is_between(0.0, 1.0))
     if invalid_rows.height:
         raise TableError(
@@ -389,6 +399,7 @@ def _note_types(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]
             " all. That is"
             f" good news only if the model knows such labels: {words or 'the taxonomy names none'}."
         )
+        # A model whose vocabulary has no such labels cannot fail, and its rate of 0 is no merit.
         notes += [] if type_counts["type"].is_in(HARMFUL).any() else [Caution(text)]
     return notes
 

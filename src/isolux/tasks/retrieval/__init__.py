@@ -48,6 +48,7 @@ GOYAL = citations.FAIRNESS_INDICATORS.with_location("section 3.3")
 
 INFO = TaskInfo(
     predictions="outputs",
+    # Queries share one database, so their values are not independent.
     has_independent_scores=False,
     title="Same-attribute retrieval",
     summary="Whether the images nearest to a person's among embeddings share an attribute.",
@@ -71,10 +72,11 @@ INFO = TaskInfo(
 )
 
 
+# The fewest queries for a comparison with chance; a smaller excess over chance counts as none.
 _MIN_QUERIES, _MIN_EXCESS = (
     30,
     0.02,
-)  # queries for the check, and the excess over chance that counts as none
+)
 
 
 def score(
@@ -164,6 +166,7 @@ def score(
     queries, query_embeddings, notes = _read_units(
         dataset, predictions, read_settings, "predictions"
     )
+    # Without a database of its own, a dataset is searched in itself.
     entries, entry_embeddings, database_notes = queries, query_embeddings, notes[:0]
     if database is not None:
         entries, entry_embeddings, database_notes = _read_units(
@@ -244,12 +247,14 @@ def _model_rows(
 ) -> tuple[pl.DataFrame, list[Caution]]:
     """Build one model's rows for all k; caution where values are rarer than k."""
     query_rows = np.flatnonzero((query.row_index >= 0) & unit_bits[0].any(axis=1))
+    # Entries of unknown value are not in the database: as neighbours they would count as misses.
     entry_rows = np.flatnonzero((entry.row_index >= 0) & unit_bits[1].any(axis=1))
     vectors = query.vectors[query.row_index[query_rows]], entry.vectors[entry.row_index[entry_rows]]
     own_keys = unit_keys[0][query_rows], unit_keys[1][entry_rows]
     bits = unit_bits[0][query_rows], unit_bits[1][entry_rows]
     # One neighbour more than the largest k shows whether the last one is tied.
     neighbours = find_nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
+    # One search for the largest k serves all smaller ones.
     hits = np.cumsum(flag_shared_values(*bits, neighbours[:, : ks[-1]]), axis=1)
     n_with_value, cosines = (
         count_matching_entries(*bits, *own_keys),
@@ -262,6 +267,7 @@ def _model_rows(
     for k in ks:
         has_k_entries = neighbours[:, k - 1] >= 0
         cautions += caution_on_ties(has_k_entries & is_mostly_tied(cosines, k), k, query.model)
+        # Without any entry of its value a query could only score 0, whatever the model.
         is_scored = has_k_entries & (n_with_value > 0)
         precision, reason = np.full(units.height, np.nan), base_reason.copy()
         precision[query_rows[is_scored]] = hits[is_scored, k - 1] / k
@@ -297,9 +303,11 @@ def _caution_on_chance_matches(
     base_rates = of_query.join(shares, on="truth").group_by("unit_id").agg(pl.col("share").sum())
     notes = []
     for table in tables:
+        # At the smallest k the excess over chance is largest, if there is any.
         smallest_k_rows = table.filter(pl.col("threshold") == table["threshold"].min())
         scored_queries = smallest_k_rows.drop_nulls("value").join(base_rates, on="unit_id")
         precision, share = scored_queries["value"].to_numpy(), scored_queries["share"].to_numpy()
+        # Paired by query: queries of common values have a high precision by chance alone.
         excess = precision - share
         # Too few queries, or a database with a single value, for a comparison with chance.
         if len(excess) < _MIN_QUERIES or (share > 1.0 - 1e-9).all():

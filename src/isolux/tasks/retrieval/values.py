@@ -34,6 +34,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
     ]
     all_values = pl.concat(value_sets).unique().sort()
     shared = value_sets[0].is_in(value_sets[1].implode()).any()
+    # "F" and "female" never match: every precision would be 0, for all groups.
     if len(value_sets[0]) and len(value_sets[1]) and not shared:
         raise SpecError(
             "queries and database have no value of the target in common",
@@ -42,13 +43,15 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
             where="target",
         )
     bit_by_value = {attribute_value: i for i, attribute_value in enumerate(all_values)}
+    # One bit a value, in words of 64: units may have several values, and a shared one is a bitwise
+    # and.
     n_words = len(all_values) // 64 + 1
     bit_matrices = []
     for units in (queries, entries):
         bits = np.zeros((units.height, n_words), dtype=np.uint64)
         rows = units.select("truth").with_row_index("row").explode("truth").drop_nulls()
         code = rows["truth"].replace_strict(bit_by_value, return_dtype=pl.Int64).to_numpy()
-        code = code.astype(np.int64)  # no rows come as floats
+        code = code.astype(np.int64)  # without rows polars returns floats
         unit_rows = rows["row"].to_numpy().astype(np.int64)
         np.bitwise_or.at(
             bits, (unit_rows, code // 64), np.uint64(1) << (code % 64).astype(np.uint64)
@@ -62,11 +65,13 @@ def exclusion_keys(
 ) -> tuple[Ints, Ints]:
     """Encode what a query and an entry must not share; −1 and −2: nothing is excluded."""
     if exclude == "nothing":
+        # Different numbers, so that no query shares a key with an entry.
         return np.full(queries.height, -1), np.full(entries.height, -2)
     column = EXCLUDED[exclude]
     # A unit of unknown cluster is a cluster of its own.
     key_labels = [
         units.select(
+            # The prefixes and the separator keep a cluster's name from meeting an instance's id.
             pl.coalesce(pl.format("of\x1f{}", column), pl.format("own\x1f{}", "instance_id"))
         ).to_series()
         for units in (queries, entries)
@@ -80,6 +85,7 @@ def flag_shared_values(queries: Bits, entries: Bits, neighbours: Ints) -> npt.ND
     is_shared = np.zeros(neighbours.shape, dtype=np.bool_)
     for word in range(queries.shape[1] if len(entries) else 0):
         is_shared |= (queries[:, word][:, None] & entries[:, word][neighbours]) != 0
+    # Index -1 reads the last entry, so a missing neighbour is masked afterwards.
     return is_shared & (neighbours >= 0)
 
 
@@ -105,7 +111,7 @@ def count_matching_entries(queries: Bits, entries: Bits, query_key: Ints, entry_
         entries, axis=0, return_inverse=True, return_counts=True
     )
     shared_bits = query_patterns[:, None, :] & entry_patterns[None, :, :]
-    is_match = np.asarray((shared_bits != 0).any(axis=2))  # [kinds of query, kinds of entry]
+    is_match = np.asarray((shared_bits != 0).any(axis=2))  # [query patterns, entry patterns]
     pattern_index, of_entry = pattern_index.ravel(), of_entry.ravel()
     counts = (is_match @ pattern_counts)[pattern_index]
     query_table = pl.DataFrame({"key": query_key, "kind": pattern_index}).with_row_index("query")
@@ -150,6 +156,7 @@ def caution_on_rare_values(
                 " be found."
             )
         )
+    # With fewer than k entries of its value a query cannot reach a precision of 1.
     for k in ks:
         with_few_entries = with_entries.filter(pl.col("n") < k)
         if not with_few_entries.height:
@@ -220,6 +227,7 @@ def is_mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
         return np.zeros(len(cosines), dtype=bool)
     kth_cosine = cosines[:, k - 1 : k]
     with np.errstate(invalid="ignore"):
+        # Only a tie across rank k matters: inside the first k the order changes nothing.
         is_tie_beyond = np.abs(cosines[:, k : k + 1] - kth_cosine) <= _COSINE_TOLERANCE
         n_tied = (np.abs(cosines[:, :k] - kth_cosine) <= _COSINE_TOLERANCE).sum(axis=1)
     return np.asarray(is_tie_beyond[:, 0] & (2 * n_tied > k))

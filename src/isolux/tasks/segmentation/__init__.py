@@ -117,6 +117,7 @@ def score(
     """
     settings = parse_box_settings(**box)
     people = _people_with_masks(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
+    # Errors name the row of the file, which the later filters would change.
     mask_rows = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
     scores = score_shapes(
         ("segmentation", INFO, MASK_PREDICTIONS),
@@ -136,6 +137,7 @@ def _people_with_masks(dataset: Dataset, whole_from: str, part_names: Sequence[s
     """Return the dataset with each person's own mask or the union of their parts."""
     if whole_from == "parts":
         return unite_part_masks(dataset, part_names)
+    # The setting would have no effect, which must not go unnoticed.
     if part_names:
         raise SpecError(
             "parts are named, but people's own masks count",
@@ -171,11 +173,14 @@ def build_mask_pairing(dataset: Dataset, settings: MatchingSettings) -> PairFind
         has_mask = people.rows.select(
             pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null())
         ).to_series()
+        # Every person needs a mask, so that rows of masks and of people stay aligned.
         truths = _read_masks(_fill_all_masks(people.rows, dataset), dataset.name)
         size = _find_image_sizes(dataset, people, truths, has_mask.to_numpy())
         rows = (
             predicted.rows["file_row"].to_numpy() if "file_row" in predicted.rows.columns else None
         )
+        # Masks of the resized image have other run lengths, and would overlap people only by
+        # chance.
         _check_mask_sizes(predicted.rows, size[predicted.detections.image], "predictions", rows)
         return mask_pairs(
             predicted.detections,
@@ -193,6 +198,7 @@ def count_empty_masks(dataset: Dataset) -> int:
     if "mask_counts" not in dataset.instances.columns:
         return 0
     rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
+    # An empty mask has an IoU of 0 with everything: such a person counts as missed.
     return int((_read_masks(rows, dataset.name).area_px == 0).sum())
 
 
@@ -211,6 +217,7 @@ def _find_image_sizes(
 ) -> IntArray:
     """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
     known_sizes = image_sizes(dataset, people.images)
+    # 0 marks an unknown size, which is then taken from the image's first mask.
     size = known_sizes.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
     image, row = np.unique(people.truths.image[has_mask], return_index=True)
     mask_rows = np.flatnonzero(has_mask)[row]
@@ -220,6 +227,7 @@ def _find_image_sizes(
     mask_sizes = people.rows.select(
         "image_id", mask_height=own_sizes[:, 0], mask_width=own_sizes[:, 1]
     )
+    # People without a mask have the placeholder of one pixel, whose size is not checked.
     expected = np.where(has_mask[:, None], size[people.truths.image], own_sizes)
     _check_mask_sizes(mask_sizes, expected, dataset.name, None)
     return size
@@ -252,6 +260,7 @@ def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
         pl.col("mask_height", "mask_width").cast(pl.Int64),
     ).with_row_index("row")
     polygon_rows = mask_rows.filter(
+        # Run lengths go first: they are exact, while filling a polygon rounds its outline.
         pl.col("mask_counts").is_null() & pl.col("mask_polygons").is_not_null()
     )
     if polygon_rows.height:
@@ -265,6 +274,7 @@ def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.Data
     """Convert COCO's polygons to run lengths in the size of their images."""
     sizes = image_sizes(dataset, polygon_rows)
     unknown = sizes["height"].is_null() | sizes["width"].is_null()
+    # Polygons have no size of their own; a guessed one would shift rows and columns.
     if unknown.any():
         raise TableError(
             "a mask is given as polygons, but how large its image is, is not known",

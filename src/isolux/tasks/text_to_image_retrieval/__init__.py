@@ -84,8 +84,8 @@ def score(
     unknown_values : sequence of str
         Values that mean "not known", compared without case. Such images are not in the database.
     metrics : sequence of str
-        Default: ``max_skew_beyond_chance``, ``max_skew_at_k``, ``skew_at_k``; also
-        ``min_skew_at_k``, ``ndkl``, ``ndkl_beyond_chance``, ``bias_at_k``.
+        Default: ``max_skew_chance_corrected``, ``max_skew_at_k``, ``skew_at_k``; also
+        ``min_skew_at_k``, ``ndkl``, ``ndkl_chance_corrected``, ``bias_at_k``.
     model : str, optional
         What to call the model if there is no prediction to say so.
 
@@ -97,7 +97,7 @@ def score(
         is twice the expected share); null with the reason "no prediction", "no embedding", "fewer
         than k images", "k is the whole list", "none among the first k", "ties hold most of the
         first k" or "one score holds most of the list".
-        ``evidence["lists"]``: what each query's first K hold.
+        ``evidence["rankings"]``: what each query's first K hold.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def score(
     return Scores(
         units=pl.concat([model_values.build_score_rows() for model_values in query_values]),
         info=replace(INFO, metrics=selected_metrics),
-        evidence={"lists": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
+        evidence={"rankings": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
         notes=(*notes, *build_notes(query_values, queries, images, settings)),
     )
 
@@ -177,6 +177,7 @@ def _read_settings(
 
 
 def _find_bias_pair(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
+    # With two groups the pair is clear; with more, the sign of the bias needs a choice.
     names = tuple(between) or (groups if len(groups) == 2 else ())
     if not groups:
         return None
@@ -223,6 +224,7 @@ HALL = Reference(
     "https://arxiv.org/abs/2306.12424",
 )
 
+# Natural logarithms, as in Geyik et al.; hence nats.
 _skew_metric = partial(Metric, direction="lower", low=None, high=None, unit="nats", reference=GEYIK)
 
 INFO = TaskInfo(
@@ -237,11 +239,11 @@ INFO = TaskInfo(
     ),
     metrics=(
         _skew_metric(
-            name="max_skew_beyond_chance",
+            name="max_skew_chance_corrected",
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="max_skew_at_k",
@@ -249,7 +251,7 @@ INFO = TaskInfo(
             definition="Largest skew of any value among the first K images: log of its share over "
             "its expected share. Never below 0 where shares add up to 1, and above it by chance "
             "alone.",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="skew_at_k",
@@ -257,14 +259,14 @@ INFO = TaskInfo(
             definition="Log of a value's share of the first K images over its expected share; 0.69 "
             "is twice as many as expected, -0.69 half.",
             direction="none",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="min_skew_at_k",
             title="Smallest skew (MinSkew)",
             definition="Smallest skew of any value among the first K images.",
             direction="higher",
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
         _skew_metric(
             name="ndkl",
@@ -274,7 +276,7 @@ INFO = TaskInfo(
             low=0.0,
         ),
         _skew_metric(
-            name="ndkl_beyond_chance",
+            name="ndkl_chance_corrected",
             title="NDKL beyond chance",
             definition="NDKL less what it is on average when the images are in random order.",
         ),
@@ -286,8 +288,8 @@ INFO = TaskInfo(
             direction="none",
             low=-1.0,
             reference=WANG,
-            threshold_words="among the first",
+            threshold_phrase="among the first",
         ),
     ),
-    defaults=("max_skew_beyond_chance", "max_skew_at_k", "skew_at_k"),
+    defaults=("max_skew_chance_corrected", "max_skew_at_k", "skew_at_k"),
 )

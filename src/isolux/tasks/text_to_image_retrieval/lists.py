@@ -61,6 +61,7 @@ def read_images(
         )
     truth = instances_with_truth(database, target, {}, unknown_values)
     groups = tuple(truth["truth"].explode().drop_nulls().unique().sort().to_list())
+    # With one group every share is 1, in any order.
     if truth.height and len(groups) < 2:
         raise SpecError(
             "the images are all of one value" if groups else "no image has a known value",
@@ -72,17 +73,21 @@ def read_images(
     member = np.zeros((truth.height, len(groups)))
     for row, names in enumerate(truth["truth"].to_list()):
         for name in names or ():
+            # An image with several values counts as a fraction for each, so that shares sum to 1.
             member[row, group_index[name]] = 1.0 / len(names)
+    # Without a cluster an image is its own.
     cluster_name = pl.col("cluster_id").fill_null(pl.format("row {}", pl.int_range(pl.len())))
     cluster = truth.select(cluster_name.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
     return SearchedImages(truth["unit_id"], groups, member, cluster)
 
 
 _SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
+# Scores look like ranks where at least this share of a query's scores is distinct, in lists of at
+# least this length; and where this share of the queries looks so.
 _MIN_DISTINCT_SHARE, _MIN_QUERIES = (
     0.9,
     5,
-)  # of a query's scores, and of queries, where scores look like ranks
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,8 @@ def _score_by_vectors(
 ) -> Iterator[tuple[int, IntArray, FloatArray]]:
     """Yield each query with its images and the inner products of embeddings."""
     embedded_rows = known_rows[entries.row_index[known_rows] >= 0]
+    # Double precision: rounded cosines would tie, and ties would be broken by the order of the
+    # file.
     image_vectors = np.ascontiguousarray(
         entries.vectors[entries.row_index[embedded_rows]], dtype=np.float64
     )
@@ -146,6 +153,7 @@ def read_query_scores(
     """Read scores of images by query, or embeddings of both; notes count what is excluded."""
     frame = to_polars(predictions)
     if "other_id" in frame.columns:
+        # Of two sources of similarity, one would be ignored.
         if database_predictions is not None:
             raise SpecError(
                 "scores of images need no embeddings beside them",
@@ -178,6 +186,7 @@ def _read_score_table(
         *(pl.col(c).cast(pl.String) for c in _SCORE_COLUMNS[:3]), pl.col("score").cast(pl.Float64)
     )
     repeated = rows.select(pl.struct(_SCORE_COLUMNS[:3]).is_first_distinct().not_().arg_true())
+    # An image with two scores would have two places in the list.
     if repeated.height:
         row = int(repeated.item(0, 0))
         raise TableError(
@@ -199,6 +208,7 @@ def _read_score_table(
             found=f"{format_ids(rows['instance_id'])} and {format_ids(rows['other_id'])}",
             where="predictions",
         )
+    # An engine may return its best images only: others of the database have no rank.
     scored_rows = matched_rows.filter(pl.col("score").is_finite())
     names = rows["model"].drop_nulls().unique().sort().to_list() or [model or "model"]
     lists = tuple(
@@ -250,5 +260,6 @@ def _model_scores(name: str, rows: pl.DataFrame, n_queries: int) -> QueryScores:
     reason = pl.Series(
         [None if is_scored else NO_PREDICTION for is_scored in has_scores], dtype=pl.String
     )
+    # Sorted, so that a tie is not broken by the order of the file.
     table = rows.select("query", "entry", "score").sort("query", "entry")
     return QueryScores(name, reason, table=table)

@@ -30,11 +30,13 @@ def cumulative_counts(
     >>> cumulative_counts(np.array([3.0, 2.0, 2.0]), np.array([[1.0, 0], [1, 0], [0, 1]])).tolist()
     [[1.0, 0.0], [1.5, 0.5], [2.0, 1.0]]
     """
+    # Stable, so that ties keep the order of the database, for ties="first".
     order = np.argsort(-scores, kind="stable")
     cumulative: FloatArray = np.cumsum(member[order], axis=0)
     if ties == "first" or not len(scores):
         return cumulative
     sorted_scores = scores[order]
+    # NaN differs from everything, so that the first block starts at 0.
     starts = np.flatnonzero(np.diff(sorted_scores, prepend=np.nan) != 0)
     sizes = np.diff(np.append(starts, len(sorted_scores)))
     if (sizes == 1).all():
@@ -42,6 +44,7 @@ def cumulative_counts(
     preceding_counts = np.where((starts > 0)[:, None], cumulative[starts - 1], 0.0)
     block_counts = cumulative[starts + sizes - 1] - preceding_counts
     block_index = np.repeat(np.arange(len(starts)), sizes)
+    # Tied images share their places equally: the expectation over their random order.
     block_share = (np.arange(len(sorted_scores)) - starts[block_index] + 1.0) / sizes[block_index]
     return np.asarray(
         preceding_counts[block_index] + block_share[:, None] * block_counts[block_index]
@@ -61,6 +64,7 @@ def group_skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) ->
     [0.4055, -0.6931]
     """
     is_present = counts > 0
+    # The log of 0 is infinite: an absent group counts as one image (zero="1/k") or is left out.
     share = np.where(is_present, counts, 1.0) / k
     log_ratio = np.log(share / expected)
     return log_ratio if zero == "1/k" else np.where(is_present, log_ratio, np.nan)
@@ -81,8 +85,10 @@ def ndkl(counts: FloatArray, expected: FloatArray) -> FloatArray:
     """
     positions = np.arange(1.0, counts.shape[-2] + 1.0)
     share = counts / positions[:, None]
+    # 0 log 0 is 0: an absent group adds nothing to the divergence.
     ratio = np.where(share > 0, share / expected, 1.0)
     divergence = (share * np.log(ratio)).sum(axis=-1)
+    # Geyik et al. (2019), section 3.2: the discount of NDCG, divided by its sum.
     weight = 1.0 / np.log2(positions + 1.0)
     return np.asarray((divergence * weight).sum(axis=-1) / weight.sum())
 
@@ -120,6 +126,7 @@ def find_cut(scores: FloatArray, k: int) -> Cut:
     >>> find_cut(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 4)
     (4, 0)
     """
+    # A partition finds the k-th largest score without sorting the whole list.
     kth_score = np.partition(scores, len(scores) - k)[len(scores) - k]
     n_above, n_tied = int((scores > kth_score).sum()), int((scores == kth_score).sum())
     return (k, 0) if n_above + n_tied == k else (n_above, n_tied)
@@ -159,6 +166,7 @@ def expected_max_skew(
     >>> expected_max_skew(*two, 1, "1/k", (0, 2))
     0.0
     """
+    # A fixed seed: chance is the same for all models and in every run.
     rng = np.random.default_rng(0)
     available = np.array(n_per_pattern, dtype=np.int64)
     n_certain, n_sharing = cut
@@ -172,6 +180,7 @@ def expected_max_skew(
             (k - n_certain) / n_sharing * _draw_without_replacement(rng, remaining, n_sharing)
         )
     sampled_skews = group_skews(n_drawn @ np.array(patterns), k, np.array(expected), zero)
+    # NaN: a group without images in the list, or one that is left out.
     return float(np.nanmax(sampled_skews, axis=1).mean())
 
 
@@ -181,6 +190,7 @@ def _draw_without_replacement(rng: np.random.Generator, remaining: _Ints, size: 
     n_other, n_needed = remaining.sum(axis=1), np.full(len(remaining), size, dtype=np.int64)
     for pattern in range(remaining.shape[1]):
         n_other = n_other - remaining[:, pattern]
+        # Pattern by pattern, since numpy's multivariate version takes one population for all draws.
         sample[:, pattern] = rng.hypergeometric(remaining[:, pattern], n_other, n_needed)
         n_needed = n_needed - sample[:, pattern]
     return sample
@@ -198,6 +208,7 @@ def expected_ndkl(
     rows, shares = np.array(patterns), np.array(expected)
     entry_patterns = np.repeat(np.arange(len(rows)), n_per_pattern)
     of_run = sizes or (1,) * len(entry_patterns)
+    # Scores with the same pattern of ties as the query's own.
     ranked = np.repeat(-np.arange(len(of_run), dtype=np.float64), of_run)
     sampled_ndkl = [
         float(ndkl(cumulative_counts(ranked, rows[rng.permutation(entry_patterns)]), shares))
@@ -220,7 +231,7 @@ class ResampledImages:
     ks : tuple of int
     zero : {"1/k", "leave out"}
     is_uniform : bool
-        Whether shares are held against equal ones, rather than the database's.
+        Whether shares are compared with equal ones, rather than the database's.
     """
 
     cluster: IntArray
@@ -244,12 +255,14 @@ class ResampledImages:
         # A cluster's weight is how often it was drawn: images count that many times in the list.
         image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
         group_weights = member[order].T @ image_weights  # [a, r]
+        # Expected shares are resampled as well: they are those of the sampled images.
         share = group_weights / np.maximum(group_weights.sum(axis=0), 1e-12)
         if self.is_uniform:
             share = np.full_like(share, 1.0 / len(share))
         cumulative_weight = np.cumsum(image_weights, axis=0)
         self.n_queries += 1
         for k_index, k in enumerate(self.ks):
+            # The longest prefix that any draw needs to collect k images.
             stop = int((cumulative_weight < k).sum(axis=0).max(initial=0)) + 1
             included_weights = np.clip(
                 k - (cumulative_weight[:stop] - image_weights[:stop]), 0.0, image_weights[:stop]
@@ -259,7 +272,7 @@ class ResampledImages:
                 counts.T, k, np.where(share > 0, share, np.nan).T, self.zero
             )
             max_skew = np.where(np.isnan(sampled_skews), -np.inf, sampled_skews).max(axis=1)
-            is_finite = np.isfinite(max_skew)  # a draw may hold none of a short list's images
+            is_finite = np.isfinite(max_skew)  # a sample may contain none of a short list's images
             # Draws without a value take the mean of the others, so that none drops out of the sums.
             if not is_finite.any():
                 continue
@@ -276,4 +289,5 @@ class ResampledImages:
         # Resampled images move the mean by what queries share and by independent parts, which the
         # spread between queries contains already.
         independent_variance = self.query_variance[k_index] / self.n_queries**2
+        # The difference of two estimates may fall below 0.
         return float(np.sqrt(max(mean_variance - independent_variance, 0.0)))

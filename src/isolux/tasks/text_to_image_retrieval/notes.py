@@ -49,6 +49,7 @@ def build_notes(
     min_expected = (
         1.0 / max(len(images.groups), 1) if settings.against == "uniform" else float(shares.min())
     )
+    # Then an absent group has a positive skew, as if it were shown too often.
     small_ks = [k for k in settings.ks if min_expected < 1.0 / k]
     if small_ks and settings.zero == "1/k":
         rarest_group = images.groups[int(shares.argmin())]
@@ -82,6 +83,7 @@ def _caution_on_ties(model_values: QueryValues, settings: RankingSettings) -> li
             f" {model_values.lists.model!r} most"
             f" {tie_phrase}. {consequence} Were scores rounded, or a default filled in?"
         )
+        # Only metrics that were requested: NDKL reads the whole list, the others its first K.
         if queries and (
             model_values.needs_full_ranking if k is None else model_values.needs_first_k
         ):
@@ -103,6 +105,7 @@ def _note_max_skew(model_values: QueryValues, k: int, images: SearchedImages) ->
     )
     image_se = (
         model_values.resampled_images.standard_error(k)
+        # Both standard errors must be of the same queries.
         if model_values.resampled_images.n_queries == len(values)
         else float("nan")
     )

@@ -67,6 +67,7 @@ class QueryValues:
         self.resampled_images = ResampledImages(
             images.cluster, settings.ks, settings.zero, settings.against == "uniform"
         )
+        # NDKL and its expectation take the whole list for each query; they are computed on request.
         self.needs_full_ranking = any(name.startswith("ndkl") for name in settings.metrics)
         self.needs_first_k = any(not name.startswith("ndkl") for name in settings.metrics)
         for name in settings.metrics:
@@ -86,12 +87,14 @@ class QueryValues:
         expected = (
             np.full(len(group_totals), 1.0 / len(group_totals))
             if is_uniform
+            # Shares of the query's own list: an engine may return a part of the database only.
             else group_totals / group_totals.sum()
         )
         # A group without images in the query's list has no skew.
         expected_or_nan = np.where(expected > 0, expected, np.nan)
         self.ranked_queries.add(query)
         counts = cumulative_counts(scores, member, ties=self.settings.ties)
+        # Images of equal membership are interchangeable, so chance is computed from their counts.
         patterns, n = np.unique(member, axis=0, return_counts=True)
         pattern_counts = (
             tuple(map(tuple, patterns.tolist())),
@@ -109,6 +112,7 @@ class QueryValues:
         }
         usable_ks = [k for k, cut in cuts.items() if self._is_ranked(query, k, cut)]
         for k in usable_ks:
+            # With ties="first" the file's order decides, so that nothing is shared at the cut.
             cut = (k, 0) if self.settings.ties == "first" else cuts[k]
             self._score_first_k(query, k, counts[k - 1], expected_or_nan, pattern_counts, cut)
         # Only queries with values at every k, so that standard errors cover the same queries.
@@ -127,15 +131,16 @@ class QueryValues:
         # Ties for the first place hold most of the list: scores order too little of it.
         if sizes and 2 * sizes[0] > len(counts):
             self.tied_queries[None].add(query)
+            # With ties="first" the value is kept, and a note says that the file's order decided it.
             if self.settings.ties == "shared":
                 return
         ndkl_value = float(ndkl(counts, expected))
         self._set_value(query, ("ndkl", None, None), ndkl_value)
-        if ("ndkl_beyond_chance", None, None) in self.values:
+        if ("ndkl_chance_corrected", None, None) in self.values:
             chance_ndkl = expected_ndkl(
                 *pattern_counts, sizes if self.settings.ties == "shared" else ()
             )
-            self._set_value(query, ("ndkl_beyond_chance", None, None), ndkl_value - chance_ndkl)
+            self._set_value(query, ("ndkl_chance_corrected", None, None), ndkl_value - chance_ndkl)
 
     def _is_ranked(self, query: int, k: int, cut: Cut) -> bool:
         """Whether scores, not ties, decide at least half of the first k images."""
@@ -161,7 +166,7 @@ class QueryValues:
         self.max_skews[k].append(max_skew)
         self.expected_skews[k].append(chance_skew)
         self._set_value(query, ("max_skew_at_k", None, k), max_skew)
-        self._set_value(query, ("max_skew_beyond_chance", None, k), max_skew - chance_skew)
+        self._set_value(query, ("max_skew_chance_corrected", None, k), max_skew - chance_skew)
         self._set_value(query, ("min_skew_at_k", None, k), float(np.nanmin(log_skews)))
         if self.settings.between is not None:
             self._set_value(
@@ -179,11 +184,13 @@ class QueryValues:
     def _set_value(
         self, query: int, key: tuple[str, str | None, int | None], metric_value: float
     ) -> None:
+        # Values are computed together; those of metrics that were not requested are dropped here.
         if key in self.values:
             self.values[key][query] = metric_value
 
     def _has_enough_images(self, query: int, k: int, n: int) -> bool:
         """Whether a list is longer than k; store the reason where not."""
+        # The first k of k images are all of them: their shares are the expected ones in any order.
         if k < n:
             return True
         self.reasons[k][query] = f"fewer than {k} images" if n < k else f"{k} is the whole list"

@@ -172,7 +172,9 @@ def _score_and_audit(
         dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
     report_step(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
-    scores = add_count_evidence(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
+    scores = add_count_evidence(
+        replace(scores, notes=(*notes, *scores.notes)), dataset.multiplicity
+    )
     extra_record = {} if run is None else {"ran": run.record}
     other_half_metrics, other_half_notes = _measure_other_half(typed_spec)
     scores = replace(scores, notes=(*scores.notes, *other_half_notes))
@@ -204,12 +206,12 @@ def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str
 
 
 def _read_injected_effects(spec: AuditSpec) -> list[dict[str, Any]] | None:
-    if spec.report.planted is None:
+    if spec.report.injected is None:
         return None
     from isolux.verbs.audit.injected_effects import read_injected_effects
 
     return read_injected_effects(
-        spec.report.planted,
+        spec.report.injected,
         task=spec.task.name,
         by=spec.groups.by,
         model=spec.predictions.model_name,
@@ -221,7 +223,7 @@ def audit(
     attributes: Dataset | object = None,
     by: str | Sequence[str] = (),
     *,
-    planted: Sequence[Mapping[str, Any]] | str | Path | None = None,
+    injected: Sequence[Mapping[str, Any]] | str | Path | None = None,
     **settings: Any,
 ) -> Audit:
     """Audit files, as ``isolux audit`` does, a table of answers, or scores that are at hand.
@@ -241,8 +243,8 @@ def audit(
         column per attribute. Not given: the columns of ``scores`` that ``by`` names.
     by : str or sequence of str
         Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
-    planted : sequence of dict, or path, optional
-        What a synthetic population holds in truth, or its ``planted.json``; the report shows it
+    injected : sequence of dict, or path, optional
+        What a synthetic population holds in truth, or its ``injected.json``; the report shows it
         beside what was found.
     **settings
         Settings by the flags' names: ``min_units``, ``interval``, ``seed``, …; of files and of
@@ -263,7 +265,7 @@ def audit(
     >>> found = audit(people.select("unit_id", "value"), people.select("unit_id", "light"),
     ...               by="light", replicates=500)
     >>> found.group_metrics.select("group", "value").rows()
-    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+    [('overall', 0.75), ('day', 1.0), ('night', 0.5)]
 
     Truth and answers side by side:
 
@@ -272,14 +274,14 @@ def audit(
     >>> found = audit(table, by="light", target="truth", prediction_column="answer",
     ...               metric=["accuracy"], replicates=500)
     >>> found.group_metrics.select("group", "value").rows()
-    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+    [('overall', 0.75), ('day', 1.0), ('night', 0.5)]
     """
     settings = unwrap_numpy_scalars(settings)
     out, overwrite = settings.get("out"), bool(settings.get("overwrite", False))
     if out is not None:
         settings["out"] = str(out)
         refuse_existing(out, overwrite=overwrite)  # before minutes of work
-    finished_audit = _audit_any_source(scores, attributes, by, planted, settings)
+    finished_audit = _audit_any_source(scores, attributes, by, injected, settings)
     if out is not None:
         finished_audit.report(out, overwrite=overwrite)
     return finished_audit
@@ -294,13 +296,17 @@ def _audit_any_source(
 ) -> Audit:
     """Audit any input of ``audit``."""
     if isinstance(scores, str | Path):
-        return _audit_files(scores, attributes, {"by": by, "planted": injected_effects, **settings})
+        return _audit_files(
+            scores, attributes, {"by": by, "injected": injected_effects, **settings}
+        )
     if has_predictions(scores, settings):
         in_memory_table = read_in_memory_table(scores, attributes, settings)
-        return audit_in_memory(in_memory_table, {"by": by, "planted": injected_effects, **settings})
+        return audit_in_memory(
+            in_memory_table, {"by": by, "injected": injected_effects, **settings}
+        )
     if isinstance(injected_effects, str | Path):
         raise SpecError(
-            "a planted.json is read beside files",
+            "an injected.json is read beside files",
             expected="a list of truths",
             found=repr(injected_effects),
         )

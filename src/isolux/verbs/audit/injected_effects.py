@@ -1,4 +1,4 @@
-"""Injected effects of a synthetic population, read from its ``planted.json``.
+"""Injected effects of a synthetic population, read from its ``injected.json``.
 
 The report then shows the true value of each group next to its estimate.
 """
@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
 _MAX_FILE_BYTES = 1 << 26
 _EXPECTED_FILE = (
-    "the planted.json that `isolux synthesize` writes: "
+    "the injected.json that `isolux synthesize` writes: "
     '{"tasks": {…}, "models": {NAME: {"groups": […]}}}'
 )
 
@@ -28,20 +28,20 @@ def read_injected_effects(
     models, tasks = contents["models"], contents["tasks"]
     if model is None and len(models) > 1:
         raise SpecError(
-            "several models' truths are planted",
+            "several models' truths are injected",
             expected="--model-name, one of " + ", ".join(models),
             found="none",
             where=str(path),
         )
     name = next(iter(models)) if model is None else model
     if name not in models:
-        raise UnknownNameError("planted model", name, models, where=str(path))
+        raise UnknownNameError("injected model", name, models, where=str(path))
     if task not in tasks:
         raise SpecError(
-            f"no value of the task {task} is planted exactly",
+            f"no value of the task {task} is injected exactly",
             expected="one of " + ", ".join(tasks),
             found=task,
-            hint="leave planted out: planted.json says which groups are served worse",
+            hint="leave injected out: injected.json says which groups are served worse",
         )
     try:
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}
@@ -74,7 +74,7 @@ def _parse_file(path: Path) -> dict[str, Any]:
 
 def _malformed_error(path: object, description: str) -> FileError:
     return FileError(
-        "this file does not say what was planted",
+        "this file does not say what was injected",
         expected=_EXPECTED_FILE,
         found=description,
         where=str(path),

@@ -24,11 +24,11 @@ from isolux.predictions import (
 )
 from isolux.verbs.audit.person_predictions import (
     PredictionsWithNotes,
-    chosen,
     hash_prediction_file,
-    joined,
+    join_to_dataset,
     read_number_column,
     read_person_predictions,
+    select_or_name_model,
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -66,8 +66,8 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
     if settings.file is not None:
         inputs |= hash_prediction_file(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
-        if settings.file is None and dataset.outputs is not None:
-            return dataset.outputs, (), inputs
+        if settings.file is None and dataset.bundled_predictions is not None:
+            return dataset.bundled_predictions, (), inputs
         outputs = match_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
@@ -82,7 +82,7 @@ def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Predict
         return read_number_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _read_outputs(value_settings, task, dataset))
+        return join_to_dataset(dataset, settings, _read_outputs(value_settings, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -112,7 +112,9 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
     )
     if "sizes" in list_option_defaults(registry.load("predictions", format_name).read):
         options.setdefault("sizes", list_image_sizes(dataset) or None)
-    return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
+    return select_or_name_model(
+        read_outputs(settings.file, format=settings.format, **options), settings
+    )
 
 
 def build_task_options(spec: AuditSpec) -> dict[str, Any]:

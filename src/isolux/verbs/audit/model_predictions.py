@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.engine.source_images import SourceImage, hash_image, image_folder, list_source_images
+from isolux.engine.source_images import (
+    SourceImage,
+    find_image_folder,
+    hash_image_file,
+    list_source_images,
+)
 from isolux.io.hashing import sha256_file
 from isolux.io.image_folder import ImageFolder
 from isolux.predictions import join_predictions
@@ -76,7 +81,7 @@ def predict_or_read(
     if "instance_id" in prediction_run.predictions.columns:
         # Row numbers are valid ids here: the model predicted these very rows.
         declared_dataset = (
-            replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
+            replace(dataset, has_row_number_ids=False) if spec.model.spec is not None else dataset
         )
         predictions, notes = join_predictions(
             declared_dataset, prediction_run.predictions, id_from=spec.predictions.id_from
@@ -189,7 +194,8 @@ def _caution_on_changed_images(prediction_run: PredictionResult, dataset: Datase
         ).astype(int)
     )
     current_hash_by_id = {
-        comparable_images[k].image_id: hash_image(comparable_images[k], folder) for k in sampled
+        comparable_images[k].image_id: hash_image_file(comparable_images[k], folder)
+        for k in sampled
     }
     missing_ids = [name for name, sha256 in current_hash_by_id.items() if sha256 is None]
     changed_ids = [
@@ -235,8 +241,8 @@ def _select_images(
     crops = settings.get("crops")
     if crops is not None:
         return list_crop_images(dataset, crops)
-    images = list_source_images(dataset, record["model"]["predicts"], settings["picture_of"])
-    return images, image_folder(dataset)
+    images = list_source_images(dataset, record["model"]["predicts"], settings["input_unit"])
+    return images, find_image_folder(dataset)
 
 
 def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
@@ -288,7 +294,7 @@ def _caution_on_changed_people(prediction_run: PredictionResult, dataset: Datase
     if not changed_files:
         return []
     message = f"{', '.join(changed_files[:_MAX_LISTED])} changed after the model answered"
-    if prediction_run.record["settings"]["picture_of"] == "person":
+    if prediction_run.record["settings"]["input_unit"] == "person":
         return [Caution(f"{message}: if boxes changed, it saw other parts of the pictures.")]
     return [f"{message}: answers are joined by ids, so people's ids must be the same."]
 

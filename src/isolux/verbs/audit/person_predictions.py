@@ -118,7 +118,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
                     "if answers are in the same table as the people: --prediction-column NAME "
                     "--target NAME"
                 )
-                if dataset.outputs is None
+                if dataset.bundled_predictions is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
         question = settings.question_column or (
@@ -176,14 +176,14 @@ def _join_file(
 ) -> PredictionsWithNotes:
     """Join labels to people by id; labels of images go to all people in the image."""
     if not has_image_labels(str(settings.file), settings.format):
-        return joined(dataset, settings, frame)
-    image_predictions = give_image_labels_to_people(dataset, chosen(frame, settings))
+        return join_to_dataset(dataset, settings, frame)
+    image_predictions = give_image_labels_to_people(dataset, select_or_name_model(frame, settings))
     return image_predictions.frame, image_predictions.notes
 
 
 def _takes_questions(spec: AuditSpec) -> bool:
     """Return whether the task takes several questions; else refuse a question column."""
-    takes_questions = bool(registry.task_info(spec.task.name).questions)
+    takes_questions = bool(registry.task_info(spec.task.name).has_questions)
     if spec.predictions.question_column is not None and not takes_questions:
         raise SpecError(
             f"the task {spec.task.name} judges one answer of each person",
@@ -250,7 +250,7 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> PredictionsWithNo
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
-    return joined(
+    return join_to_dataset(
         dataset,
         settings,
         read_detected_column(
@@ -282,7 +282,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> PredictionsWithNote
     return read_number_column(settings, dataset)
 
 
-def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
+def select_or_name_model(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
     """Select the named model of several, or give the only one its name."""
     if settings.model_name is None:
         return frame
@@ -310,7 +310,7 @@ def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWi
     if settings.file is None:
         model = settings.model_name
         return scores_from_attributes(dataset, column, scale=scale, model=model), ()
-    return joined(
+    return join_to_dataset(
         dataset,
         settings,
         read_scores(
@@ -325,9 +325,11 @@ def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWi
     )
 
 
-def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> PredictionsWithNotes:
+def join_to_dataset(
+    dataset: Dataset, settings: Predictions, frame: pl.DataFrame
+) -> PredictionsWithNotes:
     """Select the model, drop withdrawn people and join by id."""
-    current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
+    current_rows = _drop_withdrawn(select_or_name_model(frame, settings), dataset, settings.id_from)
     matched_rows, notes = join_predictions(dataset, current_rows, id_from=settings.id_from)
     return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 

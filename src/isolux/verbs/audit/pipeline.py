@@ -95,8 +95,10 @@ def run_pipeline(
     members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
     task = scores.task or spec.task.name
-    settings = {**spec.flat(), **(options or {})}
-    audit_inputs = AuditInputs(task, dataset, predictions, scores, members, settings)
+    options = options or {}
+    audit_inputs = AuditInputs(
+        task, dataset, predictions, scores, members, {**spec.flat(), **options}, options
+    )
     scores = replace(scores, notes=(*check_plausibility(audit_inputs), *scores.notes))
     scores = _caution_on_zero_weight_groups(spec, scores, attributes, scored_ids)
     if spec.report.out is not None:
@@ -127,7 +129,7 @@ def run_pipeline(
         pair_clusters = {} if cluster_counts["column"] else {"n_clusters": n_pairs}
         record["clusters"] = {**cluster_counts, **pair_clusters, "n_units": n_pairs}
     if injected_effects is not None:
-        record["planted"] = [dict(row) for row in injected_effects]
+        record["injected"] = [dict(row) for row in injected_effects]
     record |= extra_record or {}
     run = Run(
         record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
@@ -148,7 +150,7 @@ def run_pipeline(
 def _form_groups(
     spec: AuditSpec, dataset: Dataset, scores: Scores, attributes: pl.DataFrame
 ) -> Membership:
-    multiplicity = dataset.times
+    multiplicity = dataset.multiplicity
     if multiplicity is None and COUNTS in scores.evidence:
         counts = scores.evidence[COUNTS].select(TIMES, instance_id="unit_id")
         multiplicity = counts.unique("instance_id")
@@ -367,7 +369,7 @@ def build_record(
         "dataset": {
             "title": dataset_info.title,
             "licence": dataset_info.licence,
-            "judgement": dataset_info.judgement,
+            "label_source": dataset_info.label_source,
             "citation": [r.citation for r in dataset_info.references],
             "terms": dict(dataset_info.terms),
             "units": dict(dataset_info.units),
@@ -382,7 +384,7 @@ def build_record(
             for m in scores.info.metrics
         },
         **({"chosen": dict(scores.task_choices)} if scores.task_choices else {}),
-        "ids": "row numbers" if dataset.ids_are_rows else "declared",
+        "ids": "row numbers" if dataset.has_row_number_ids else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _installed_version(name))},

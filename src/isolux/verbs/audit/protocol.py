@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
 
 _APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
-_NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
+_NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "injected", "metric")
 """Settings that the second half of a paper's table does not inherit."""
 _ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""

@@ -75,12 +75,12 @@ def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tupl
         "--weight or --strata",
         "counts that are weighted already, without --weight",
     )
-    if dataset.sample is None:
+    if dataset.survey_sample is None:
         dataset = attach_survey_sample(
             _take_score_clusters(dataset, scores), spec.sample, second_cluster
         )
-    assert dataset.sample is not None  # noqa: S101 - a column was named
-    table = _build_sample_table(dataset.sample, scores)
+    assert dataset.survey_sample is not None  # noqa: S101 - a column was named
+    table = _build_sample_table(dataset.survey_sample, scores)
     zero_weight_ids = table.filter(pl.col("weight") == 0)["unit_id"]
     if len(zero_weight_ids) == table.height:
         raise SpecError(
@@ -96,7 +96,7 @@ def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tupl
         if len(zero_weight_ids) == 1:
             note = "1 unit weighs 0: it represents nobody and is left out."
         scores = replace(scores, notes=(note, *scores.notes))
-    cautions = cautions_on_ids(dataset.sample["weight"], spec.sample.weight)
+    cautions = cautions_on_ids(dataset.survey_sample["weight"], spec.sample.weight)
     if spec.sample.population:
         tables = read_population(spec.sample.population)
         table = calibrate_weights(table, dataset.instance_attributes(), tables)

@@ -1,8 +1,8 @@
 """Audit of a fitted estimator: its predictions are compared with the truth.
 
-``answers_of`` makes the table, a row a person; ``audit_estimator`` audits it in one call. Whatever
-has scikit-learn's methods is an estimator (``predict``, ``predict_proba``, ``classes_``), its own
-pipelines and those of other libraries alike; scikit-learn is not imported.
+``estimator_predictions`` makes the table, a row a person; ``audit_estimator`` audits it in one
+call. Whatever has scikit-learn's methods is an estimator (``predict``, ``predict_proba``,
+``classes_``), its own pipelines and those of other libraries alike; scikit-learn is not imported.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.verbs.audit import Audit, audit_in_memory
 from isolux.verbs.audit.inputs import InMemoryTable
-from isolux.verbs.audit_estimator.estimator_predictions import (
+from isolux.verbs.audit_estimator.prediction_table import (
     EstimatorPredictions,
     EstimatorScores,
     predict_with_estimator,
@@ -24,7 +24,7 @@ from isolux.vocabulary.errors import SpecError
 Task = Literal["classification", "regression"]
 
 
-def answers_of(
+def estimator_predictions(
     estimator: Any,
     X: Any,  # noqa: N803  (what scikit-learn calls it)
     y: Any,
@@ -59,7 +59,8 @@ def answers_of(
     ...     classes_ = ["cat", "dog"]
     ...     def predict(self, X):
     ...         return ["dog" if x > 0.5 else "cat" for x in X]
-    >>> table = answers_of(Dark(), [0.2, 0.9], ["cat", "cat"], {"light": ["day", "night"]})
+    >>> light = {"light": ["day", "night"]}
+    >>> table = estimator_predictions(Dark(), [0.2, 0.9], ["cat", "cat"], light)
     >>> table.rows()
     [('day', 'cat', 'cat'), ('night', 'cat', 'dog')]
     """
@@ -132,7 +133,7 @@ def audit_estimator(
     >>> found = audit_estimator(Dark(), [0.2, 0.9] * 100, ["cat", "dog"] * 100,
     ...                         {"light": (["day"] * 2 + ["night"] * 2) * 50}, replicates=200)
     >>> found.group_metrics.filter(metric="accuracy").select("group", "value").rows()
-    [('everyone', 1.0), ('day', 1.0), ('night', 1.0)]
+    [('overall', 1.0), ('day', 1.0), ('night', 1.0)]
     """
     for name in ("target", "prediction_column", "score_column", "data"):
         if settings.get(name) is not None:

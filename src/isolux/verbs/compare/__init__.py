@@ -133,7 +133,7 @@ def compare(
     >>> new = audit(scored("new", [1.0, 1.0, 0.0, 1.0]), who, by="light", replicates=500)
     >>> change = compare(old, new).disparities.filter(kind="model_difference")
     >>> change.select("group_a", "value").rows()
-    [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
+    [('overall', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = run_of(a), run_of(b)
     folders = [Path(source).name if isinstance(source, str | Path) else "" for source in (a, b)]
@@ -219,8 +219,8 @@ def pair_runs(
         units=ordered_scores.evaluated_units(),
     )
     estimates = measure_groups(ordered_scores, members, spec.statistics)
-    lost = caution_on_lost_groups(first, second, matches.units, names)
-    return PairedScores(scores, estimates, spec, names, (*lost, *matches.notes))
+    lost_group_cautions = caution_on_lost_groups(first, second, matches.units, names)
+    return PairedScores(scores, estimates, spec, names, (*lost_group_cautions, *matches.notes))
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:

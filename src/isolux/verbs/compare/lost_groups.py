@@ -59,14 +59,14 @@ def _name_lost_groups(counts: pl.DataFrame, name: str, other_name: str) -> Itera
         pl.col(c).sum().over("attribute") - pl.col(c) for c in ("n", "n_lost")
     )
     chance = ((n_lost_others + 1) / (n_others + 2)).pow(pl.col("n"))
-    lost = counts.filter(pl.col("n_lost") == pl.col("n"), chance < _CHANCE).sort(
+    lost_rows = counts.filter(pl.col("n_lost") == pl.col("n"), chance < _CHANCE).sort(
         pl.col("values").list.len(), -pl.col("n").cast(pl.Int64), maintain_order=True
     )
-    for attribute, group, values, n in lost.select("attribute", "group", "values", "n").rows():
-        parts = set(zip(split_intersection(attribute), values, strict=False))
-        if parts & lost_values:
+    for attribute, group, values, n in lost_rows.select("attribute", "group", "values", "n").rows():
+        group_values = set(zip(split_intersection(attribute), values, strict=False))
+        if group_values & lost_values:
             continue
-        lost_values |= parts if len(parts) == 1 else set()
+        lost_values |= group_values if len(group_values) == 1 else set()
         yield Caution(
             f"{other_name} scored nobody of {group} ({attribute}), of whom {name} scored {n:,}:"
             " the comparison says nothing of them."

@@ -20,15 +20,15 @@ import polars as pl
 from isolux.engine.source_images import (
     SourceImage,
     Unit,
-    decode_source_image,
-    hash_image,
-    image_folder,
+    decode_and_crop_units,
+    find_image_folder,
+    hash_image_file,
     list_source_images,
 )
 from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
 from isolux.io.image_folder import ImageFolder
-from isolux.models import source_hash
+from isolux.models import hash_module_sources
 from isolux.people.sources import prepare_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
@@ -85,7 +85,7 @@ def crop(
     factor: float | None = None,
     size: int | None = None,
     padding: float | None = None,
-    wide: Literal["left", "centre"] | None = None,
+    square_position: Literal["left", "centre"] | None = None,
     images: str | None = None,
     only: Sequence[str] = (),
     withdrawn: str | None = None,
@@ -114,7 +114,7 @@ def crop(
         Side length of the crop in pixels; default: the recipe's, or as large as the box.
     padding : float, optional
         For fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
-    wide : {"left", "centre"}, optional
+    square_position : {"left", "centre"}, optional
         For miap: where the square of a wide box lies; default: left, as in the paper.
     images : str, optional
         The folder that contains the pictures; default: looked for near the annotation.
@@ -161,7 +161,7 @@ def crop(
     ('7', 6, 6, None)
     """
     crop_recipe = find_recipe(recipe)
-    options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, wide))
+    options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, square_position))
     dataset = prepare_people(
         data,
         only=only,
@@ -171,7 +171,11 @@ def crop(
         images=images,
     )
     crop_run = _CropRun(
-        dataset, crop_recipe, options, CropFolder(out), source_hash(of_crops, of_images, of_recipes)
+        dataset,
+        crop_recipe,
+        options,
+        CropFolder(out),
+        hash_module_sources(of_crops, of_images, of_recipes),
     )
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,
@@ -254,7 +258,7 @@ class _CropRun:
         subjects: Mapping[str, str | None],
     ) -> Iterator[list[CropRow]]:
         """Crop images in batches, in order."""
-        folder = image_folder(self.dataset)
+        folder = find_image_folder(self.dataset)
         queue = iter(images)
         with ThreadPoolExecutor(_BATCH_SIZE) as threads:
             while batch := list(islice(queue, _BATCH_SIZE)):
@@ -270,7 +274,7 @@ class _CropRun:
         people: Sequence[Person],
         subjects: Mapping[str, str | None],
     ) -> list[CropRow]:
-        sha256 = hash_image(image, folder)
+        sha256 = hash_image_file(image, folder)
         crop_functions: dict[str, CropFunction | str] = {
             person.id: self._locate_crop(person) for person in people
         }
@@ -312,7 +316,7 @@ class _CropRun:
             return _format_error(error)
 
     def _decode_image(self, image: SourceImage, folder: ImageFolder) -> of_crops.Pixels | str:
-        (cut,) = decode_source_image(image, folder).crops
+        (cut,) = decode_and_crop_units(image, folder).crops
         if cut.pixels is None:
             return cut.reason or "the picture could not be used"
         return cut.pixels

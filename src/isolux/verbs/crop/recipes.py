@@ -135,7 +135,7 @@ class CropOptions:
     factor: float | None = None
     size: int | None = None
     padding: float | None = None
-    wide: Literal["left", "centre"] | None = None
+    square_position: Literal["left", "centre"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +211,10 @@ def _crop_square(person: Person, options: CropOptions) -> CropFunction:
     box = _select_box(person, options)
     if min(box[2:]) < _MIN_PERSON_PX:
         raise SpecError(f"a box with a side below {_MIN_PERSON_PX} pixels")
-    wide = options.wide or "left"
-    return lambda pixels: _resize(crop_square_top(pixels, box, square_position=wide), options.size)
+    square_position = options.square_position or "left"
+    return lambda pixels: _resize(
+        crop_square_top(pixels, box, square_position=square_position), options.size
+    )
 
 
 def _crop_nothing(person: Person, options: CropOptions) -> CropFunction:
@@ -304,7 +306,7 @@ RECIPES: Mapping[str, CropRecipe] = {
             "miap",
             "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
             "Goyal et al. 2022, appendix B.2",
-            {"box": "person", "size": 224, "wide": "left"},
+            {"box": "person", "size": 224, "square_position": "left"},
             _crop_square,
             (
                 (

@@ -344,7 +344,7 @@ def _iterate_groups(
     people: DescribedPeople, excluded_attribute: str
 ) -> Iterator[tuple[str, str, pl.Series]]:
     """Yield everyone, then the known groups of every attribute except the measured one."""
-    yield "everyone", "everyone", people.people["instance_id"]
+    yield "overall", "overall", people.people["instance_id"]
     for names in people.by:
         if excluded_attribute not in names:
             memberships = known_rows(people, names)

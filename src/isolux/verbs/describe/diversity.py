@@ -27,7 +27,7 @@ _MAX_DRAWN_SUBJECTS, _MIN_DRAWN_SUBJECTS = (
     10,
 )  # subjects drawn for the comparable Vendi score: at most, at least
 _CURVE_SHARES = np.concatenate([[0.001, 0.003], np.linspace(0.01, 0.99, 99), [0.997, 0.999]])
-_OVERALL = "everyone"
+_OVERALL = "overall"
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,9 @@ def _build_box_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     if "box_w" not in rows.columns or rows["box_w"].is_null().all():
         return {}
     boxes_only = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
-    box_attributes = derive.add_derived_attributes(boxes_only, ["box_size", "box_share"]).attributes
+    box_attributes = derive.add_missing_derived_attributes(
+        boxes_only, ["box_size", "box_share"]
+    ).attributes
     sizes = box_attributes.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
     counts = dict(sizes.rows())
     order = [s for s in ("small", "medium", "large", None) if s is not None or s in counts]

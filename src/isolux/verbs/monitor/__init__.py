@@ -168,10 +168,10 @@ def monitor(
     runs: Sequence[Run | RunHolder | str | Path],
     *,
     metric: str | None = None,
-    at: Sequence[str] = (),
+    timestamp: Sequence[str] = (),
     level: float = 0.95,
-    repeated: Repeated = "refuse",
-    heaviest: float | None = None,
+    repeated_people: Repeated = "refuse",
+    max_weight: float | None = None,
     seed: int = 0,
 ) -> Monitoring:
     """Say of every group, after every run, whether its gap to the others is more than chance.
@@ -183,14 +183,14 @@ def monitor(
     metric : str, optional
         A metric that is a mean of people's scores with a range; default: the first such metric of
         the first run.
-    at : sequence of str
+    timestamp : sequence of str
         When each run was looked at, in ISO 8601, with an offset from UTC in each or in none;
         default: when it was made.
     level : float
         1 minus the probability of any false alarm, over all gaps and all looks, however many.
-    repeated : {"refuse", "first", "different"}
+    repeated_people : {"refuse", "first", "different"}
         How to treat people (clusters) who are in several runs.
-    heaviest : float, optional
+    max_weight : float, optional
         The largest weight that the sampling design of weighted runs allows; default: the largest in
         the first run.
     seed : int
@@ -224,9 +224,9 @@ def monitor(
         raise SpecError(
             "the level cannot be used", expected="0.5 to below 1, as 0.95", found=str(level)
         )
-    _check_max_weight(heaviest)
-    snapshots, notes = deduplicate_people(read_snapshots(runs, at), repeated)
-    snapshots, weight_notes = kept_by_weight(snapshots, heaviest, seed)
+    _check_max_weight(max_weight)
+    snapshots, notes = deduplicate_people(read_snapshots(runs, timestamp), repeated_people)
+    snapshots, weight_notes = kept_by_weight(snapshots, max_weight, seed)
     gaps, gap_notes = build_gaps(snapshots, metric, seed)
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, sentences = [], [], []
@@ -247,8 +247,8 @@ def monitor(
         ),
         [text for _, text in sentences],
         (*weight_notes, *notes, *gap_notes),
-        _build_record(snapshots, level, threshold, repeated, seed, len(gaps))
-        | _build_sample_record(snapshots, heaviest),
+        _build_record(snapshots, level, threshold, repeated_people, seed, len(gaps))
+        | _build_sample_record(snapshots, max_weight),
     )
 
 
@@ -258,7 +258,7 @@ def _check_max_weight(max_weight: float | None) -> None:
             "the weight cannot be used",
             expected="a finite number above 0",
             found=f"{max_weight:g}",
-            where="--heaviest",
+            where="--max-weight",
         )
 
 
@@ -270,7 +270,7 @@ def _build_sample_record(snapshots: Sequence[Snapshot], max_weight: float | None
         for name in ("weight", "population", "strata")
         if sample_record.get(name)
     }
-    return {"sample": {**sample_settings, "heaviest": max_weight}} if sample_settings else {}
+    return {"sample": {**sample_settings, "max_weight": max_weight}} if sample_settings else {}
 
 
 def _build_rows(
@@ -354,7 +354,7 @@ def _build_record(
     snapshots: Sequence[Snapshot],
     level: float,
     threshold: float,
-    repeated: str,
+    repeated_people: str,
     seed: int,
     n_gaps: int,
 ) -> dict[str, Any]:
@@ -366,7 +366,7 @@ def _build_record(
         "level": level,
         "gaps_watched": n_gaps,
         "alarm_from": round(threshold, 9),
-        "repeated": repeated,
+        "repeated_people": repeated_people,
         "seed": seed,
         "runs": [{"run": snapshot.name, "at": snapshot.timestamp} for snapshot in snapshots],
     }

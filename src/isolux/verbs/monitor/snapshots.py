@@ -77,22 +77,25 @@ def read_snapshots(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) ->
                 "the looks are out of order",
                 expected=f"{later.name} after {earlier.name}",
                 found=f"{earlier.timestamp}, then {later.timestamp}",
-                hint="name the runs in order of time; --at says when each was, if not when made",
+                hint="name the runs in order of time; --timestamp says when each was, if not when"
+                " made",
             )
         _check_same_settings(snapshots[0], later)
     return snapshots
 
 
 def deduplicate_people(
-    snapshots: Sequence[Snapshot], repeated: Repeated
+    snapshots: Sequence[Snapshot], repeated_people: Repeated
 ) -> tuple[list[Snapshot], tuple[str, ...]]:
     """Handle clusters in several runs: refuse, keep the first, or treat as different people."""
     rows_only = [
         snapshot.name for snapshot in snapshots if snapshot.run.record.get("ids") == "row numbers"
     ]
-    if repeated == "different" or len(rows_only) == len(snapshots):
+    if repeated_people == "different" or len(rows_only) == len(snapshots):
         reason = (
-            "row numbers" if repeated != "different" else "taken as different people in each run"
+            "row numbers"
+            if repeated_people != "different"
+            else "taken as different people in each run"
         )
         return list(snapshots), (
             f"ids are {reason}: whether people were seen twice cannot be told",
@@ -104,7 +107,7 @@ def deduplicate_people(
         names = clusters.select("cluster").unique().with_columns(look=pl.lit(snapshot.name))
         if earlier_clusters is not None:
             repeated_clusters = names.join(earlier_clusters, on="cluster")
-            if repeated_clusters.height and repeated == "refuse":
+            if repeated_clusters.height and repeated_people == "refuse":
                 raise _repeated_people_error(repeated_clusters, snapshot)
             n_excluded += repeated_clusters.height
             names = names.join(earlier_clusters, on="cluster", how="anti")
@@ -130,7 +133,7 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
             "not every run has a time",
             expected=f"{len(runs)} times",
             found=f"{len(timestamps)}",
-            where="--at",
+            where="--timestamp",
         )
     times: list[datetime] = []
     for i, name in enumerate(names):
@@ -142,7 +145,7 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
                 f"{name} has no time",
                 expected="ISO 8601, such as 2026-03-05 or 2026-03-05T14:00",
                 found=repr(text),
-                where="--at",
+                where="--timestamp",
             ) from None
         times.append(parsed_time)
     has_offset = [time.tzinfo is not None for time in times]
@@ -152,7 +155,7 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
             expected="an offset in each (2026-03-05T14:00+02:00), or in none",
             found=f"{times[has_offset.index(True)].isoformat()} and "
             f"{times[has_offset.index(False)].isoformat()}",
-            where="--at",
+            where="--timestamp",
         )
     times = [time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time for time in times]
     return [time.isoformat(timespec="seconds") for time in times]
@@ -202,8 +205,8 @@ def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Snapshot) 
         expected="each person, or cluster, in one run",
         found=f"{repeated_clusters.height:,} of {repeated_clusters['look_right'][0]} again in"
         f" {snapshot.name}: " + ", ".join(examples),
-        hint="--repeated first keeps the first time; --repeated different, if ids start again in "
-        "every run",
+        hint="--repeated-people first keeps the first time; --repeated-people different, if"
+        " ids start again in every run",
     )
 
 
@@ -225,7 +228,7 @@ def kept_by_weight(
             raise SpecError(
                 "these runs have no weights",
                 expected="runs of audits with --weight",
-                found=f"--heaviest {given_max_weight:g}",
+                found=f"--max-weight {given_max_weight:g}",
             )
         return list(snapshots), ()
     _refuse_calibrated_weights(sample_record, given_max_weight)
@@ -314,9 +317,9 @@ def _refuse_calibrated_weights(sample_record: dict[str, Any], max_weight: float 
         raise SpecError(
             "design weights that were adjusted to a population have no largest value known before "
             "a look",
-            expected="--weight (with --heaviest), or --population, in the audits",
+            expected="--weight (with --max-weight), or --population, in the audits",
             found="--population with "
-            + ("--weight" if sample_record.get("weight") else "--heaviest"),
+            + ("--weight" if sample_record.get("weight") else "--max-weight"),
         )
 
 
@@ -328,13 +331,13 @@ def _excess_weight_error(
     *,
     is_user_set: bool,
 ) -> SpecError:
-    bound = "--heaviest" if is_user_set else f"the largest weight of {first.name}"
+    bound = "--max-weight" if is_user_set else f"the largest weight of {first.name}"
     return SpecError(
         "a cluster weighs more than the heaviest there can be, so that chances of being kept "
         "cannot be set",
         expected=f"at most {max_weight:g}, {bound}",
         found=f"{largest_weight:g}",
         where=snapshot.name,
-        hint="--heaviest names the largest weight that the design can give: one over the smallest "
-        "chance of being drawn",
+        hint="--max-weight names the largest weight that the design can give: one over the"
+        " smallest chance of being drawn",
     )

@@ -22,14 +22,14 @@ from isolux.engine import (
     Progress,
     ShardStore,
     list_source_images,
-    run_in_process,
-    run_remotely,
+    predict_missing_shards_in_process,
+    predict_missing_shards_remotely,
     split_into_shards,
 )
-from isolux.engine.jobs import Executor, executor_of
-from isolux.engine.remote_prediction import refuse_in_memory
-from isolux.engine.source_images import image_folder
-from isolux.models import Model, callable_model, open_model
+from isolux.engine.jobs import Executor, build_executor
+from isolux.engine.remote_prediction import check_model_has_spec
+from isolux.engine.source_images import find_image_folder
+from isolux.models import Model, open_model, wrap_callable_as_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import list_crop_images
 from isolux.verbs.predict.record import (
@@ -106,7 +106,7 @@ def predict(
         Called with the pictures that are done, how many there are, and how many were looked at now.
     **settings
         Settings of the stages ``people``, ``model`` and ``engine`` by their flat names: ``batch``,
-        ``picture_of``, ``time_limit``, ``only``, ``workers``, …; and ``model_name``.
+        ``input_unit``, ``time_limit``, ``only``, ``workers``, …; and ``model_name``.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def predict(
     loaded = (
         _open_model(spec)
         if isinstance(model, str)
-        else callable_model(model, name=spec.predictions.model_name, version=version)
+        else wrap_callable_as_model(model, name=spec.predictions.model_name, version=version)
     )
     people = dataset if dataset is not None else _load_dataset(spec, loaded)
     return predict_people(spec, people, loaded, out=out, tell=progress)
@@ -195,12 +195,12 @@ def _predict_into(
         images = list_source_images(
             dataset,
             model.predicts,
-            settings.picture_of,
+            settings.input_unit,
             by_box=bool(getattr(model.predictor, "by_box", False)),
         )
-        folder = image_folder(dataset)
+        folder = find_image_folder(dataset)
     else:
-        _refuse_crops(settings.picture_of, model.predicts)
+        _refuse_crops(settings.input_unit, model.predicts)
         images, folder = list_crop_images(dataset, settings.crops)
     shards = split_into_shards(images, settings.shard_size)
     engine_settings = PredictionSettings(
@@ -221,11 +221,11 @@ def _predict_into(
             )
         store.write_record(record | {"state": "unfinished"})
         if executor is None:
-            outcome = run_in_process(
+            outcome = predict_missing_shards_in_process(
                 model, shards, folder, store, key, engine_settings, report=tell, stop=stop
             )
         else:
-            outcome = run_remotely(
+            outcome = predict_missing_shards_remotely(
                 executor,
                 model,
                 settings.option,
@@ -274,7 +274,7 @@ def _refuse_crops(input_unit: str, predicts: str) -> None:
             if predicts not in _PERSON_PREDICTIONS
             else "a model is shown crops, or people's boxes",
             expected="one of the two",
-            found="crops" + (" and --picture-of person" if input_unit == "person" else ""),
+            found="crops" + (" and --input-unit person" if input_unit == "person" else ""),
         )
 
 
@@ -325,7 +325,7 @@ def _open_model(spec: AuditSpec) -> Model:
 
 
 def _load_dataset(spec: AuditSpec, model: Model) -> Dataset:
-    return load_people(spec.people, whole_images=model.predicts not in _PERSON_PREDICTIONS)
+    return load_people(spec.people, uses_unscored_people=model.predicts not in _PERSON_PREDICTIONS)
 
 
 def _refuse_loading_settings(spec: AuditSpec) -> None:
@@ -348,7 +348,7 @@ def choose_executor(spec: AuditSpec, model: Model) -> Executor | None:
     engine.refuse_what_only_ray_takes()
     if engine.name == "local" and not engine.workers:
         return None
-    refuse_in_memory(model)
-    return executor_of(
+    check_model_has_spec(model)
+    return build_executor(
         engine.name, engine.workers, engine.address, cpus=engine.cpus, gpus=engine.gpus
     )

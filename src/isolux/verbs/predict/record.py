@@ -17,7 +17,7 @@ import polars as pl
 from isolux.engine import source_images as of_pictures
 from isolux.engine.source_images import SourceImage, count_units
 from isolux.io import images
-from isolux.models import Model, source_hash
+from isolux.models import Model, hash_module_sources
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.notes import Caution
@@ -33,10 +33,10 @@ def compute_run_key(model: Model, settings: ModelRun) -> str:
     key_inputs = {
         "model": model.key,
         "predicts": model.predicts,
-        "picture_of": settings.picture_of,
+        "input_unit": settings.input_unit,
         "box_factor": settings.box_factor,
         "batch": settings.batch,
-        "code": source_hash(of_pictures, images),
+        "code": hash_module_sources(of_pictures, images),
     }
     return hashlib.sha256(json.dumps(key_inputs, sort_keys=True).encode()).hexdigest()
 
@@ -81,7 +81,7 @@ def build_record(
         "key": key,
         "shards": n_shards,
         "pictures": len(images),
-        "looks": count_units(images),
+        "inferences": count_units(images),
     }
 
 
@@ -139,8 +139,8 @@ def _recorded_setting(record: Mapping[str, Any], name: str) -> Any:
 def count_missing_predictions(inferences: pl.DataFrame) -> list[dict[str, Any]]:
     """Count inferences without a prediction by reason, most frequent first."""
     missing = inferences.filter(pl.col("reason").is_not_null())
-    counts = missing.group_by("reason", "fault").len("looks")
-    return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
+    counts = missing.group_by("reason", "fault").len("inferences")
+    return counts.sort("inferences", "reason", descending=[True, False]).to_dicts()
 
 
 def build_notes(
@@ -156,9 +156,9 @@ def build_notes(
     notes: list[str] = []
     missing = record.get("unanswered") or []
     if missing:
-        n = sum(row["looks"] for row in missing)
+        n = sum(row["inferences"] for row in missing)
         reasons = "; ".join(
-            f"{row['reason']} ({row['looks']:,})" for row in missing[:_MAX_LISTED_REASONS]
+            f"{row['reason']} ({row['inferences']:,})" for row in missing[:_MAX_LISTED_REASONS]
         )
         suffix = "; …" if len(missing) > _MAX_LISTED_REASONS else ""
         units = "people" if model["predicts"] in ("labels", "embeddings") else "images"

@@ -45,14 +45,14 @@ _FILE_SETTINGS = {
     "missed",
     "model",
     "out",
-    "planted",
+    "injected",
     "predictions",
     "scores",
     "sums",
     "withdrawn",
 }
 _NOTE_FIELDS = ("warnings", "notes")  # in reading order
-_UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "planted")
+_UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "injected")
 
 
 def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
@@ -65,7 +65,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     ...                     "light": ["dusk"] * 3 + ["day", "night"] * 198 + ["day"]})
     >>> found = audit(who.select("unit_id", value=pl.lit(1.0)), who, by="light", replicates=100)
     >>> publish(found.run, 10).group_metrics.select("group", "n_units").rows()
-    [('everyone', 400), ('day', 199)]
+    [('overall', 400), ('day', 199)]
     """
     refuse_too_low(minimum)
     weighted = is_weighted(run.record)

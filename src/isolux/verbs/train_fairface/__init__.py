@@ -25,11 +25,11 @@ from isolux.training import (
     Epoch,
     FaceTrainingSet,
     Schedule,
-    build_network,
-    build_preparation,
-    draws_per_cell,
-    read_matching_checkpoint,
-    train_faces,
+    build_face_network,
+    build_square_resize,
+    count_draws_per_cell,
+    read_matching_checkpoint_or_none,
+    train_face_network,
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
@@ -111,7 +111,7 @@ def train_fairface(
     seed: int = 0,
     device: str = "cpu",
     threads: int = 0,
-    picture_of: Literal["image", "person"] = "image",
+    input_unit: Literal["image", "person"] = "image",
     cluster: str | None = None,
     only: Sequence[str] = (),
     withdrawn: str | None = None,
@@ -160,7 +160,7 @@ def train_fairface(
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
         Threads that open pictures; 0: one per core.
-    picture_of : {"image", "person"}
+    input_unit : {"image", "person"}
         Whether a face is the whole image, or a person's box in it.
     cluster : str, optional
         What was sampled together: a cluster is learnt from or held out as a whole.
@@ -219,7 +219,9 @@ def train_fairface(
         images=None if images is None else str(images),
     )
     people = select_training_rows(dataset, target, balance)
-    network = build_network(Heads(people.classes, side), seed=seed, weights=weights, device=device)
+    network = build_face_network(
+        Heads(people.classes, side), seed=seed, weights=weights, device=device
+    )
     training_record = {
         "network": "ResNet-34",
         "heads": {k: list(v) for k, v in people.classes.items()},
@@ -234,13 +236,13 @@ def train_fairface(
             "held_out": held_out,
             "rows": rows,
             "balance": list(people.balance),
-            "picture_of": picture_of,
+            "input_unit": input_unit,
         },
     }
-    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = people.frame["instance_id"]
     training_images = select_training_images(
-        dataset, ids, picture_of, build_preparation(side), threads
+        dataset, ids, input_unit, build_square_resize(side), threads
     )
     scan = training_images.scan()
     notes = (*dataset.notes, *people.notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
@@ -255,7 +257,7 @@ def train_fairface(
     report_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))
     if overwrite:
         remove_files(folder, (CHECKPOINT, FILE, _RECORD_FILE, _CLASS_COUNTS_FILE))
-    state = train_faces(
+    state = train_face_network(
         network,
         faces,
         schedule,
@@ -346,7 +348,7 @@ def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -
 
 def _draws_per_cell(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> int:
     cells = training_rows.cells()
-    return 0 if cells is None else draws_per_cell(cells[train])
+    return 0 if cells is None else count_draws_per_cell(cells[train])
 
 
 def build_count_notes(training_rows: TrainingRows, counts: pl.DataFrame) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.models.fairface import FAIRFACE_HEADS
-from isolux.training import list_clusters, list_labels
+from isolux.training import list_people_with_clusters, list_people_with_one_label
 from isolux.verbs._training_people import (
     encode_classes,
     hash_rows,
@@ -73,9 +73,9 @@ def select_training_rows(
         _split_names(target, dataset) or _default_targets(dataset),
         _split_names(balance, dataset),
     )
-    frame = list_clusters(dataset)
+    frame = list_people_with_clusters(dataset)
     for name in dict.fromkeys((*targets, *balance)):
-        labels = list_labels(dataset, name).rename({"label": name})
+        labels = list_people_with_one_label(dataset, name).rename({"label": name})
         frame = frame.join(labels, on="instance_id", how="left", maintain_order="left")
     classes: dict[str, tuple[str, ...]] = {}
     for name in targets:

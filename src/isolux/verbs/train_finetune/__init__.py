@@ -19,10 +19,10 @@ from isolux.training import (
     FINETUNED,
     Epoch,
     Schedule,
-    add_head,
-    finetune,
-    read_matching_checkpoint,
-    refuse_changed_images,
+    add_classification_head,
+    check_images_unchanged,
+    finetune_with_checkpoints,
+    read_matching_checkpoint_or_none,
 )
 from isolux.verbs._training_people import (
     build_epoch_notes,
@@ -104,7 +104,7 @@ def train_finetune(
     seed: int = 0,
     device: str = "cpu",
     threads: int = 0,
-    picture_of: Literal["image", "person"] = "image",
+    input_unit: Literal["image", "person"] = "image",
     images: str | None = None,
     cluster: str | None = None,
     only: Sequence[str] = (),
@@ -150,7 +150,7 @@ def train_finetune(
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
         Threads that open pictures; 0: one per core.
-    picture_of : {"image", "person"}
+    input_unit : {"image", "person"}
         Whether the whole image is looked at, or a person's box in it.
     images : str, optional
         The folder that the pictures' paths are relative to.
@@ -209,7 +209,7 @@ def train_finetune(
     refuse_one_class(classes, target or "classes", dataset.name)
     options = _request_embeddings(model, model_option)
     base_model = open_model(model, options)
-    extractor = add_head(base_model, len(classes), device)
+    extractor = add_classification_head(base_model, len(classes), device)
     training_record = {
         "network": f"{base_model.name}, {base_model.key}",
         "classes": list(classes),
@@ -219,12 +219,12 @@ def train_finetune(
             "batch": batch,
             "seed": seed,
             "held_out": held_out,
-            "picture_of": picture_of,
+            "input_unit": input_unit,
         },
     }
-    checkpoint = None if overwrite else read_matching_checkpoint(folder, training_record)
+    checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = rows["instance_id"]
-    training_images = select_training_images(dataset, ids, picture_of, extractor.prepare, threads)
+    training_images = select_training_images(dataset, ids, input_unit, extractor.prepare, threads)
     for (
         _,
         other_dataset,
@@ -232,7 +232,7 @@ def train_finetune(
         select_training_images(
             other_dataset,
             other_dataset.instances["instance_id"],
-            picture_of,
+            input_unit,
             extractor.prepare,
             threads,
         )
@@ -244,7 +244,7 @@ def train_finetune(
     )
     notes = (*notes, *caution_or_refuse_unreadable(ids, scan, dataset.name))
     if checkpoint is not None:
-        refuse_changed_images(checkpoint, scan, folder)
+        check_images_unchanged(checkpoint, scan, folder)
     labels, splits = encode_classes(rows["label"], classes), split_rows(rows, scan, held_out, seed)
     refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
     notes = (*notes, *caution_on_rare_classes(labels[splits[0]], classes))
@@ -253,7 +253,7 @@ def train_finetune(
     )
     if overwrite:
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))
-    state = finetune(
+    state = finetune_with_checkpoints(
         extractor,
         training_images,
         scan,
@@ -276,7 +276,7 @@ def train_finetune(
         "notes": list(map(str, notes)),
     }
     write_record(folder / _RECORD_FILE, record)  # the model is complete, even if labelling fails
-    label_settings = LabelPredictionSettings(extractor, picture_of, threads, batch, classes, top)
+    label_settings = LabelPredictionSettings(extractor, input_unit, threads, batch, classes, top)
     label_results = predict_labels(label_settings, other_datasets, scan, folder)
     notes = (*notes, *label_results.notes)
     if other_datasets:

@@ -23,7 +23,7 @@ from isolux.people.id_index import index_ids_by_name, match_ids
 from isolux.people.sources import prepare_people
 from isolux.people.withdrawal import remove_withdrawn
 from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
-from isolux.training import Probe, ProbeFit, ProbeSettings, fit_probe
+from isolux.training import Probe, ProbeFit, ProbeSettings, fit_linear_probe
 from isolux.verbs._training_people import (
     build_label_table,
     describe_dataset,
@@ -84,7 +84,7 @@ def train_probe(
     top: int = 5,
     held_out: float = 0.2,
     l2: float = 1e-3,
-    most_steps: int = 500,
+    max_steps: int = 500,
     patience: int = 20,
     seed: int = 0,
     cluster: str | None = None,
@@ -116,7 +116,7 @@ def train_probe(
         Share of the rows, in whole clusters, used to decide when training stops.
     l2 : float
         Weight of the L2 penalty.
-    most_steps : int
+    max_steps : int
         Largest number of L-BFGS steps.
     patience : int
         Number of steps without a lower held-out cross-entropy after which training stops.
@@ -170,7 +170,7 @@ def train_probe(
     >>> bool((said["label"] == table["light"]).mean() > 0.95), done.probe.classes
     (True, ('day', 'night'))
     """
-    recipe = ProbeSettings(held_out, l2, most_steps, patience, seed)
+    recipe = ProbeSettings(held_out, l2, max_steps, patience, seed)
     is_count = not isinstance(top, bool) and top >= 1
     refuse_settings(("top", top, is_count, "1 or more"))
     dataset = load_training_people(
@@ -189,7 +189,7 @@ def train_probe(
     names = tuple(rows["label"].unique().sort())
     code = encode_classes(rows["label"], names)
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
-    fit = fit_probe(x, code, clusters, names, recipe)
+    fit = fit_linear_probe(x, code, clusters, names, recipe)
     applied_features, left_out = drop_withdrawn_features(
         [
             (frame, Path(path), n_missing)

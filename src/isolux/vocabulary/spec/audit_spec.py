@@ -361,7 +361,7 @@ def get_declaration(name: str, task: str = "") -> Option:
 
 
 def read_recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
-    """Read the settings of a finished run from its record; of an older version's what is known.
+    """Read the settings of a finished run from its record.
 
     Parameters
     ----------
@@ -370,23 +370,4 @@ def read_recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
     **changes
         Settings to take instead, by flat names.
     """
-    recorded_settings = dict(record.get("spec") or {})
-    task = str(recorded_settings.get("task") or "")
-    registered = task in registry.names("tasks")
-    task_setting_names = {flat_name(name) for name in (task_parameters(task) if registered else ())}
-    # Older records hold what every task took, with None where it was not said, beside `option`.
-    explicit_names = {
-        key
-        for key in task_setting_names & recorded_settings.keys()
-        if recorded_settings[key] not in (None, [], ())
-    }
-    valid_names = {
-        *SETTING_BY_FLAT_NAME,
-        "protocol",
-        *explicit_names,
-        *(["option"] if registered else []),
-    }
-    kept_settings = {
-        key: setting_value for key, setting_value in recorded_settings.items() if key in valid_names
-    }
-    return parse_spec({**kept_settings, **changes}, source="audit.json")
+    return parse_spec({**(record.get("spec") or {}), **changes}, source="audit.json")

@@ -32,13 +32,13 @@ class Groups(SettingsStage):
         UNKNOWN_VALUES, "words that mean unknown, compared without case", flag=False
     )
     group: tuple[str, ...] = setting((), 'a named merge: "lighter=1,2,3" or "tone:lighter=1,2,3"')
-    group_rest: RestHandling = setting(
+    ungrouped_values: RestHandling = setting(
         "keep",
         "how to treat values that no --group of their attribute names",
         flag=False,
         needs=("group",),
     )
-    absent_values: AbsentHandling = setting(
+    unmatched_values: AbsentHandling = setting(
         "refuse",
         "what to do if --group or nested names a value that does not occur",
         flag=False,

@@ -30,7 +30,7 @@ class ModelRun(SettingsStage):
         flag=False,
         needs=("model",),
     )
-    picture_of: Literal["image", "person"] = setting(
+    input_unit: Literal["image", "person"] = setting(
         "image",
         "what the model is shown for each person: the whole image, or their box",
         needs=("model",),

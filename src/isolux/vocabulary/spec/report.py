@@ -10,8 +10,8 @@ from isolux.vocabulary.spec.stage import SettingsStage, setting
 class Report(SettingsStage):
     """Where the run is written and what stands in it."""
 
-    planted: str | None = setting(
-        None, "planted.json of a synthetic world, shown beside what was found", flag=False
+    injected: str | None = setting(
+        None, "injected.json of a synthetic world, shown beside what was found", flag=False
     )
     keep_pairs: bool = setting(
         default=True,

@@ -172,14 +172,14 @@ def test_composition_stands_beside_other_datasets(tmp_path: Path) -> None:
     (tmp_path / "others.csv").write_text(
         "dataset,attribute,group,share\nFaces,age_group,old,0.1\nFaces,age_group,young,0.9\n"
     )
-    published(tmp_path, project, beside=tmp_path / "others.csv")
+    published(tmp_path, project, compare_with=tmp_path / "others.csv")
     table = pl.read_csv(tmp_path / "out/composition.csv").filter(attribute="age_group")
     assert table.filter(dataset="Faces")["share"].to_list() == [0.1, 0.9]
     drawn = (tmp_path / "out/composition age_group.svg").read_text()
     assert drawn.count("<title>") == 4
     (tmp_path / "others.csv").write_text("dataset,attribute,group,share\nF,a,old,0.9\nF,a,b,0.9\n")
     with pytest.raises(InputError, match="this is not a composition"):
-        published(tmp_path, project, beside=tmp_path / "others.csv", overwrite=True)
+        published(tmp_path, project, compare_with=tmp_path / "others.csv", overwrite=True)
     assert (tmp_path / "out/composition age_group.svg").is_file()  # the earlier one stands
 
 

@@ -29,7 +29,7 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     before = pl.read_csv(out / "people.csv", infer_schema=False)
     # The photos of this project are all one picture, so that others look like theirs.
     done = withdraw([tmp_path], who=["s17"], ledger=str(project.consent_path),
-                    published_key=[str(tmp_path / "key")], keep_alike=True)  # fmt: skip
+                    published_key=[str(tmp_path / "key")], keep_similar_images=True)  # fmt: skip
     assert done.receipt is not None, (done.remaining, done.unsearchable)
     after = pl.read_csv(out / "people.csv", infer_schema=False)
     gone = before.join(after, on="instance_id", how="anti")
@@ -94,7 +94,7 @@ def test_the_documented_command_finds_them_by_the_key(
     if is_old:
         older(folder)
     done = run(monkeypatch, capsys, "withdraw", folder / "out", folder / "run", *documented(
-        folder, "--published-key", folder / "key", "--keep-alike"))  # fmt: skip
+        folder, "--published-key", folder / "key", "--keep-similar-images"))  # fmt: skip
     assert done.code == 0, done.err
     assert pl.read_csv(folder / "out" / "people.csv").height == 36
     assert len(list((folder / "out" / "photos").iterdir())) == 36

@@ -1,4 +1,4 @@
-"""``isolux demo``: audit a synthetic population whose disparities are planted."""
+"""``isolux demo``: audit a synthetic population whose disparities are injected."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def demo(
         ),
     ] = False,
 ) -> None:
-    """Audit a synthetic population; the report says what was planted and what was found."""
+    """Audit a synthetic population; the report says what was injected and what was found."""
     from isolux.cli.audit_screen import show_audit
     from isolux.io.atomic import refuse_existing
 

@@ -45,7 +45,7 @@ def synthesize(
     """Write synthetic people, models that judged them, and the models' true errors.
 
     The files have the format of a real dataset, so that auditing them shows whether an audit finds
-    what was planted. Without WORLD, this lists the presets and layouts.
+    what was injected. Without WORLD, this lists the presets and layouts.
     """
     from isolux.vocabulary.errors import SpecError
 
@@ -142,7 +142,7 @@ def _show_what_there_is() -> None:
     from isolux_worlds.photo_world.settings import PRESETS, preset
 
     worlds = [[name, preset(name).about] for name in PRESETS]
-    print_table("Worlds", ["preset", "what is planted"], worlds)
+    print_table("Worlds", ["preset", "what is injected"], worlds)
     typer.echo("")
     rows = [[name, layout.summary] for name, layout in LAYOUTS.items()]
     print_table("Layouts", ["layout", "what its files hold"], rows)

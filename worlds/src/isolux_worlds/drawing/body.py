@@ -139,7 +139,7 @@ def paint_arm_skin(canvas: Canvas, figure: PersonFigure, body_side: str) -> None
     with canvas.as_part(figure.owner, f"{body_side}_arm_skin"):
         canvas.capsule(shoulder, LIMBS["shoulder"] * u * 0.92, elbow, LIMBS["elbow"] * u, fill)
         canvas.capsule(elbow, LIMBS["elbow"] * u, wrist, LIMBS["wrist"] * u, fill)
-        _hand(canvas, figure, body_side)
+        _paint_bare_hand(canvas, figure, body_side)
 
 
 def paint_arm_shadow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
@@ -157,7 +157,7 @@ def paint_arm_shadow(canvas: Canvas, figure: PersonFigure, body_side: str) -> No
             canvas.capsule(start, r * u, end, r * u, shade)
 
 
-def _hand(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
+def _paint_bare_hand(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     u, j, fill = figure.u, figure.joints, _round(figure)
     wrist, index, pinky, thumb = (
         j[f"{body_side}_{n}"] for n in ("wrist", "index", "pinky", "thumb")

@@ -36,12 +36,12 @@ def paint_lower(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
         colour = dark(colour, 0.3) if outfit.hem > 0.6 else colour
     with canvas.as_part(figure.owner, part_name):
         if outfit.bottom == "skirt":
-            _skirt(canvas, figure, colour)
+            _paint_skirt(canvas, figure, colour)
         else:
-            _trousers(canvas, figure, colour, short=outfit.bottom == "shorts")
+            _paint_trousers(canvas, figure, colour, short=outfit.bottom == "shorts")
 
 
-def _trousers(canvas: Canvas, figure: PersonFigure, colour: Colour, *, short: bool) -> None:
+def _paint_trousers(canvas: Canvas, figure: PersonFigure, colour: Colour, *, short: bool) -> None:
     u, j = figure.u * figure.look.build, figure.joints
     fill = Paint(colour, round=0.45, grain=0.02, grain_px=max(1.0, 0.04 * u))
     pelvis = _pelvis(figure)
@@ -73,7 +73,7 @@ def _pelvis(figure: PersonFigure) -> list[Point]:
     return [*waist, low_left, inner_left, crotch, inner_right, low_right]
 
 
-def _skirt(canvas: Canvas, figure: PersonFigure, colour: Colour, to: float = 0.72) -> None:
+def _paint_skirt(canvas: Canvas, figure: PersonFigure, colour: Colour, to: float = 0.72) -> None:
     u, j = figure.u, figure.joints
     outline = torso_outline(figure, 0.03)
     right, left = outline[2], outline[-3]
@@ -98,11 +98,13 @@ def paint_top(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
     part_name = "full_body_clothing" if outfit.is_one_piece else "upper_clothing"
     with canvas.as_part(figure.owner, part_name):
         if outfit.hem > 0.6:
-            _hang_hem(canvas, figure, outfit, colour)
-        _trunk(canvas, figure, outfit, colour)
+            _paint_skirt_below_hips(canvas, figure, outfit, colour)
+        _paint_garment_trunk(canvas, figure, outfit, colour)
 
 
-def _trunk(canvas: Canvas, figure: PersonFigure, outfit: Outfit, colour: Colour) -> None:
+def _paint_garment_trunk(
+    canvas: Canvas, figure: PersonFigure, outfit: Outfit, colour: Colour
+) -> None:
     outline = torso_outline(figure, 0.02, min(outfit.hem, 0.6))
     across = (*outline[1], *outline[-2])
     fill = Paint(colour, round=0.4, across=across, grain=0.015, grain_px=max(1.0, 0.04 * figure.u))
@@ -154,7 +156,9 @@ def _neckline(figure: PersonFigure, outfit: Outfit) -> list[Point]:
     ]
 
 
-def _hang_hem(canvas: Canvas, figure: PersonFigure, outfit: Outfit, colour: Colour) -> None:
+def _paint_skirt_below_hips(
+    canvas: Canvas, figure: PersonFigure, outfit: Outfit, colour: Colour
+) -> None:
     """Paint a dress, a coat's skirts, a robe: from the hips to where the hem falls."""
     u, j = figure.u, figure.joints
     outline = torso_outline(figure, 0.03)
@@ -191,7 +195,7 @@ def paint_sleeve(canvas: Canvas, figure: PersonFigure, outfit: Outfit, body_side
         if outfit.sleeve < 1:
             end = interpolate_points(shoulder, elbow, outfit.sleeve + 0.15)
             canvas.capsule(shoulder, r, end, r * 1.02, fill)
-            _cut_back(canvas, figure, body_side, end)
+            _paint_straight_sleeve_hem(canvas, figure, body_side, end)
             return
         canvas.capsule(shoulder, r, elbow, 0.16 * u, fill)
         if outfit.sleeve >= 2:
@@ -205,7 +209,9 @@ def paint_sleeve(canvas: Canvas, figure: PersonFigure, outfit: Outfit, body_side
         canvas.capsule(start, 0.11 * u, end, 0.11 * u, cuff)
 
 
-def _cut_back(canvas: Canvas, figure: PersonFigure, body_side: str, end: Point) -> None:
+def _paint_straight_sleeve_hem(
+    canvas: Canvas, figure: PersonFigure, body_side: str, end: Point
+) -> None:
     """Close a short sleeve with a straight hem: the arm below it in front of its round end."""
     u, j = figure.u * figure.look.build, figure.joints
     fill = Paint(figure.look.skin.tone, round=0.42)

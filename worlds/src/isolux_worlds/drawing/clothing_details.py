@@ -75,7 +75,7 @@ def paint_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
     part_name = "full_body_clothing" if outfit.is_one_piece else "upper_clothing"
     if outfit.neck == "collar":
         with canvas.as_part(figure.owner, part_name):
-            _collar(c, light(top, 0.25))
+            _paint_collar(c, light(top, 0.25))
     for word in outfit.details:
         if word in _GARMENTS:
             with canvas.as_part(figure.owner, part_name):
@@ -85,20 +85,20 @@ def paint_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
                 _PATTERNS[word](c)
 
 
-def _collar(c: _Cloth, colour: Colour) -> None:
-    u, (x, y) = c.u, c.figure.middle("shoulder")
+def _paint_collar(cloth: _Cloth, colour: Colour) -> None:
+    u, (x, y) = cloth.u, cloth.figure.middle("shoulder")
     flap = ((0.23, -0.30), (0.03, 0.12), (0.24, 0.14), (0.31, -0.16))
     for s in _SIGNS:
-        c.canvas.polygon([(x + s * dx * u, y + dy * u) for dx, dy in flap], colour)
+        cloth.canvas.polygon([(x + s * dx * u, y + dy * u) for dx, dy in flap], colour)
 
 
-def _buttons(c: _Cloth) -> None:
-    c.line((0, 0.12), (0, 1.2), wide=0.02, colour=(20.0, 20.0, 20.0), alpha=0.35)
+def _paint_buttons(cloth: _Cloth) -> None:
+    cloth.line((0, 0.12), (0, 1.2), wide=0.02, colour=(20.0, 20.0, 20.0), alpha=0.35)
     for k in range(5):
-        c.dot(0.0, 0.2 + 0.2 * k, 0.028, light(c.colour, 0.2))
+        cloth.dot(0.0, 0.2 + 0.2 * k, 0.028, light(cloth.colour, 0.2))
 
 
-def _tie(c: _Cloth) -> None:
+def _paint_tie(cloth: _Cloth) -> None:
     shape = [
         (-0.07, 0.08),
         (0.07, 0.08),
@@ -108,31 +108,31 @@ def _tie(c: _Cloth) -> None:
         (-0.10, 0.72),
         (-0.05, 0.15),
     ]
-    tie = (150.0, 38.0, 44.0) if c.colour[0] > 150 else dark(c.colour, 0.3)
-    c.shape(shape, tie)
+    tie = (150.0, 38.0, 44.0) if cloth.colour[0] > 150 else dark(cloth.colour, 0.3)
+    cloth.shape(shape, tie)
 
 
-def _bow(c: _Cloth) -> None:
+def _paint_bow_tie(cloth: _Cloth) -> None:
     for s in _SIGNS:
-        c.shape([(0.0, 0.08), (s * 0.18, 0.02), (s * 0.18, 0.15)], (24.0, 22.0, 26.0))
+        cloth.shape([(0.0, 0.08), (s * 0.18, 0.02), (s * 0.18, 0.15)], (24.0, 22.0, 26.0))
 
 
-def _lapels(c: _Cloth) -> None:
-    c.shape([(-0.28, -0.28), (0.28, -0.28), (0.0, 0.72)], c.colour)
+def _paint_lapels(cloth: _Cloth) -> None:
+    cloth.shape([(-0.28, -0.28), (0.28, -0.28), (0.0, 0.72)], cloth.colour)
     flap = ((0.28, -0.3), (0.46, 0.05), (0.34, 0.16), (0.42, 0.22), (0.0, 0.76), (0.12, 0.25))
     for s in _SIGNS:
-        c.shape([(s * x, y) for x, y in flap], (0.0, 0.0, 0.0), alpha=0.22)
+        cloth.shape([(s * x, y) for x, y in flap], (0.0, 0.0, 0.0), alpha=0.22)
     for y in (0.84, 0.98):
-        c.dot(0.04, y, 0.03, (18.0, 18.0, 20.0))
+        cloth.dot(0.04, y, 0.03, (18.0, 18.0, 20.0))
 
 
-def _cardigan(c: _Cloth) -> None:
+def _paint_cardigan(cloth: _Cloth) -> None:
     for s in _SIGNS:
         panel = [(s * 0.26, -0.3), (s * 1.3, -0.1), (s * 1.2, 1.3), (s * 0.2, 1.3), (s * 0.14, 0.4)]
-        c.shape(panel, c.colour)
+        cloth.shape(panel, cloth.colour)
 
 
-def _apron(c: _Cloth) -> None:
+def _paint_apron(cloth: _Cloth) -> None:
     bib = [
         (-0.36, 0.18),
         (0.36, 0.18),
@@ -143,14 +143,14 @@ def _apron(c: _Cloth) -> None:
         (-0.62, 0.7),
         (-0.42, 0.62),
     ]
-    edge = (*c.chest.to_pixel(-0.8, 1.0), *c.chest.to_pixel(0.8, 1.0))
-    c.canvas.polygon(c.chest.to_pixels(bib), Paint(c.colour, round=0.35, across=edge))
+    edge = (*cloth.chest.to_pixel(-0.8, 1.0), *cloth.chest.to_pixel(0.8, 1.0))
+    cloth.canvas.polygon(cloth.chest.to_pixels(bib), Paint(cloth.colour, round=0.35, across=edge))
     for s in _SIGNS:
-        c.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(c.colour, 0.2))
-    c.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(c.colour, 0.18))
+        cloth.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(cloth.colour, 0.2))
+    cloth.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(cloth.colour, 0.18))
 
 
-def _bib(c: _Cloth) -> None:
+def _paint_dungaree_bib(cloth: _Cloth) -> None:
     bib = [
         (-0.42, 0.34),
         (0.42, 0.34),
@@ -161,63 +161,63 @@ def _bib(c: _Cloth) -> None:
         (-0.75, 0.85),
         (-0.5, 0.72),
     ]
-    edge = (*c.chest.to_pixel(-0.9, 1), *c.chest.to_pixel(0.9, 1))
-    c.canvas.polygon(c.chest.to_pixels(bib), Paint(c.colour, round=0.3, across=edge))
+    edge = (*cloth.chest.to_pixel(-0.9, 1), *cloth.chest.to_pixel(0.9, 1))
+    cloth.canvas.polygon(cloth.chest.to_pixels(bib), Paint(cloth.colour, round=0.3, across=edge))
     for s in _SIGNS:
-        c.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=c.colour)
-        c.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
-    c.card(0.2, 0.46, 0.68, dark(c.colour, 0.2))
+        cloth.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=cloth.colour)
+        cloth.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
+    cloth.card(0.2, 0.46, 0.68, dark(cloth.colour, 0.2))
 
 
-def _vest(c: _Cloth) -> None:
+def _paint_vest(cloth: _Cloth) -> None:
     edge = ((0.3, -0.26), (0.62, -0.2), (0.66, 0.3), (0.78, 0.5), (0.66, 1.1), (0.0, 1.2))
     for s in _SIGNS:
-        c.shape([*((s * x, y) for x, y in edge), (0.0, 0.55)], c.colour)
+        cloth.shape([*((s * x, y) for x, y in edge), (0.0, 0.55)], cloth.colour)
 
 
-def _life_vest(c: _Cloth) -> None:
+def _paint_life_vest(cloth: _Cloth) -> None:
     edge = ((0.26, -0.22), (0.66, -0.16), (0.8, 0.3), (0.84, 0.95), (0.05, 0.98), (0.05, 0.3))
     for s in _SIGNS:
-        across = (*c.chest.to_pixel(s * 0.05, 0.5), *c.chest.to_pixel(s * 0.9, 0.5))
-        panel = c.chest.to_pixels([(s * x, y) for x, y in edge])
-        c.canvas.blob(panel, Paint(c.colour, round=0.4, across=across), steps=3)
+        across = (*cloth.chest.to_pixel(s * 0.05, 0.5), *cloth.chest.to_pixel(s * 0.9, 0.5))
+        panel = cloth.chest.to_pixels([(s * x, y) for x, y in edge])
+        cloth.canvas.blob(panel, Paint(cloth.colour, round=0.4, across=across), steps=3)
     for y in (0.42, 0.74):
-        c.across(y, 0.84, 0.06, (38.0, 38.0, 42.0))
+        cloth.across(y, 0.84, 0.06, (38.0, 38.0, 42.0))
 
 
-def _hivis(c: _Cloth) -> None:
-    _vest(c)
+def _paint_hivis(cloth: _Cloth) -> None:
+    _paint_vest(cloth)
     silver = (222.0, 226.0, 214.0)
     for y in (0.48, 0.86):
-        c.across(y, 0.72, 0.1, silver)
+        cloth.across(y, 0.72, 0.1, silver)
     for s in _SIGNS:
-        c.line((s * 0.46, -0.22), (s * 0.46, 0.48), wide=0.09, colour=silver)
+        cloth.line((s * 0.46, -0.22), (s * 0.46, 0.48), wide=0.09, colour=silver)
 
 
-def _hood(c: _Cloth) -> None:
+def _paint_lowered_hood(cloth: _Cloth) -> None:
     for s in _SIGNS:
         shape = [(s * 0.22, -0.36), (s * 0.52, -0.2), (s * 0.44, 0.04), (0.0, 0.2), (0.0, 0.1)]
-        c.shape(shape, dark(c.colour, 0.1))
-        c.line((s * 0.09, 0.14), (s * 0.11, 0.44), wide=0.03, colour=(240.0, 238.0, 230.0))
+        cloth.shape(shape, dark(cloth.colour, 0.1))
+        cloth.line((s * 0.09, 0.14), (s * 0.11, 0.44), wide=0.03, colour=(240.0, 238.0, 230.0))
 
 
-def _stripes(c: _Cloth, colour: Colour, step: float, wide: float) -> None:
+def _paint_stripes(cloth: _Cloth, colour: Colour, step: float, wide: float) -> None:
     x = -1.2
     while x < 1.2:
-        c.line((x, -0.4), (x, 1.6), wide=wide, colour=colour)
+        cloth.line((x, -0.4), (x, 1.6), wide=wide, colour=colour)
         x += step
 
 
-def _check(c: _Cloth) -> None:
-    _stripes(c, light(c.colour, 0.5), 0.26, 0.05)
+def _paint_checked_pattern(cloth: _Cloth) -> None:
+    _paint_stripes(cloth, light(cloth.colour, 0.5), 0.26, 0.05)
     for k in range(10):
-        c.across(-0.2 + 0.17 * k, 1.2, 0.05, dark(c.colour, 0.4), alpha=0.55)
+        cloth.across(-0.2 + 0.17 * k, 1.2, 0.05, dark(cloth.colour, 0.4), alpha=0.55)
 
 
-def _wave(c: _Cloth) -> None:
-    c.dot(0.0, 0.42, 0.26, c.colour)
+def _paint_wave(cloth: _Cloth) -> None:
+    cloth.dot(0.0, 0.42, 0.26, cloth.colour)
     path = ((-0.24, 0.46), (-0.06, 0.32), (0.06, 0.5), (0.24, 0.34))
-    c.line(*path, wide=0.05, colour=light(c.colour, 0.7))
+    cloth.line(*path, wide=0.05, colour=light(cloth.colour, 0.7))
 
 
 _SEGMENTS = {
@@ -232,156 +232,160 @@ _SEGMENTS = {
 _DIGITS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abfgcd")
 
 
-def _number(c: _Cloth) -> None:
+def _paint_shirt_number(cloth: _Cloth) -> None:
     """Digits of seven segments: the subject's own number."""
-    ink = WHITE if sum(c.colour) < 420 else c.colour
-    number = int(c.figure.look.style * 90) + 10
+    ink = WHITE if sum(cloth.colour) < 420 else cloth.colour
+    number = int(cloth.figure.look.style * 90) + 10
     for digit_index, digit in enumerate((number // 10, number % 10)):
         x = -0.30 + 0.36 * digit_index
         for name in _DIGITS[digit]:
             x0, y0, x1, y1 = _SEGMENTS[name]
             a, b = (x + 0.2 * x0, 0.3 + 0.17 * y0), (x + 0.2 * x1, 0.3 + 0.17 * y1)
-            c.line(a, b, wide=0.08, colour=ink)
+            cloth.line(a, b, wide=0.08, colour=ink)
 
 
-def _bib_number(c: _Cloth) -> None:
-    c.card(0.42, 0.24, 0.72, (250.0, 250.0, 248.0))
-    _number(replace(c, colour=(190.0, 30.0, 60.0)))
-    c.across(0.26, 0.42, 0.05, (200.0, 40.0, 60.0))
+def _paint_bib_number(cloth: _Cloth) -> None:
+    cloth.card(0.42, 0.24, 0.72, (250.0, 250.0, 248.0))
+    _paint_shirt_number(replace(cloth, colour=(190.0, 30.0, 60.0)))
+    cloth.across(0.26, 0.42, 0.05, (200.0, 40.0, 60.0))
 
 
-def _trim(c: _Cloth) -> None:
-    outline = torso_outline(c.figure, 0.02, 0.2)
-    c.canvas.line(outline[1:4], 0.2 * c.u, c.colour)
-    c.canvas.line(outline[6:9], 0.2 * c.u, c.colour)
+def _paint_trim(cloth: _Cloth) -> None:
+    outline = torso_outline(cloth.figure, 0.02, 0.2)
+    cloth.canvas.line(outline[1:4], 0.2 * cloth.u, cloth.colour)
+    cloth.canvas.line(outline[6:9], 0.2 * cloth.u, cloth.colour)
 
 
-def _chevron(c: _Cloth) -> None:
+def _paint_chevron(cloth: _Cloth) -> None:
     for y in (0.3, 0.5):
-        c.line((-0.9, y - 0.2), (0.0, y + 0.1), (0.9, y - 0.2), wide=0.11, colour=c.colour)
+        cloth.line((-0.9, y - 0.2), (0.0, y + 0.1), (0.9, y - 0.2), wide=0.11, colour=cloth.colour)
 
 
-def _badge(c: _Cloth) -> None:
-    r = 0.085 * c.u
-    c.canvas.ellipse(
-        c.chest.to_pixel(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5)
+def _paint_badge(cloth: _Cloth) -> None:
+    r = 0.085 * cloth.u
+    cloth.canvas.ellipse(
+        cloth.chest.to_pixel(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5)
     )
-    c.shape([(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], light(c.colour, 0.5))
+    cloth.shape(
+        [(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], light(cloth.colour, 0.5)
+    )
 
 
-def _belt(c: _Cloth) -> None:
-    c.across(0.95, 1.0, 0.13, (30.0, 26.0, 24.0))
-    c.card(0.08, 0.91, 0.99, (205.0, 175.0, 90.0))
+def _paint_belt(cloth: _Cloth) -> None:
+    cloth.across(0.95, 1.0, 0.13, (30.0, 26.0, 24.0))
+    cloth.card(0.08, 0.91, 0.99, (205.0, 175.0, 90.0))
 
 
-def _bands(c: _Cloth) -> None:
+def _paint_bands(cloth: _Cloth) -> None:
     for y in (0.36, 0.9):
-        c.across(y, 1.2, 0.15, c.colour)
-        c.across(y, 1.2, 0.06, (225.0, 228.0, 222.0))
+        cloth.across(y, 1.2, 0.15, cloth.colour)
+        cloth.across(y, 1.2, 0.06, (225.0, 228.0, 222.0))
 
 
-def _bands_white(c: _Cloth) -> None:
+def _paint_white_bands(cloth: _Cloth) -> None:
     for s in _SIGNS:
-        c.shape([(0.0, 0.02), (s * 0.1, 0.02), (s * 0.2, 0.46), (s * 0.05, 0.46)], c.colour)
+        cloth.shape([(0.0, 0.02), (s * 0.1, 0.02), (s * 0.2, 0.46), (s * 0.05, 0.46)], cloth.colour)
 
 
-def _zip(c: _Cloth) -> None:
-    c.line((0.12, -0.2), (-0.04, 1.3), wide=0.05, colour=c.colour)
+def _paint_zip(cloth: _Cloth) -> None:
+    cloth.line((0.12, -0.2), (-0.04, 1.3), wide=0.05, colour=cloth.colour)
     for s in _SIGNS:
-        c.line((s * 0.4, 0.5), (s * 0.64, 0.62), wide=0.035, colour=c.colour)
+        cloth.line((s * 0.4, 0.5), (s * 0.64, 0.62), wide=0.035, colour=cloth.colour)
 
 
-def _camouflage(c: _Cloth) -> None:
-    tints = (dark(c.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
-    spots = c.figure.rng.uniform((-1.2, -0.3, 0.1), (1.2, 1.5, 0.24), (26, 3)).tolist()
+def _paint_camouflage(cloth: _Cloth) -> None:
+    tints = (dark(cloth.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
+    spots = cloth.figure.rng.uniform((-1.2, -0.3, 0.1), (1.2, 1.5, 0.24), (26, 3)).tolist()
     for k, (x, y, size) in enumerate(spots):
-        c.canvas.ellipse(c.chest.to_pixel(x, y), size * c.u, size * 0.6 * c.u, tints[k % 3], x)
+        cloth.canvas.ellipse(
+            cloth.chest.to_pixel(x, y), size * cloth.u, size * 0.6 * cloth.u, tints[k % 3], x
+        )
 
 
-def _pocket(c: _Cloth) -> None:
+def _paint_pocket(cloth: _Cloth) -> None:
     edge = ((0.22, 0.34), (0.58, 0.34), (0.58, 0.6), (0.22, 0.6), (0.22, 0.34))
-    c.line(*edge, wide=0.025, colour=(20.0, 24.0, 30.0), alpha=0.4)
+    cloth.line(*edge, wide=0.025, colour=(20.0, 24.0, 30.0), alpha=0.4)
 
 
-def _straps(c: _Cloth) -> None:
+def _paint_straps(cloth: _Cloth) -> None:
     for s in _SIGNS:
         path = ((s * 0.56, -0.25), (s * 0.58, 0.3), (s * 0.85, 0.75))
-        c.line(*path, wide=0.15, colour=dark(c.colour, 0.35))
-    c.across(0.3, 0.56, 0.05, (34.0, 34.0, 38.0))
+        cloth.line(*path, wide=0.15, colour=dark(cloth.colour, 0.35))
+    cloth.across(0.3, 0.56, 0.05, (34.0, 34.0, 38.0))
 
 
-def _harness(c: _Cloth) -> None:
+def _paint_harness(cloth: _Cloth) -> None:
     for a, b in (((-0.9, 0.9), (0.9, 0.9)), ((-0.6, -0.2), (0.5, 0.9)), ((0.6, -0.2), (-0.5, 0.9))):
-        c.line(a, b, wide=0.1, colour=(222.0, 96.0, 40.0))
+        cloth.line(a, b, wide=0.1, colour=(222.0, 96.0, 40.0))
 
 
-def _glitter(c: _Cloth) -> None:
-    for x, y in c.figure.rng.uniform((-0.9, -0.2), (0.9, 1.2), (40, 2)).tolist():
-        c.dot(x, y, 0.022, Paint(light(c.colour, 0.75), alpha=0.9))
+def _paint_glitter(cloth: _Cloth) -> None:
+    for x, y in cloth.figure.rng.uniform((-0.9, -0.2), (0.9, 1.2), (40, 2)).tolist():
+        cloth.dot(x, y, 0.022, Paint(light(cloth.colour, 0.75), alpha=0.9))
 
 
-def _dots(c: _Cloth) -> None:
+def _paint_dots(cloth: _Cloth) -> None:
     for k in range(56):
         x, y = -0.9 + 0.3 * (k % 7) + 0.15 * (k // 7 % 2), -0.1 + 0.26 * (k // 7)
-        c.dot(x, y, 0.03, dark(c.colour, 0.15))
+        cloth.dot(x, y, 0.03, dark(cloth.colour, 0.15))
 
 
-def _splashes(c: _Cloth) -> None:
+def _paint_splashes(cloth: _Cloth) -> None:
     inks = ((200.0, 60.0, 50.0), (50.0, 110.0, 180.0), (230.0, 180.0, 50.0), (70.0, 150.0, 90.0))
-    for k, (x, y) in enumerate(c.figure.rng.uniform((-0.7, 0.0), (0.7, 1.3), (14, 2)).tolist()):
-        r = (0.03 + 0.012 * (k % 4)) * c.u
-        c.canvas.ellipse(c.chest.to_pixel(x, y), r, r * 0.8, inks[k % 4])
+    for k, (x, y) in enumerate(cloth.figure.rng.uniform((-0.7, 0.0), (0.7, 1.3), (14, 2)).tolist()):
+        r = (0.03 + 0.012 * (k % 4)) * cloth.u
+        cloth.canvas.ellipse(cloth.chest.to_pixel(x, y), r, r * 0.8, inks[k % 4])
 
 
-def _cross(c: _Cloth) -> None:
-    c.line((0.0, 0.32), (0.0, 0.74), wide=0.15, colour=c.colour)
-    c.across(0.53, 0.22, 0.15, c.colour)
+def _paint_medical_cross(cloth: _Cloth) -> None:
+    cloth.line((0.0, 0.32), (0.0, 0.74), wide=0.15, colour=cloth.colour)
+    cloth.across(0.53, 0.22, 0.15, cloth.colour)
 
 
-def _suit_panel(c: _Cloth) -> None:
-    c.card(0.42, 0.34, 0.78, (196.0, 200.0, 206.0))
+def _paint_suit_panel(cloth: _Cloth) -> None:
+    cloth.card(0.42, 0.34, 0.78, (196.0, 200.0, 206.0))
     for k, ink in enumerate(((200.0, 60.0, 50.0), (70.0, 130.0, 190.0), (90.0, 170.0, 100.0))):
-        c.dot(-0.24 + 0.24 * k, 0.5, 0.06, Paint(ink, round=0.5))
-    c.across(-0.14, 0.5, 0.2, c.colour)
+        cloth.dot(-0.24 + 0.24 * k, 0.5, 0.06, Paint(ink, round=0.5))
+    cloth.across(-0.14, 0.5, 0.2, cloth.colour)
 
 
 _GARMENTS: Mapping[str, Callable[[_Cloth], None]] = {
-    "apron": _apron,
-    "bib": _bib,
-    "vest": _vest,
-    "life_vest": _life_vest,
-    "hivis": _hivis,
-    "hood": _hood,
+    "apron": _paint_apron,
+    "bib": _paint_dungaree_bib,
+    "vest": _paint_vest,
+    "life_vest": _paint_life_vest,
+    "hivis": _paint_hivis,
+    "hood": _paint_lowered_hood,
 }
 """Details that are clothing themselves and may lie over skin."""
 _PATTERNS: Mapping[str, Callable[[_Cloth], None]] = {
-    "buttons": _buttons,
-    "tie": _tie,
-    "bow": _bow,
-    "lapels": _lapels,
-    "cardigan": _cardigan,
-    "check": _check,
-    "wave": _wave,
-    "number": _number,
-    "bib_number": _bib_number,
-    "trim": _trim,
-    "chevron": _chevron,
-    "badge": _badge,
-    "belt": _belt,
-    "bands": _bands,
-    "bands_white": _bands_white,
-    "zip": _zip,
-    "camouflage": _camouflage,
-    "pocket": _pocket,
-    "straps": _straps,
-    "harness": _harness,
-    "glitter": _glitter,
-    "dots": _dots,
-    "splashes": _splashes,
-    "cross": _cross,
-    "suit_panel": _suit_panel,
-    "stripes": lambda c: _stripes(c, c.colour, 0.3, 0.13),
-    "pinstripes": lambda c: _stripes(c, c.colour, 0.22, 0.025),
+    "buttons": _paint_buttons,
+    "tie": _paint_tie,
+    "bow": _paint_bow_tie,
+    "lapels": _paint_lapels,
+    "cardigan": _paint_cardigan,
+    "check": _paint_checked_pattern,
+    "wave": _paint_wave,
+    "number": _paint_shirt_number,
+    "bib_number": _paint_bib_number,
+    "trim": _paint_trim,
+    "chevron": _paint_chevron,
+    "badge": _paint_badge,
+    "belt": _paint_belt,
+    "bands": _paint_bands,
+    "bands_white": _paint_white_bands,
+    "zip": _paint_zip,
+    "camouflage": _paint_camouflage,
+    "pocket": _paint_pocket,
+    "straps": _paint_straps,
+    "harness": _paint_harness,
+    "glitter": _paint_glitter,
+    "dots": _paint_dots,
+    "splashes": _paint_splashes,
+    "cross": _paint_medical_cross,
+    "suit_panel": _paint_suit_panel,
+    "stripes": lambda c: _paint_stripes(c, c.colour, 0.3, 0.13),
+    "pinstripes": lambda c: _paint_stripes(c, c.colour, 0.22, 0.025),
     "sash": lambda c: c.across(0.72, 0.9, 0.16, c.colour),
 }
 """Details on cloth that is there already."""

@@ -18,24 +18,24 @@ _DETAIL_PX, _FINE_PX = 5.0, 14.0
 
 def paint_head(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a bald head with its face; hair and what is worn come after."""
-    _ears(canvas, figure)
-    _skull(canvas, figure)
+    _paint_ears(canvas, figure)
+    _paint_bald_skull(canvas, figure)
     if figure.face.half_width < _DETAIL_PX:
-        _far_features(canvas, figure)
+        _paint_minimal_face(canvas, figure)
         return
-    _form(canvas, figure)
+    _paint_face_shading(canvas, figure)
     if figure.words["facial_hair"] == "yes":
-        _beard(canvas, figure)
-    _mouth(canvas, figure)
-    _nose(canvas, figure)
+        _paint_beard(canvas, figure)
+    _paint_mouth(canvas, figure)
+    _paint_nose(canvas, figure)
     for body_side in ("right", "left"):
-        _eye(canvas, figure, body_side)
-        _brow(canvas, figure, body_side)
+        _paint_eye(canvas, figure, body_side)
+        _paint_eyebrow(canvas, figure, body_side)
     if figure.face.half_width >= _FINE_PX:
-        _age_lines(canvas, figure)
+        _paint_age_lines(canvas, figure)
 
 
-def _ears(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_ears(canvas: Canvas, figure: PersonFigure) -> None:
     face, skin = figure.face, figure.look.skin
     for body_side, sign in (("right", -1.0), ("left", 1.0)):
         _, y = face.inverse(figure.joints[f"{body_side}_ear"])
@@ -47,7 +47,7 @@ def _ears(canvas: Canvas, figure: PersonFigure) -> None:
         canvas.ellipse(centre, rx * 0.5, ry * 0.6, inner, face.turn)
 
 
-def _skull(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_bald_skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     j, chin = look.jaw, look.chin
     skull = [(0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18)]
@@ -60,7 +60,7 @@ def _skull(canvas: Canvas, figure: PersonFigure) -> None:
         )
 
 
-def _far_features(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_minimal_face(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a face of a few pixels: two dark eyes and a mouth, lightly."""
     skin, width = figure.look.skin, figure.face.half_width
     for body_side in ("right", "left"):
@@ -70,7 +70,7 @@ def _far_features(canvas: Canvas, figure: PersonFigure) -> None:
     canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
 
 
-def _form(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_face_shading(canvas: Canvas, figure: PersonFigure) -> None:
     """Soft light and shade that give the face its relief."""
     face, skin = figure.face, figure.look.skin
     w, h = face.half_width, face.half_height
@@ -97,7 +97,7 @@ def _form(canvas: Canvas, figure: PersonFigure) -> None:
         )
 
 
-def _mouth(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_mouth(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     rx, ry = face.inverse(figure.joints["mouth_right"])
     lx, ly = face.inverse(figure.joints["mouth_left"])
@@ -129,7 +129,7 @@ def _mouth(canvas: Canvas, figure: PersonFigure) -> None:
         canvas.ellipse(face.to_pixel(x, y + 0.13 + full * 1.25), 0.5 * half * w, 0.04 * h, under)
 
 
-def _nose(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_nose(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints["nose"])
     _, eye = face.inverse(figure.middle("eye"))
@@ -177,7 +177,7 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
     return [inner, *upper, outer, *lower]
 
 
-def _eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
+def _paint_eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints[f"{body_side}_eye"])
     sign = -1.0 if body_side == "right" else 1.0
@@ -202,10 +202,10 @@ def _eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
         return
     glint = Paint(WHITE, alpha=0.9)
     canvas.ellipse((centre[0] + 0.3 * r, centre[1] - 0.35 * r), 0.2 * r, 0.2 * r, glint)
-    _lids(canvas, figure, outline, sign)
+    _paint_eyelids(canvas, figure, outline, sign)
 
 
-def _lids(canvas: Canvas, figure: PersonFigure, outline: list[Point], sign: float) -> None:
+def _paint_eyelids(canvas: Canvas, figure: PersonFigure, outline: list[Point], sign: float) -> None:
     face, look = figure.face, figure.look
     w = face.half_width
     ink = dark(look.skin.line, 0.55)
@@ -221,7 +221,7 @@ def _lids(canvas: Canvas, figure: PersonFigure, outline: list[Point], sign: floa
         canvas.curve(face.to_pixels(wing), 0.03 * w, Paint(ink, alpha=0.8))
 
 
-def _brow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
+def _paint_eyebrow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
     x, y = face.inverse(figure.joints[f"{body_side}_eye"])
     s = -1.0 if body_side == "right" else 1.0
@@ -236,7 +236,7 @@ def _brow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
         canvas.blob(face.to_pixels(outline), Paint(hair, alpha=0.92), steps=3)
 
 
-def _age_lines(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_age_lines(canvas: Canvas, figure: PersonFigure) -> None:
     """Lines around the mouth, under the eyes, on the brow: none before 30, more with the years."""
     face, look = figure.face, figure.look
     depth = min(1.0, max(0.0, (look.age - 32) / 45.0))
@@ -264,7 +264,7 @@ def _age_lines(canvas: Canvas, figure: PersonFigure) -> None:
             canvas.curve(face.to_pixels(brow), 0.018 * w, line)
 
 
-def _beard(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_beard(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a full beard, a goatee or a moustache, by the subject."""
     face, look = figure.face, figure.look
     mx, mouth = face.inverse(figure.middle_of_mouth)

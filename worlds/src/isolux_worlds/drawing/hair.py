@@ -34,27 +34,31 @@ def paint_back_hair(canvas: Canvas, figure: PersonFigure) -> None:
     colour = dark(figure.look.hair, 0.22)
     with canvas.as_part(figure.owner, "head_hair"):
         if hair_type == "coily":
-            _afro(canvas, figure, colour)
+            _paint_afro(canvas, figure, colour)
         elif hair_type == "curly":
-            _rings(canvas, figure, colour, _curtain(figure, 1.22), 0.19 * w)
+            _paint_curls(canvas, figure, colour, _curtain(figure, 1.22), 0.19 * w)
         elif hair_type == "dreadlocks":
-            _ropes(canvas, figure, colour, np.linspace(-1.12, 1.12, 13), 0.2)
+            _paint_dreadlocks(canvas, figure, colour, np.linspace(-1.12, 1.12, 13), 0.2)
         else:
-            _sheet(canvas, figure, colour)
+            _paint_long_straight_hair(canvas, figure, colour)
 
 
 def paint_hair(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the hair on the skull and the locks around the face; call it after the head."""
     if not _shows(figure):
         if figure.words["hair_type"] == "bald" and figure.words["headwear"] == "none":
-            _scalp_gleam(canvas, figure)
+            _paint_scalp_gleam(canvas, figure)
         return
     hair_type = figure.words["hair_type"]
-    tops = {"coily": _coily_top, "curly": _curly_top, "dreadlocks": _dread_top}
+    tops = {
+        "coily": _paint_coily_hair_on_skull,
+        "curly": _paint_curly_hair_on_skull,
+        "dreadlocks": _paint_dreadlocks_on_skull,
+    }
     with canvas.as_part(figure.owner, "head_hair"):
-        tops.get(hair_type, _smooth_top)(canvas, figure)
+        tops.get(hair_type, _paint_straight_hair_on_skull)(canvas, figure)
     if figure.face.half_width >= _FINE_PX:
-        _gleam(canvas, figure)
+        _paint_crown_highlight(canvas, figure)
 
 
 def _shows(figure: PersonFigure) -> bool:
@@ -80,7 +84,7 @@ def _volume(figure: PersonFigure) -> float:
     return 0.25 if figure.words["headwear"] == "cap" else 1.0
 
 
-def _scalp_gleam(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_scalp_gleam(canvas: Canvas, figure: PersonFigure) -> None:
     face, w = figure.face, figure.face.half_width
     shine = Paint(figure.look.skin.sheen, alpha=0.5, soft=0.4 * w)
     with canvas.only_on(figure.owner, "face_skin"):
@@ -103,7 +107,7 @@ def _ripple(points: list[Point], deep: float) -> list[Point]:
     ]
 
 
-def _sheet(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
+def _paint_long_straight_hair(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Straight and wavy hair behind the shoulders."""
     if _bun(figure):
         return
@@ -132,7 +136,7 @@ def _curtain(figure: PersonFigure, wide: float) -> list[Point]:
     return points
 
 
-def _rings(
+def _paint_curls(
     canvas: Canvas, figure: PersonFigure, colour: Colour, ring_centres: list[Point], r: float
 ) -> None:
     """Locks: discs whose edges make a curly outline, with the shade of a ring on each."""
@@ -159,7 +163,7 @@ def _rings(
                 canvas.curve(arc, 0.17 * a, paint_with)
 
 
-def _ropes(
+def _paint_dreadlocks(
     canvas: Canvas, figure: PersonFigure, colour: Colour, roots: _Floats, drop: float
 ) -> None:
     """Dreadlocks: thick strands from the skull down, each a little bent."""
@@ -178,10 +182,12 @@ def _ropes(
             rope = Paint(colour, round=0.6, grain=0.22, grain_px=max(1.0, 0.06 * w))
             canvas.capsule((ax, ay), r * w, (bx, by), r * w * 0.92, rope)
         if w >= _FINE_PX:
-            _knots(canvas, figure, colour, centres)
+            _paint_dreadlock_knots(canvas, figure, colour, centres)
 
 
-def _knots(canvas: Canvas, figure: PersonFigure, colour: Colour, path: list[Point]) -> None:
+def _paint_dreadlock_knots(
+    canvas: Canvas, figure: PersonFigure, colour: Colour, path: list[Point]
+) -> None:
     """Short dark lines across a strand."""
     w = figure.face.half_width
     ink = Paint(dark(colour, 0.5), alpha=0.5)
@@ -192,7 +198,7 @@ def _knots(canvas: Canvas, figure: PersonFigure, colour: Colour, path: list[Poin
             canvas.line(knot, 0.025 * w, ink)
 
 
-def _afro(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
+def _paint_afro(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Paint a round mass behind the head, its edge fine and uneven."""
     face, w = figure.face, figure.face.half_width
     reach = 1.12 + 0.62 * figure.look.length * _volume(figure)
@@ -254,7 +260,7 @@ def _hairline(figure: PersonFigure) -> list[Point]:
     return [(x, y - recede if abs(x) < 0.85 else y) for x, y in line]
 
 
-def _smooth_top(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_straight_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     """Straight and wavy hair: cap, and for long hair a lock on either side."""
     look, wavy = figure.look, figure.words["hair_type"] == "wavy"
     lift = (0.05 + 0.12 * look.style + (0.06 if wavy else 0.0)) * _volume(figure)
@@ -271,12 +277,12 @@ def _smooth_top(canvas: Canvas, figure: PersonFigure) -> None:
         )
     canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
     if not _short(figure) and not _bun(figure):
-        _locks(canvas, figure, fill, wavy=wavy)
+        _paint_side_locks(canvas, figure, fill, wavy=wavy)
     if figure.face.half_width >= _FINE_PX:
-        _strands(canvas, figure, wavy=wavy)
+        _paint_hair_strands(canvas, figure, wavy=wavy)
 
 
-def _locks(canvas: Canvas, figure: PersonFigure, fill: Paint, *, wavy: bool) -> None:
+def _paint_side_locks(canvas: Canvas, figure: PersonFigure, fill: Paint, *, wavy: bool) -> None:
     end = _end(figure)
     for s in (-1.0, 1.0):
         outer = [(1.1, -0.75), (1.17, -0.35), (1.2, 0.05)]
@@ -290,7 +296,7 @@ def _locks(canvas: Canvas, figure: PersonFigure, fill: Paint, *, wavy: bool) -> 
         canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
 
 
-def _strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> None:
+def _paint_hair_strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> None:
     """Fine lines that follow the hair: from the parting over the skull, and down the locks."""
     face, look = figure.face, figure.look
     w, part_x = face.half_width, -0.4 * look.parting
@@ -315,7 +321,7 @@ def _strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> None:
             canvas.curve(face.to_pixels(path), 0.024 * w, tints[k % 2])
 
 
-def _curly_top(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_curly_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     w, volume = figure.face.half_width, _volume(figure)
     reach = 1.0 + 0.16 * volume
     cap = figure.face.to_pixels(_cap(0.08 * volume, _hairline(figure), 0.0))
@@ -331,10 +337,10 @@ def _curly_top(canvas: Canvas, figure: PersonFigure) -> None:
         for t in np.linspace(0.0, 1.0, max(3, int((end + 0.5) / 0.28))):
             y = -0.5 + (end + 0.5) * float(t)
             centres += [(-1.1 - 0.04 * (y > 0), y), (1.1 + 0.04 * (y > 0), y)]
-    _rings(canvas, figure, figure.look.hair, centres, 0.2 * w)
+    _paint_curls(canvas, figure, figure.look.hair, centres, 0.2 * w)
 
 
-def _coily_top(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_coily_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
     lift = (0.05 + 0.42 * look.length) * _volume(figure)
     line = [
@@ -364,12 +370,12 @@ def _coily_top(canvas: Canvas, figure: PersonFigure) -> None:
             canvas.ellipse((x, y), 0.035 * w, 0.03 * w, coil[k % 2])
 
 
-def _dread_top(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_dreadlocks_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
     cap = face.to_pixels(_cap(0.1 * _volume(figure), _hairline(figure), -0.1))
     canvas.blob(cap, _fill(figure, dark(look.hair, 0.15), 0.2), steps=4)
     roots = np.array([-1.0, -0.93, 0.93, 1.0, -1.08, 1.08])
-    _ropes(canvas, figure, look.hair, roots, 0.12)
+    _paint_dreadlocks(canvas, figure, look.hair, roots, 0.12)
     tints = (Paint(dark(look.hair, 0.5), alpha=0.6), Paint(light(look.hair, 0.18), alpha=0.5))
     with canvas.only_on(figure.owner, "head_hair"):
         for k, a in enumerate(np.linspace(-0.95, 0.95, 9)):
@@ -378,7 +384,7 @@ def _dread_top(canvas: Canvas, figure: PersonFigure) -> None:
             canvas.curve(face.to_pixels(path), 0.06 * w, tints[k % 2])
 
 
-def _gleam(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_crown_highlight(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a band of light on the crown, towards the light."""
     face, look, w = figure.face, figure.look, figure.face.half_width
     gleam_x = 0.35 if canvas.light[0] > 0 else -0.35

@@ -39,12 +39,12 @@ def paint_headwear(canvas: Canvas, figure: PersonFigure) -> None:
         return
     with canvas.as_part(figure.owner, "headwear"):
         if worn == "cap":
-            _cap(canvas, figure)
+            _paint_baseball_cap(canvas, figure)
         else:
-            _scarf(canvas, figure)
+            _paint_scarf(canvas, figure)
 
 
-def _cap(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_baseball_cap(canvas: Canvas, figure: PersonFigure) -> None:
     face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.to_pixel(-1.12, 0.0), *face.to_pixel(1.12, 0.0))
     dome = [
@@ -88,7 +88,7 @@ def _cap(canvas: Canvas, figure: PersonFigure) -> None:
         canvas.ellipse(face.to_pixel(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
 
 
-def _scarf(canvas: Canvas, figure: PersonFigure) -> None:
+def _paint_scarf(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a scarf round the head and under the chin."""
     face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.to_pixel(-1.25, 0.0), *face.to_pixel(1.25, 0.0))

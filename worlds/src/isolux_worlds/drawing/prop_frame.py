@@ -77,9 +77,9 @@ class PropFrame:
 Prop = Callable[[PropFrame], object]
 
 
-def paint_stick(h: PropFrame, body_side: str, up: Point, wide: float, colour: Colour) -> Point:
+def paint_stick(frame: PropFrame, body_side: str, up: Point, wide: float, colour: Colour) -> Point:
     """Paint a stick in a hand, and return its upper end."""
-    hand = h.hand(body_side)
-    top = h.offset(hand, *up)
-    h.rod(h.offset(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
+    hand = frame.hand(body_side)
+    top = frame.offset(hand, *up)
+    frame.rod(frame.offset(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
     return top

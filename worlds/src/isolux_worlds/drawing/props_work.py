@@ -13,107 +13,119 @@ from isolux_worlds.drawing.prop_frame import BRASS, INK, STEEL, WOOD, Prop, Prop
 __all__ = ["STAGE", "WORK"]
 
 
-def _hose(h: PropFrame) -> None:
-    hand = h.hand("right")
-    path = h.offsets_around(hand, (0.25, -0.3), (-0.1, 0.1), (-0.5, 1.0), (0.3, 1.7), (-0.4, 2.3))
-    h.curve(path, 0.2, (214.0, 176.0, 96.0), steps=8)
-    h.rod(h.offset(hand, 0.05, -0.1), h.offset(hand, 0.42, -0.5), 0.18, (196.0, 60.0, 44.0))
+def _paint_hose(frame: PropFrame) -> None:
+    hand = frame.hand("right")
+    path = frame.offsets_around(
+        hand, (0.25, -0.3), (-0.1, 0.1), (-0.5, 1.0), (0.3, 1.7), (-0.4, 2.3)
+    )
+    frame.curve(path, 0.2, (214.0, 176.0, 96.0), steps=8)
+    frame.rod(
+        frame.offset(hand, 0.05, -0.1), frame.offset(hand, 0.42, -0.5), 0.18, (196.0, 60.0, 44.0)
+    )
 
 
-def _pitchfork(h: PropFrame) -> None:
-    top = h.hand("right", -0.12, -1.9)
-    h.rod(h.hand("right", 0.1, 2.2), top, 0.09, WOOD)
+def _paint_pitchfork(frame: PropFrame) -> None:
+    top = frame.hand("right", -0.12, -1.9)
+    frame.rod(frame.hand("right", 0.1, 2.2), top, 0.09, WOOD)
     for x in (-0.2, 0.0, 0.2):
-        h.rod(h.offset(top, x, 0.0), h.offset(top, x, -0.6), 0.05, STEEL)
-    h.rod(h.offset(top, -0.2, 0.0), h.offset(top, 0.2, 0.0), 0.07, STEEL)
+        frame.rod(frame.offset(top, x, 0.0), frame.offset(top, x, -0.6), 0.05, STEEL)
+    frame.rod(frame.offset(top, -0.2, 0.0), frame.offset(top, 0.2, 0.0), 0.07, STEEL)
 
 
-def _headed_tool(h: PropFrame, head: Colour, wide: float, tall: float) -> None:
-    h.slab(paint_stick(h, "right", (-0.12, -0.85), 0.09, WOOD), wide, tall, head, 0.12)
+def _paint_headed_tool(frame: PropFrame, head: Colour, wide: float, tall: float) -> None:
+    frame.slab(paint_stick(frame, "right", (-0.12, -0.85), 0.09, WOOD), wide, tall, head, 0.12)
 
 
-def _chisel(h: PropFrame) -> None:
-    paint_stick(h, "right", (-0.1, -0.7), 0.1, STEEL)
-    h.slab(paint_stick(h, "left", (0.12, -0.7), 0.09, WOOD), 0.24, 0.15, (132.0, 136.0, 142.0))
+def _paint_chisel(frame: PropFrame) -> None:
+    paint_stick(frame, "right", (-0.1, -0.7), 0.1, STEEL)
+    frame.slab(
+        paint_stick(frame, "left", (0.12, -0.7), 0.09, WOOD), 0.24, 0.15, (132.0, 136.0, 142.0)
+    )
 
 
-def _wrench(h: PropFrame) -> None:
-    top = paint_stick(h, "right", (-0.15, -0.8), 0.12, STEEL)
-    h.disc(top, 0.19, STEEL)
-    h.disc(h.offset(top, -0.05, -0.12), 0.09, (90.0, 94.0, 100.0))
+def _paint_wrench(frame: PropFrame) -> None:
+    top = paint_stick(frame, "right", (-0.15, -0.8), 0.12, STEEL)
+    frame.disc(top, 0.19, STEEL)
+    frame.disc(frame.offset(top, -0.05, -0.12), 0.09, (90.0, 94.0, 100.0))
 
 
-def _saw(h: PropFrame) -> None:
-    hand = h.hand("right")
-    blade = h.offsets_around(hand, (-0.1, 0.05), (0.16, 0.05), (0.02, 1.45), (-0.1, 1.45))
-    h.canvas.polygon(blade, STEEL)
-    h.slab(hand, 0.17, 0.15, WOOD, 0.2)
+def _paint_saw(frame: PropFrame) -> None:
+    hand = frame.hand("right")
+    blade = frame.offsets_around(hand, (-0.1, 0.05), (0.16, 0.05), (0.02, 1.45), (-0.1, 1.45))
+    frame.canvas.polygon(blade, STEEL)
+    frame.slab(hand, 0.17, 0.15, WOOD, 0.2)
 
 
-def _toolbox(h: PropFrame) -> None:
-    hand = h.hand("left")
-    h.slab(h.offset(hand, 0.0, 0.45), 0.6, 0.27, (196.0, 54.0, 46.0))
-    h.slab(h.offset(hand, 0.0, 0.2), 0.62, 0.06, (150.0, 40.0, 36.0))
-    h.curve(h.offsets_around(hand, (-0.25, 0.18), (0.0, 0.0), (0.25, 0.18)), 0.08, INK)
+def _paint_toolbox(frame: PropFrame) -> None:
+    hand = frame.hand("left")
+    frame.slab(frame.offset(hand, 0.0, 0.45), 0.6, 0.27, (196.0, 54.0, 46.0))
+    frame.slab(frame.offset(hand, 0.0, 0.2), 0.62, 0.06, (150.0, 40.0, 36.0))
+    frame.curve(frame.offsets_around(hand, (-0.25, 0.18), (0.0, 0.0), (0.25, 0.18)), 0.08, INK)
 
 
-def _box(h: PropFrame) -> None:
-    h.slab(h.chest(1.0), 0.78, 0.45, (196.0, 152.0, 100.0))
-    h.slab(h.chest(1.0), 0.1, 0.45, (222.0, 192.0, 146.0))
+def _paint_cardboard_box(frame: PropFrame) -> None:
+    frame.slab(frame.chest(1.0), 0.78, 0.45, (196.0, 152.0, 100.0))
+    frame.slab(frame.chest(1.0), 0.1, 0.45, (222.0, 192.0, 146.0))
 
 
-def _basket(h: PropFrame) -> None:
-    centre = h.chest(1.05)
+def _paint_basket(frame: PropFrame) -> None:
+    centre = frame.chest(1.05)
     fruits = ((200.0, 50.0, 44.0), (236.0, 170.0, 50.0), (110.0, 150.0, 60.0))
     for k in range(5):
-        h.disc(h.offset(centre, -0.48 + 0.24 * k, -0.2 - 0.06 * (k % 2)), 0.17, fruits[k % 3])
-    edge = h.offsets_around(centre, (-0.75, -0.16), (0.75, -0.16), (0.58, 0.36), (-0.58, 0.36))
-    h.canvas.polygon(edge, Paint((176.0, 128.0, 76.0), grain=0.3, grain_px=max(1.0, 0.08 * h.u)))
+        frame.disc(
+            frame.offset(centre, -0.48 + 0.24 * k, -0.2 - 0.06 * (k % 2)), 0.17, fruits[k % 3]
+        )
+    edge = frame.offsets_around(centre, (-0.75, -0.16), (0.75, -0.16), (0.58, 0.36), (-0.58, 0.36))
+    frame.canvas.polygon(
+        edge, Paint((176.0, 128.0, 76.0), grain=0.3, grain_px=max(1.0, 0.08 * frame.u))
+    )
 
 
-def _cable(h: PropFrame) -> None:
+def _paint_cable(frame: PropFrame) -> None:
     for r in (0.4, 0.3, 0.2):
-        h.curve(h.circle(h.hand("left", 0.0, 0.3), r, r, 5), 0.06, (44.0, 46.0, 52.0))
-    paint_stick(h, "right", (-0.05, -0.55), 0.09, (232.0, 190.0, 50.0))
+        frame.curve(frame.circle(frame.hand("left", 0.0, 0.3), r, r, 5), 0.06, (44.0, 46.0, 52.0))
+    paint_stick(frame, "right", (-0.05, -0.55), 0.09, (232.0, 190.0, 50.0))
 
 
-def _watering_can(h: PropFrame) -> None:
-    hand, green = h.hand("left", 0.0, 0.42), (76.0, 132.0, 104.0)
-    h.rod(h.offset(hand, 0.3, 0.15), h.offset(hand, 0.85, -0.35), 0.1, green)
-    h.disc(h.offset(hand, 0.88, -0.38), 0.16, dark(green, 0.2))
-    h.slab(hand, 0.38, 0.32, green)
-    handle = h.offsets_around(hand, (-0.3, -0.3), (0.0, -0.52), (0.3, -0.3))
-    h.curve(handle, 0.08, dark(green, 0.25))
+def _paint_watering_can(frame: PropFrame) -> None:
+    hand, green = frame.hand("left", 0.0, 0.42), (76.0, 132.0, 104.0)
+    frame.rod(frame.offset(hand, 0.3, 0.15), frame.offset(hand, 0.85, -0.35), 0.1, green)
+    frame.disc(frame.offset(hand, 0.88, -0.38), 0.16, dark(green, 0.2))
+    frame.slab(hand, 0.38, 0.32, green)
+    handle = frame.offsets_around(hand, (-0.3, -0.3), (0.0, -0.52), (0.3, -0.3))
+    frame.curve(handle, 0.08, dark(green, 0.25))
 
 
-def _scissors(h: PropFrame) -> None:
+def _paint_scissors(frame: PropFrame) -> None:
     for s in (-1.0, 1.0):
-        h.rod(h.hand("right", 0.08 * s), h.hand("right", -0.14 * s, -0.62), 0.055, STEEL)
-        h.disc(h.hand("right", 0.1 * s, 0.08), 0.1, (200.0, 60.0, 70.0))
-    h.rod(h.hand("left"), h.hand("left", 0.1, -0.6), 0.12, INK)
+        frame.rod(
+            frame.hand("right", 0.08 * s), frame.hand("right", -0.14 * s, -0.62), 0.055, STEEL
+        )
+        frame.disc(frame.hand("right", 0.1 * s, 0.08), 0.1, (200.0, 60.0, 70.0))
+    frame.rod(frame.hand("left"), frame.hand("left", 0.1, -0.6), 0.12, INK)
 
 
-def _radio(h: PropFrame) -> None:
-    h.slab(h.hand("right", 0.0, -0.15), 0.13, 0.26, INK)
-    h.rod(h.hand("right", 0.08, -0.4), h.hand("right", 0.08, -0.75), 0.04, INK)
+def _paint_radio(frame: PropFrame) -> None:
+    frame.slab(frame.hand("right", 0.0, -0.15), 0.13, 0.26, INK)
+    frame.rod(frame.hand("right", 0.08, -0.4), frame.hand("right", 0.08, -0.75), 0.04, INK)
 
 
-def _clipboard(h: PropFrame) -> None:
-    centre = h.hand("left", 0.0, -0.25)
-    h.slab(centre, 0.36, 0.48, (138.0, 96.0, 58.0), -0.1)
-    h.slab(h.offset(centre, 0.0, 0.03), 0.3, 0.4, (246.0, 246.0, 242.0), -0.1)
-    h.slab(h.offset(centre, -0.04, -0.44), 0.14, 0.06, STEEL, -0.1)
+def _paint_clipboard(frame: PropFrame) -> None:
+    centre = frame.hand("left", 0.0, -0.25)
+    frame.slab(centre, 0.36, 0.48, (138.0, 96.0, 58.0), -0.1)
+    frame.slab(frame.offset(centre, 0.0, 0.03), 0.3, 0.4, (246.0, 246.0, 242.0), -0.1)
+    frame.slab(frame.offset(centre, -0.04, -0.44), 0.14, 0.06, STEEL, -0.1)
 
 
-def _drip(h: PropFrame) -> None:
-    pole = h.hand("left", 0.15, 0.0)
-    h.rod(h.offset(pole, 0.0, -2.6), h.offset(pole, 0.0, 2.6), 0.07, STEEL)
-    h.slab(h.offset(pole, 0.1, -2.2), 0.2, 0.32, (212.0, 232.0, 240.0))
+def _paint_infusion_stand(frame: PropFrame) -> None:
+    pole = frame.hand("left", 0.15, 0.0)
+    frame.rod(frame.offset(pole, 0.0, -2.6), frame.offset(pole, 0.0, 2.6), 0.07, STEEL)
+    frame.slab(frame.offset(pole, 0.1, -2.2), 0.2, 0.32, (212.0, 232.0, 240.0))
 
 
-def _palette(h: PropFrame) -> None:
-    centre = h.hand("left", 0.1, -0.1)
-    h.disc(centre, 0.52, (206.0, 162.0, 110.0), 0.72)
+def _paint_palette(frame: PropFrame) -> None:
+    centre = frame.hand("left", 0.1, -0.1)
+    frame.disc(centre, 0.52, (206.0, 162.0, 110.0), 0.72)
     inks = (
         (200.0, 50.0, 44.0),
         (40.0, 100.0, 180.0),
@@ -122,176 +134,178 @@ def _palette(h: PropFrame) -> None:
         (250.0, 250.0, 246.0),
     )
     for k, ink in enumerate(inks):
-        h.disc(h.offset(centre, -0.3 + 0.15 * k, -0.16 + 0.06 * abs(k - 2)), 0.07, ink)
-    paint_stick(h, "right", (0.1, -0.7), 0.05, WOOD)
+        frame.disc(frame.offset(centre, -0.3 + 0.15 * k, -0.16 + 0.06 * abs(k - 2)), 0.07, ink)
+    paint_stick(frame, "right", (0.1, -0.7), 0.05, WOOD)
 
 
-def _throat(h: PropFrame, *offsets: Point) -> list[Point]:
-    return h.offsets_around(h.figure.middle("shoulder"), *offsets)
+def _throat(frame: PropFrame, *offsets: Point) -> list[Point]:
+    return frame.offsets_around(frame.figure.middle("shoulder"), *offsets)
 
 
-def _stethoscope(h: PropFrame) -> None:
+def _paint_stethoscope(frame: PropFrame) -> None:
     tube = (36.0, 42.0, 54.0)
     path = ((-0.26, -0.26), (-0.30, 0.3), (-0.05, 0.78), (0.22, 0.4), (0.26, -0.26))
-    h.curve(_throat(h, *path), 0.075, tube)
-    h.curve(_throat(h, (-0.05, 0.77), (0.1, 1.1)), 0.065, tube)
-    h.disc(_throat(h, (0.1, 1.16))[0], 0.12, STEEL)
+    frame.curve(_throat(frame, *path), 0.075, tube)
+    frame.curve(_throat(frame, (-0.05, 0.77), (0.1, 1.1)), 0.065, tube)
+    frame.disc(_throat(frame, (0.1, 1.16))[0], 0.12, STEEL)
 
 
-def _whistle(h: PropFrame) -> None:
-    h.curve(_throat(h, (-0.24, -0.2), (0.0, 0.62), (0.24, -0.2)), 0.035, (206.0, 44.0, 44.0))
-    h.disc(_throat(h, (0.0, 0.7))[0], 0.1, BRASS)
-    h.slab(h.hand("right", 0.0, -0.22), 0.15, 0.2, (240.0, 208.0, 50.0))
+def _paint_whistle(frame: PropFrame) -> None:
+    frame.curve(
+        _throat(frame, (-0.24, -0.2), (0.0, 0.62), (0.24, -0.2)), 0.035, (206.0, 44.0, 44.0)
+    )
+    frame.disc(_throat(frame, (0.0, 0.7))[0], 0.1, BRASS)
+    frame.slab(frame.hand("right", 0.0, -0.22), 0.15, 0.2, (240.0, 208.0, 50.0))
 
 
 WORK: Mapping[str, Prop] = {
-    "stethoscope": _stethoscope,
-    "hose": _hose,
-    "pitchfork": _pitchfork,
-    "mallet": lambda h: _headed_tool(h, dark(WOOD, 0.3), 0.3, 0.17),
-    "gavel": lambda h: _headed_tool(h, (112.0, 62.0, 36.0), 0.26, 0.15),
-    "chisel": _chisel,
-    "wrench": _wrench,
-    "saw": _saw,
-    "toolbox": _toolbox,
-    "box": _box,
-    "basket": _basket,
-    "cable": _cable,
-    "watering_can": _watering_can,
-    "scissors": _scissors,
-    "radio": _radio,
+    "stethoscope": _paint_stethoscope,
+    "hose": _paint_hose,
+    "pitchfork": _paint_pitchfork,
+    "mallet": lambda h: _paint_headed_tool(h, dark(WOOD, 0.3), 0.3, 0.17),
+    "gavel": lambda h: _paint_headed_tool(h, (112.0, 62.0, 36.0), 0.26, 0.15),
+    "chisel": _paint_chisel,
+    "wrench": _paint_wrench,
+    "saw": _paint_saw,
+    "toolbox": _paint_toolbox,
+    "box": _paint_cardboard_box,
+    "basket": _paint_basket,
+    "cable": _paint_cable,
+    "watering_can": _paint_watering_can,
+    "scissors": _paint_scissors,
+    "radio": _paint_radio,
     "baton": lambda h: paint_stick(h, "right", (-0.1, 1.1), 0.12, (32.0, 32.0, 36.0)),
-    "clipboard": _clipboard,
-    "palette": _palette,
-    "drip": _drip,
-    "whistle": _whistle,
+    "clipboard": _paint_clipboard,
+    "palette": _paint_palette,
+    "drip": _paint_infusion_stand,
+    "whistle": _paint_whistle,
 }
 """Word of an outfit to its painter."""
 
 
-def _guitar(h: PropFrame) -> None:
-    body, head = h.chest(0.9, -0.25, 0.0), h.chest(0.28, 1.75, 0.1)
-    h.rod(body, head, 0.13, dark(WOOD, 0.35))
-    h.disc(h.offset(body, -0.22, 0.10), 0.58, (190.0, 112.0, 48.0))
-    h.disc(h.offset(body, 0.32, -0.14), 0.44, (190.0, 112.0, 48.0))
-    h.disc(h.offset(body, 0.12, -0.04), 0.19, (44.0, 26.0, 16.0))
+def _paint_guitar(frame: PropFrame) -> None:
+    body, head = frame.chest(0.9, -0.25, 0.0), frame.chest(0.28, 1.75, 0.1)
+    frame.rod(body, head, 0.13, dark(WOOD, 0.35))
+    frame.disc(frame.offset(body, -0.22, 0.10), 0.58, (190.0, 112.0, 48.0))
+    frame.disc(frame.offset(body, 0.32, -0.14), 0.44, (190.0, 112.0, 48.0))
+    frame.disc(frame.offset(body, 0.12, -0.04), 0.19, (44.0, 26.0, 16.0))
     string = Paint((232.0, 226.0, 210.0), alpha=0.8)
     for k in (-1.0, 0.0, 1.0):
-        string_ends = [h.offset(body, -0.4, 0.16 + 0.03 * k), h.offset(head, 0.0, 0.03 * k)]
-        h.canvas.line(string_ends, 0.018 * h.u, string)
-    h.slab(head, 0.17, 0.1, dark(WOOD, 0.5), -0.35)
+        string_ends = [frame.offset(body, -0.4, 0.16 + 0.03 * k), frame.offset(head, 0.0, 0.03 * k)]
+        frame.canvas.line(string_ends, 0.018 * frame.u, string)
+    frame.slab(head, 0.17, 0.1, dark(WOOD, 0.5), -0.35)
 
 
-def _tray(h: PropFrame) -> None:
-    hand = h.hand("left", 0.0, -0.1)
-    h.disc(hand, 0.75, (206.0, 210.0, 216.0), 0.2)
+def _paint_tray(frame: PropFrame) -> None:
+    hand = frame.hand("left", 0.0, -0.1)
+    frame.disc(hand, 0.75, (206.0, 210.0, 216.0), 0.2)
     for x in (-0.32, 0.05, 0.38):
-        h.slab(h.offset(hand, x, -0.26), 0.1, 0.24, (196.0, 228.0, 236.0))
-        h.slab(h.offset(hand, x, -0.14), 0.1, 0.12, (196.0, 90.0, 60.0))
+        frame.slab(frame.offset(hand, x, -0.26), 0.1, 0.24, (196.0, 228.0, 236.0))
+        frame.slab(frame.offset(hand, x, -0.14), 0.1, 0.12, (196.0, 90.0, 60.0))
 
 
-def _laptop(h: PropFrame) -> None:
-    centre = h.chest(0.86, 0.0, 0.1)
-    h.slab(h.offset(centre, 0.0, -0.28), 0.78, 0.5, (66.0, 70.0, 78.0))
-    h.slab(h.offset(centre, 0.0, 0.27), 0.9, 0.07, (176.0, 180.0, 188.0))
-    h.disc(h.offset(centre, 0.0, -0.28), 0.1, (214.0, 218.0, 224.0))
+def _paint_laptop(frame: PropFrame) -> None:
+    centre = frame.chest(0.86, 0.0, 0.1)
+    frame.slab(frame.offset(centre, 0.0, -0.28), 0.78, 0.5, (66.0, 70.0, 78.0))
+    frame.slab(frame.offset(centre, 0.0, 0.27), 0.9, 0.07, (176.0, 180.0, 188.0))
+    frame.disc(frame.offset(centre, 0.0, -0.28), 0.1, (214.0, 218.0, 224.0))
 
 
-def _books(h: PropFrame) -> None:
-    centre = h.hand("left", 0.02, -0.15)
+def _paint_books(frame: PropFrame) -> None:
+    centre = frame.hand("left", 0.02, -0.15)
     for k, colour in enumerate(((176.0, 58.0, 52.0), (60.0, 110.0, 150.0), (226.0, 182.0, 84.0))):
-        h.slab(h.offset(centre, 0.03 * k, -0.18 * k), 0.52, 0.08, colour)
+        frame.slab(frame.offset(centre, 0.03 * k, -0.18 * k), 0.52, 0.08, colour)
 
 
-def _book(h: PropFrame) -> None:
-    centre = h.hand("right", -0.02, -0.1)
-    h.slab(centre, 0.34, 0.44, (54.0, 92.0, 128.0), 0.15)
-    h.slab(h.offset(centre, 0.03, -0.02), 0.22, 0.05, (236.0, 224.0, 190.0), 0.15)
+def _paint_book(frame: PropFrame) -> None:
+    centre = frame.hand("right", -0.02, -0.1)
+    frame.slab(centre, 0.34, 0.44, (54.0, 92.0, 128.0), 0.15)
+    frame.slab(frame.offset(centre, 0.03, -0.02), 0.22, 0.05, (236.0, 224.0, 190.0), 0.15)
 
 
-def _microphone(h: PropFrame) -> None:
-    top = h.hand("right", 0.08, -0.42)
-    h.rod(h.hand("right", -0.04, 0.16), top, 0.12, INK)
-    h.disc(top, 0.15, (92.0, 96.0, 104.0))
+def _paint_microphone(frame: PropFrame) -> None:
+    top = frame.hand("right", 0.08, -0.42)
+    frame.rod(frame.hand("right", -0.04, 0.16), top, 0.12, INK)
+    frame.disc(top, 0.15, (92.0, 96.0, 104.0))
 
 
-def _reporter_microphone(h: PropFrame) -> None:
-    _microphone(h)
-    h.slab(h.hand("right", 0.05, -0.2), 0.13, 0.11, (196.0, 52.0, 48.0))
+def _paint_reporter_microphone(frame: PropFrame) -> None:
+    _paint_microphone(frame)
+    frame.slab(frame.hand("right", 0.05, -0.2), 0.13, 0.11, (196.0, 52.0, 48.0))
 
 
-def _flute(h: PropFrame) -> None:
-    a, b = h.offsets_around(h.figure.middle_of_mouth, (-0.25, 0.12), (1.7, 0.3))
-    h.rod(a, b, 0.085, (208.0, 212.0, 220.0))
+def _paint_flute(frame: PropFrame) -> None:
+    a, b = frame.offsets_around(frame.figure.middle_of_mouth, (-0.25, 0.12), (1.7, 0.3))
+    frame.rod(a, b, 0.085, (208.0, 212.0, 220.0))
     for k in range(7):
-        h.disc(interpolate_points(a, b, 0.35 + 0.08 * k), 0.03, (120.0, 124.0, 132.0))
+        frame.disc(interpolate_points(a, b, 0.35 + 0.08 * k), 0.03, (120.0, 124.0, 132.0))
 
 
-def _trumpet(h: PropFrame) -> None:
-    start, end = h.offsets_around(h.figure.middle_of_mouth, (0.04, 0.16), (1.15, 0.5))
-    h.rod(start, end, 0.1, BRASS)
+def _paint_trumpet(frame: PropFrame) -> None:
+    start, end = frame.offsets_around(frame.figure.middle_of_mouth, (0.04, 0.16), (1.15, 0.5))
+    frame.rod(start, end, 0.1, BRASS)
     for k in range(3):
         valve = interpolate_points(start, end, 0.35 + 0.13 * k)
-        h.rod(valve, h.offset(valve, 0, 0.25), 0.09, dark(BRASS, 0.15))
-    h.canvas.capsule(
-        end, 0.08 * h.u, h.offset(end, 0.38, 0.12), 0.32 * h.u, Paint(BRASS, round=0.6)
+        frame.rod(valve, frame.offset(valve, 0, 0.25), 0.09, dark(BRASS, 0.15))
+    frame.canvas.capsule(
+        end, 0.08 * frame.u, frame.offset(end, 0.38, 0.12), 0.32 * frame.u, Paint(BRASS, round=0.6)
     )
 
 
-def _drumsticks(h: PropFrame) -> None:
+def _paint_drumsticks(frame: PropFrame) -> None:
     for body_side, x in (("right", 0.45), ("left", -0.45)):
-        paint_stick(h, body_side, (x, -0.75), 0.06, (222.0, 190.0, 136.0))
+        paint_stick(frame, body_side, (x, -0.75), 0.06, (222.0, 190.0, 136.0))
 
 
-def _bottle(h: PropFrame) -> None:
-    low, top, neck, cap = (h.hand("right", 0.0, y) for y in (0.2, -0.3, -0.4, -0.58))
-    h.rod(low, top, 0.24, (70.0, 140.0, 110.0))
-    h.rod(neck, cap, 0.1, (70.0, 140.0, 110.0))
-    h.slab(h.hand("right", 0.0, -0.05), 0.12, 0.13, (240.0, 236.0, 222.0))
+def _paint_bottle(frame: PropFrame) -> None:
+    low, top, neck, cap = (frame.hand("right", 0.0, y) for y in (0.2, -0.3, -0.4, -0.58))
+    frame.rod(low, top, 0.24, (70.0, 140.0, 110.0))
+    frame.rod(neck, cap, 0.1, (70.0, 140.0, 110.0))
+    frame.slab(frame.hand("right", 0.0, -0.05), 0.12, 0.13, (240.0, 236.0, 222.0))
 
 
-def _headphones(h: PropFrame) -> None:
-    x, y = h.figure.middle("shoulder")
-    u = h.u
-    h.curve(
+def _paint_headphones(frame: PropFrame) -> None:
+    x, y = frame.figure.middle("shoulder")
+    u = frame.u
+    frame.curve(
         [(x - 0.34 * u, y - 0.12 * u), (x, y + 0.12 * u), (x + 0.34 * u, y - 0.12 * u)], 0.09, INK
     )
     for s in (-1.0, 1.0):
-        h.disc((x + 0.34 * s * u, y - 0.08 * u), 0.17, (206.0, 52.0, 60.0), 1.15)
+        frame.disc((x + 0.34 * s * u, y - 0.08 * u), 0.17, (206.0, 52.0, 60.0), 1.15)
 
 
-def _beads(h: PropFrame) -> None:
+def _paint_prayer_beads(frame: PropFrame) -> None:
     for k in range(12):
         a = 2 * math.pi * k / 12
-        bead = h.hand("right", 0.18 * math.cos(a), 0.32 + 0.32 * math.sin(a))
-        h.disc(bead, 0.06, (112.0, 66.0, 40.0))
+        bead = frame.hand("right", 0.18 * math.cos(a), 0.32 + 0.32 * math.sin(a))
+        frame.disc(bead, 0.06, (112.0, 66.0, 40.0))
 
 
-def _lectern(h: PropFrame) -> None:
-    top = h.chest(1.05)
-    face = h.offsets_around(top, (-0.8, 0.0), (0.8, 0.0), (0.6, 3.4), (-0.6, 3.4))
-    across, grain_px = (*face[0], *face[1]), max(1.0, 0.1 * h.u)
+def _paint_lectern(frame: PropFrame) -> None:
+    top = frame.chest(1.05)
+    face = frame.offsets_around(top, (-0.8, 0.0), (0.8, 0.0), (0.6, 3.4), (-0.6, 3.4))
+    across, grain_px = (*face[0], *face[1]), max(1.0, 0.1 * frame.u)
     wood = Paint((122.0, 78.0, 48.0), round=0.3, across=across, grain=0.08, grain_px=grain_px)
-    h.canvas.polygon(face, wood)
-    h.slab(h.offset(top, 0.0, -0.02), 0.95, 0.1, (150.0, 100.0, 62.0))
-    h.rod(h.offset(top, 0.35, -0.05), h.offset(top, 0.2, -0.7), 0.045, INK)
-    h.disc(h.offset(top, 0.19, -0.74), 0.08, INK)
+    frame.canvas.polygon(face, wood)
+    frame.slab(frame.offset(top, 0.0, -0.02), 0.95, 0.1, (150.0, 100.0, 62.0))
+    frame.rod(frame.offset(top, 0.35, -0.05), frame.offset(top, 0.2, -0.7), 0.045, INK)
+    frame.disc(frame.offset(top, 0.19, -0.74), 0.08, INK)
 
 
 STAGE: Mapping[str, Prop] = {
-    "guitar": _guitar,
-    "tray": _tray,
-    "laptop": _laptop,
-    "books": _books,
-    "book": _book,
-    "microphone": _microphone,
-    "reporter_microphone": _reporter_microphone,
-    "flute": _flute,
-    "trumpet": _trumpet,
-    "drumsticks": _drumsticks,
-    "bottle": _bottle,
-    "headphones": _headphones,
-    "beads": _beads,
-    "lectern": _lectern,
+    "guitar": _paint_guitar,
+    "tray": _paint_tray,
+    "laptop": _paint_laptop,
+    "books": _paint_books,
+    "book": _paint_book,
+    "microphone": _paint_microphone,
+    "reporter_microphone": _paint_reporter_microphone,
+    "flute": _paint_flute,
+    "trumpet": _paint_trumpet,
+    "drumsticks": _paint_drumsticks,
+    "bottle": _paint_bottle,
+    "headphones": _paint_headphones,
+    "beads": _paint_prayer_beads,
+    "lectern": _paint_lectern,
 }
 """Word of an outfit to its painter."""

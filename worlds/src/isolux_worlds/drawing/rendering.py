@@ -129,7 +129,7 @@ def _render_photo(photo: _Row, people: list[_Row], seed: int) -> RenderedPhoto:
     for k in sorted(range(len(people)), key=lambda k: (people[k]["layer"], k)):
         figure = build_figure({**photo, **people[k]}, k + 1, seed)
         canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
-        _ground_shadow(setting, figure)
+        _paint_ground_shadow(setting, figure)
         paint_person(canvas, figure)
         paint_occluder(setting, figure)
     canvas.haze = 0.0
@@ -141,7 +141,7 @@ def _render_photo(photo: _Row, people: list[_Row], seed: int) -> RenderedPhoto:
     )
 
 
-def _ground_shadow(setting: BackgroundScene, figure: PersonFigure) -> None:
+def _paint_ground_shadow(setting: BackgroundScene, figure: PersonFigure) -> None:
     """Paint a soft shadow at the feet, away from the light; long when the sun is low."""
     u, canvas = figure.u, setting.canvas
     x, y = figure.middle("heel")

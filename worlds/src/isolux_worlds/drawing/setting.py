@@ -133,49 +133,53 @@ _FOG_PER_HEIGHT: Mapping[str, float] = {"foggy": 0.42, "rainy": 0.10, "snowy": 0
 """Haze over a person who is half as tall as the photo."""
 
 
-def haze_colour(s: BackgroundScene) -> Colour:
+def haze_colour(scene: BackgroundScene) -> Colour:
     """Return what far things fade to."""
-    return light(s.sky[1], 0.1)
+    return light(scene.sky[1], 0.1)
 
 
-def haze_of(s: BackgroundScene, stature: float) -> float:
+def haze_of(scene: BackgroundScene, stature: float) -> float:
     """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand."""
-    if s.indoors:
+    if scene.indoors:
         return 0.0
-    return min(0.8, _FOG_PER_HEIGHT.get(s.weather, 0.0) / max(stature, 0.1) * 0.5)
+    return min(0.8, _FOG_PER_HEIGHT.get(scene.weather, 0.0) / max(stature, 0.1) * 0.5)
 
 
-def paint_fog_and_puddles(s: BackgroundScene) -> None:
+def paint_fog_and_puddles(scene: BackgroundScene) -> None:
     """Paint fog over the scene, or puddles on its ground; call it before the people."""
-    if s.indoors:
+    if scene.indoors:
         return
-    if s.weather == "foggy":
-        veil = haze_colour(s)
-        s.rectangle(0, 0, s.width, s.horizon + 0.06 * s.height, Paint(veil, alpha=0.66))
+    if scene.weather == "foggy":
+        veil = haze_colour(scene)
+        scene.rectangle(
+            0, 0, scene.width, scene.horizon + 0.06 * scene.height, Paint(veil, alpha=0.66)
+        )
         for k in range(8):  # thinner towards the viewer
-            y = s.horizon + (0.06 + 0.045 * k) * s.height
-            s.rectangle(0, y, s.width, y + 0.046 * s.height, Paint(veil, alpha=0.6 - 0.07 * k))
-    if s.weather == "rainy":
-        for x, y in s.rng.uniform((0.0, 0.66), (1.0, 0.98), (7, 2)).tolist():
-            wide = 0.16 * s.width * (y - 0.5)
-            pool = Paint(s.sky[1], alpha=0.45, soft=4.0)
-            s.canvas.ellipse(s.to_pixel(x, y), wide, 0.16 * wide, pool)
+            y = scene.horizon + (0.06 + 0.045 * k) * scene.height
+            scene.rectangle(
+                0, y, scene.width, y + 0.046 * scene.height, Paint(veil, alpha=0.6 - 0.07 * k)
+            )
+    if scene.weather == "rainy":
+        for x, y in scene.rng.uniform((0.0, 0.66), (1.0, 0.98), (7, 2)).tolist():
+            wide = 0.16 * scene.width * (y - 0.5)
+            pool = Paint(scene.sky[1], alpha=0.45, soft=4.0)
+            scene.canvas.ellipse(scene.to_pixel(x, y), wide, 0.16 * wide, pool)
 
 
-def paint_falling(s: BackgroundScene) -> None:
+def paint_falling(scene: BackgroundScene) -> None:
     """Paint rain or snow in front of everything; labels stay as they are."""
-    if s.indoors or s.weather not in {"rainy", "snowy"}:
+    if scene.indoors or scene.weather not in {"rainy", "snowy"}:
         return
-    drops = s.rng.uniform(0, 1, (190, 3)).tolist()
-    slant = s.uniform(-0.02, 0.02)
+    drops = scene.rng.uniform(0, 1, (190, 3)).tolist()
+    slant = scene.uniform(-0.02, 0.02)
     for x, y, near in drops:
-        centre = s.to_pixel(x, y)
-        if s.weather == "rainy":
-            fall = (0.03 + 0.05 * near) * s.height
-            end = (centre[0] + slant * s.width * near, centre[1] + fall)
+        centre = scene.to_pixel(x, y)
+        if scene.weather == "rainy":
+            fall = (0.03 + 0.05 * near) * scene.height
+            end = (centre[0] + slant * scene.width * near, centre[1] + fall)
             streak = Paint((214.0, 222.0, 232.0), alpha=0.22 + 0.25 * near)
-            s.canvas.capsule(centre, 0.35 + 0.35 * near, end, 0.35 + 0.35 * near, streak)
+            scene.canvas.capsule(centre, 0.35 + 0.35 * near, end, 0.35 + 0.35 * near, streak)
         else:
-            r = (0.002 + 0.006 * near**2) * s.height
+            r = (0.002 + 0.006 * near**2) * scene.height
             flake = Paint((248.0, 250.0, 252.0), alpha=0.85, soft=r)
-            s.canvas.ellipse(centre, r, r, flake)
+            scene.canvas.ellipse(centre, r, r, flake)

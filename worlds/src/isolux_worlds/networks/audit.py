@@ -81,7 +81,7 @@ HOUSEHOLDS = 300
 
 
 def network_injected_rates() -> list[dict[str, Any]]:
-    """Read how often the network truly sees a mask, by skin tone, as a record's ``planted``.
+    """Read how often the network truly sees a mask, by skin tone, as a record's ``injected``.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def network_injected_rates() -> list[dict[str, Any]]:
     network_record: Mapping[str, Any] = json.loads(
         NETWORK.with_suffix(".json").read_text(encoding="utf-8")
     )
-    return [dict(row) for row in network_record["planted"]]
+    return [dict(row) for row in network_record["injected"]]
 
 
 def audit_masks(
@@ -121,6 +121,6 @@ def audit_masks(
     }
     spec = parse_spec({**settings, "seed": seed, "overwrite": overwrite})
     audit = run_audit(spec, open_progress=watched)
-    record = {**audit.run.record, "planted": network_injected_rates()}
+    record = {**audit.run.record, "injected": network_injected_rates()}
     audit = replace(audit, run=replace(audit.run, record=record))
     return audit, audit.report(folder / "run", overwrite=overwrite)

@@ -143,7 +143,7 @@ def photo_injected_rates(settings: WorldSettings, model: str | ModelSettings) ->
     cells = _cells(nodes, model_settings, ())
     overall_rate = float((cells.share * cells.rate).sum())
     rows: list[tuple[object, ...]] = [
-        (model_settings.name, None, "everyone", [], 1.0, overall_rate, 0.0)
+        (model_settings.name, None, "overall", [], 1.0, overall_rate, 0.0)
     ]
     for entry in settings.groupings:
         names = split_intersection(entry)

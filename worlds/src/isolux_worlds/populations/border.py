@@ -33,7 +33,7 @@ __all__ = [
     "write_border_gate",
 ]
 
-_MARKER_FILES = ("people.csv", "lists.csv", "planted.json")
+_MARKER_FILES = ("people.csv", "lists.csv", "injected.json")
 _GROUPS = ("darker", "lighter")
 _THRESHOLD = 0.5
 """Scores from which the gate returns a candidate."""
@@ -57,7 +57,7 @@ class Gate:
 
 
 def gate_injected_effects(gate: Gate) -> dict[str, Any]:
-    """Give the true rate of each group, as ``planted.json`` holds it."""
+    """Give the true rate of each group, as ``injected.json`` holds it."""
     hit_rates = [(1.0 - gate.failure_rate[k]) * gate.hit_rate[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
     pass_rates = []
@@ -84,7 +84,7 @@ def _format_injected_effects(rates: list[float]) -> dict[str, Any]:
         {**tone, "group": name, "values": [name], "in_data": None, "value": rate}
         for name, rate in zip(_GROUPS, rates, strict=True)
     ]
-    gap = {"value": rates[low] - rates[high], "note": "planted"}
+    gap = {"value": rates[low] - rates[high], "note": "injected"}
     widest = {**tone, "group_a": _GROUPS[low], "group_b": _GROUPS[high], **gap}
     return {"groups": groups, "widest": [widest]}
 
@@ -145,7 +145,7 @@ def _draw_candidate_lists(
 
 
 def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
-    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all."""
+    """Write ``people.csv``, ``lists.csv`` and ``injected.json``, whole or not at all."""
     people, lists = simulate_border_gate(gate)
     target = Path(folder)
     with staged_directory(
@@ -154,7 +154,7 @@ def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False
         write_text(stage / "people.csv", people.write_csv())
         write_text(stage / "lists.csv", lists.write_csv())
         truths = json.dumps(gate_injected_effects(gate), indent=1) + "\n"
-        write_text(stage / "planted.json", truths)
+        write_text(stage / "injected.json", truths)
         write_marker(stage, "`isolux demo --gate`")
     return target
 
@@ -172,7 +172,7 @@ def audit_gate(
         "data": f"table:{data_dir / 'people.csv'}",
         "cluster": "subject",
         "by": ["skin_tone"],
-        "planted": str(data_dir / "planted.json"),
+        "injected": str(data_dir / "injected.json"),
         "seed": seed,
         "overwrite": overwrite,
     }

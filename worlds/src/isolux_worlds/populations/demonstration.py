@@ -63,5 +63,5 @@ def demonstrate(*, seed: int = 0) -> Demonstration:
         audit = run_audit(spec)
         people = Path(path).read_text(encoding="utf-8")
     injected_effects = injected_effects_record(population, "aurora")
-    run = replace(audit.run, record={**audit.run.record, "planted": injected_effects})
+    run = replace(audit.run, record={**audit.run.record, "injected": injected_effects})
     return Demonstration(replace(audit, run=run), people)

@@ -197,7 +197,7 @@ def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
         group_a=pl.when(is_zero).then("first").otherwise("group_a"),
         group_b=pl.when(is_zero).then("second").otherwise("group_b"),
         value=pl.when(is_zero).then(0.0).otherwise("value"),
-        note=pl.when(is_zero).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+        note=pl.when(is_zero).then(pl.lit("nothing was injected here")).otherwise(pl.lit("")),
     )
     return gaps.drop_nulls("group_b").select(*_TRUTH)
 
@@ -208,7 +208,7 @@ def _rows(
     of_class = {} if label is None else {population.target.name: (label,)}
     metric = (model, "accuracy" if label is None else "recall", label)
     overall_rates = _expected(population, table, of_class)
-    rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, overall_rates, 0.0)]
+    rows: list[tuple[object, ...]] = [(*metric, None, "overall", [], 1.0, overall_rates, 0.0)]
     for entry in population.groupings():
         names = split_intersection(entry)
         for group in product(*(_groups(population, name) for name in names)):

@@ -36,7 +36,7 @@ class World:
         of each model ``prediction_NAME`` (a class) and ``score_NAME`` (confidence in it, 0 to
         1).
     injected_effects : polars.DataFrame
-        See ``injected_rates``; ``planted_record`` makes a run's record of it.
+        See ``injected_rates``; ``injected_record`` makes a run's record of it.
     """
 
     population: Population

@@ -1,11 +1,11 @@
 """``python -m isolux_worlds.rehearsal``: whoever is needed to build a dataset, simulated.
 
-inbox      what people send in, with planted damage
+inbox      what people send in, with injected damage
 golden     right answers to the tasks of a stage, for training
 review     what a lab's own people see in photos, and what a detector of logos marks
 look       the same people fill a sheet of suspects
 annotate   simulated annotators answer the open tasks of a stage
-predict    a model with a planted disparity looks at the published photos
+predict    a model with an injected disparity looks at the published photos
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def annotate(
 
 @app.command()
 def predict(objects: Path, *, photos: _Photos, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
-    """Let a model with a planted disparity look at published photos."""
+    """Let a model with an injected disparity look at published photos."""
     from isolux_worlds.rehearsal.simulated_predictions import predict as predicted
 
     typer.echo(f"{predicted(objects, photos, inbox, out, seed=seed):,} boxes: {out}")

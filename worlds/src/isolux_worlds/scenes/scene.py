@@ -3,7 +3,7 @@
 ``Scene`` says how many people there are, how they share images and clusters, what attributes they
 have, how large they are and how often they are occluded, all of which may hang on their attributes.
 ``Detector`` (``scenes/detector.py``) says who is found. ``simulate_scene``
-(``scenes/scene_world.py``) draws a world, ``planted_detection`` (``scenes/true_recall.py``)
+(``scenes/scene_world.py``) draws a world, ``injected_detection`` (``scenes/true_recall.py``)
 gives the true recall of every group.
 
 A size that hangs on a sensitive attribute is a confounder: with a detector that finds the small
@@ -320,7 +320,7 @@ def confounded_scene(
     Returns
     -------
     (Scene, Detector)
-        For ``simulate_scene``, ``planted_detection`` and ``planted_detection_record``.
+        For ``simulate_scene``, ``injected_detection`` and ``injected_detection_record``.
 
     Raises
     ------
@@ -340,7 +340,7 @@ def confounded_scene(
     """
     if matters not in _CONFOUNDING_TYPES:
         raise SpecError(
-            "that cannot be planted", expected=", ".join(_CONFOUNDING_TYPES), found=repr(matters)
+            "that cannot be injected", expected=", ".join(_CONFOUNDING_TYPES), found=repr(matters)
         )
     smaller = {"tone": "b"}
     scene = Scene(

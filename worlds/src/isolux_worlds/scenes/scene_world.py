@@ -50,8 +50,8 @@ _SCENE_INFO = DatasetInfo(
     title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
     references=(Reference("isolux-synthetic", "isolux: isolux_worlds.simulate_scene."),),
-    judgement="declared by the user",
-    assumptions=("what was planted holds of the population, not of every sample",),
+    label_source="declared by the user",
+    assumptions=("what was injected holds of the population, not of every sample",),
 )
 
 
@@ -71,7 +71,7 @@ class SceneWorld:
     predictions : polars.DataFrame
         Table ``BOX_PREDICTIONS`` of all detectors, label ``person``.
     injected_effects : polars.DataFrame
-        See ``injected_recall``; ``planted_detection_record`` makes a run's record of it.
+        See ``injected_recall``; ``injected_detection_record`` makes a run's record of it.
     """
 
     scene: Scene
@@ -102,7 +102,7 @@ def simulate_scene(
     >>> world = simulate_scene(Scene(clusters=400), Detector(name="m", base_rate=0.7), seed=1)
     >>> scores = score("detection", world.dataset, world.predictions)
     >>> found = scores.units.filter(metric="recall_at_iou", threshold=0.5)["value"].mean()
-    >>> truth = world.injected_effects.filter(metric="recall_at_iou", group="everyone")
+    >>> truth = world.injected_effects.filter(metric="recall_at_iou", group="overall")
     >>> overall = truth["value"].item()
     >>> round(overall, 3), abs(found - overall) < 0.05
     (0.7, True)

@@ -94,7 +94,7 @@ def injected_recall(
     """
     invalid_thresholds = [t for t in thresholds if not 0.5 <= t <= 1]
     if invalid_thresholds:
-        problem = "no recall is planted at that overlap"
+        problem = "no recall is injected at that overlap"
         raise SpecError(problem, expected="0.5 to 1", found=repr(invalid_thresholds[0]))
     rows: list[tuple[object, ...]] = []
     for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
@@ -222,7 +222,7 @@ def _rows(
 ) -> list[tuple[object, ...]]:
     cells = _cells(scene, detector, None)
     overall_recall = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
-    rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, overall_recall, 0.0)]
+    rows: list[tuple[object, ...]] = [(None, "overall", [], 1.0, overall_recall, 0.0)]
     for entry in scene.groupings:
         names = split_intersection(entry)
         cells = _cells(scene, detector, entry)

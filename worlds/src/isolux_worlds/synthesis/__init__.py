@@ -4,7 +4,7 @@
 that stands whole or not at all::
 
     DIR/world.yaml       the world, which draws the same one again
-    DIR/planted.json     the true rate of every group, model by model
+    DIR/injected.json     the true rate of every group, model by model
     DIR/people.csv       everyone and all that is known of them, under the ids of the data
     DIR/data/            the layout's own files, and SYNTHETIC.txt, which audits look for
     DIR/predictions/     a folder for each model
@@ -34,7 +34,7 @@ __all__ = ["Progress", "Synthesis", "synthesize", "world_named"]
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and of how much."""
 
-_MARK = ("world.yaml", "planted.json")
+_MARK = ("world.yaml", "injected.json")
 """The files that make a directory a written world; one without them is never replaced."""
 
 _OUTPUT_NAMES = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
@@ -99,7 +99,7 @@ def synthesize(
         stamped = stamped_world(world_settings, layout, pixels=pixels)
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
         truths = json.dumps(truth(world_settings, layout_writer), indent=1, ensure_ascii=False)
-        (stage / "planted.json").write_text(truths, encoding="utf-8")
+        (stage / "injected.json").write_text(truths, encoding="utf-8")
     return Synthesis(target, world, audits, time.monotonic() - began)
 
 

@@ -19,8 +19,8 @@ __all__ = ["commands", "guide", "stamped_world", "truth"]
 
 _WIDTH = 96
 _AUDIT_THEM = (
-    "Run these in this folder. Their reports show what was planted and what was found: accuracy,"
-    "\nand recall at a threshold of 0.5, are in each group its planted value but for chance."
+    "Run these in this folder. Their reports show what was injected and what was found: accuracy,"
+    "\nand recall at a threshold of 0.5, are in each group its injected value but for chance."
 )
 
 
@@ -86,7 +86,14 @@ def _metric(task: str, model: str) -> tuple[str, ...]:
     predictor = PREDICTORS[task]
     if not predictor.exact:
         return ("--model-name", model)
-    return ("--metric", predictor.metric, "--model-name", model, "--option", "planted=planted.json")
+    return (
+        "--metric",
+        predictor.metric,
+        "--model-name",
+        model,
+        "--option",
+        "injected=injected.json",
+    )
 
 
 def _answers(stage: Path, model: str, task: str) -> str:
@@ -159,7 +166,7 @@ def guide(
         "data/            " + layout.summary,
         "people.csv       everyone and all that is known of them",
         "predictions/     what simulated models answered",
-        "planted.json     the truth: how often each model is right about whom",
+        "injected.json     the truth: how often each model is right about whom",
         "world.yaml       the world; `isolux synthesize world.yaml --out DIR` draws it again",
         "",
         _AUDIT_THEM if audits else "The world has no model, so there is nothing to audit.",
@@ -178,6 +185,6 @@ def guide(
     if any(not native.exact for native in layout.names.values()):
         paragraphs.append(
             "Some values are told apart less finely here than in the world, or seen by annotators"
-            " who err: the groups' true rates are then mixtures of those in planted.json."
+            " who err: the groups' true rates are then mixtures of those in injected.json."
         )
     return "\n".join(paragraphs) + "\n"

@@ -90,7 +90,7 @@ def compute_quotas(
     group_table = pl.DataFrame(
         {
             "group": groups,
-            "have": counts.sum(axis=0).astype(int),
+            "collected": counts.sum(axis=0).astype(int),
             "expected": expected_totals.round(1),
             "share": expected_totals / expected_totals.sum(),
             "wanted": target_shares,
@@ -226,8 +226,8 @@ def pick_candidates_from_files(
     terms: str,
     per_class: int = 50,
     rates: str | None = None,
-    have: str | None = None,
-    taken: Sequence[str] = (),
+    collected: str | None = None,
+    exclude: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Choose the photos of a round by their captions and tags.
 
@@ -241,21 +241,23 @@ def pick_candidates_from_files(
         Photos per class: how many to look at or, with rates, how many should show the class.
     rates : str, optional
         A table class, rate: the share of true positives among the photos that were looked at.
-    have : str, optional
+    collected : str, optional
         A table class, number: photos that show it already.
-    taken : sequence of str
+    exclude : sequence of str
         Tables of earlier rounds, whose images are left out.
     """
     earlier_ids = [
         image_id
-        for path in taken
+        for path in exclude
         for image_id in read_text(path, "image_id")["image_id"].drop_nulls()
     ]
     term_matches = count_term_matches(
         read_text(photos, "image_id"), read_text(terms, "class", "term")
     )
     n_existing = (
-        {k: int(v) for k, v in _read_numbers(have, "class", "number").items()} if have else None
+        {k: int(v) for k, v in _read_numbers(collected, "class", "number").items()}
+        if collected
+        else None
     )
     return pick_candidates(
         term_matches,
@@ -271,7 +273,7 @@ def compute_quotas_from_files(
     *,
     take: int,
     balance: str | None = None,
-    most: int | None = None,
+    max_photos: int | None = None,
 ) -> CountryQuotas:
     """Reckon how many photos to take from each country in the next round.
 
@@ -283,12 +285,12 @@ def compute_quotas_from_files(
         Photos of the next round.
     balance : str, optional
         A table group, share: the shares wanted, which sum to 1; default: equal shares.
-    most : int, optional
+    max_photos : int, optional
         The most photos from one country in this round, so that no country represents a group alone.
     """
     target_shares = _read_numbers(balance, "group", "share") if balance else None
     return compute_quotas(
-        read_text(seen, "country", "group"), take=take, balance=target_shares, max_photos=most
+        read_text(seen, "country", "group"), take=take, balance=target_shares, max_photos=max_photos
     )
 
 

@@ -432,7 +432,7 @@ def _refuse_settings(project_settings: Mapping[str, Any], source: Path) -> None:
             "these are not the settings of a project",
             found=problem,
             where=str(source),
-            expected="name, database, classes (a list), rules as `megapixels: {least: 6}`,"
+            expected="name, database, classes (a list), rules as `megapixels: {min_megapixels: 6}`,"
             " and publish as `split: train=0.8,test=0.2`",
             hint="change lines of what `isolux curate init` wrote, as `name: faces` and"
             " `database: sqlite`, and leave the others in it",

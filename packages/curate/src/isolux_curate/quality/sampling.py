@@ -271,7 +271,7 @@ def draw_sample(
     project: Project,
     out: str | Path,
     *,
-    of: Sequence[str] = (),
+    type: Sequence[str] = (),  # noqa: A002 - the option is called --type
     table: str | Path | None = None,
     by: Sequence[str] = (),
     margin: float = MARGIN,
@@ -288,7 +288,7 @@ def draw_sample(
         An open project.
     out : str or Path
         The folder to write.
-    of : sequence of str
+    type : sequence of str
         What is drawn, each type separately: subject, image, instance, or a stage of annotation.
     table : str, optional
         Draw from the column unit_id of a table in place of the project's units.
@@ -306,9 +306,9 @@ def draw_sample(
         Replace an earlier sample.
     """
     refuse_undecided_matches(project)
-    if bool(of) == (table is not None):
+    if bool(type) == (table is not None):
         raise SpecError(
-            "what is to be drawn is not said, or twice", expected="--of TYPE, or --table FILE"
+            "what is to be drawn is not said, or twice", expected="--type TYPE, or --table FILE"
         )
     if size is not None and size < 1:
         raise SpecError("a sample of no units is none", expected="1 or more", found=str(size))
@@ -317,7 +317,7 @@ def draw_sample(
         if table is not None
         else {
             unit_type: _read_stratified_units(project, read_units(project, unit_type), by)
-            for unit_type in of
+            for unit_type in type
         }
     )
     sheets: list[pl.DataFrame] = []

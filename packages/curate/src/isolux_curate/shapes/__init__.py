@@ -44,7 +44,7 @@ from isolux_curate.table_folder import write_tables
 __all__ = ["MaskRule", "ShapeType", "Shapes", "find_shapes"]
 
 SHAPES_FILE = "shapes.json"
-AGREED, ASK_AGAIN = "agreed", "ask again"
+AGREED, NEEDS_MORE_VOTES = "agreed", "needs more votes"
 _MIN_CAUTION_SHARE = 0.1  # share of objects; from here on a caution
 
 
@@ -113,20 +113,20 @@ def find_shapes(
     kind: ShapeType = "boxes",
     *,
     annotator: str = "annotator",
-    least: int = 2,
-    overlap: float = 0.5,
+    min_annotators: int = 2,
+    min_similarity: float = 0.5,
     mask_rule: MaskRule = "vote",
 ) -> Shapes:
     """Find the objects that several annotators drew, and merge their drawings."""
-    _refuse_settings(kind, least, overlap, mask_rule)
+    _refuse_settings(kind, min_annotators, min_similarity, mask_rule)
     drawings = read_drawings(dataset, kind, annotator)
     n_annotators = drawings.rows["annotator"].n_unique()
-    if least > n_annotators:
+    if min_annotators > n_annotators:
         raise SpecError(
             "no object can be drawn by that many annotators",
             expected=f"{n_annotators} or fewer: the file has {n_annotators} annotators",
-            found=str(least),
-            where="least",
+            found=str(min_annotators),
+            where="min_annotators",
         )
     drawing_pairs = compare_drawings(drawings)
     object_index = group_drawings(
@@ -134,10 +134,10 @@ def find_shapes(
         drawing_pairs.second,
         drawing_pairs.similarity,
         drawings.annotator_index,
-        overlap,
+        min_similarity,
     )
-    objects = _build_objects(drawings, drawing_pairs, object_index, least, mask_rule)
-    annotators = measure_annotators(drawings, drawing_pairs, object_index, least)
+    objects = _build_objects(drawings, drawing_pairs, object_index, min_annotators, mask_rule)
+    annotators = measure_annotators(drawings, drawing_pairs, object_index, min_annotators)
     drawing_objects = drawings.rows.select(
         drawing_id="instance_id",
         object_id=pl.Series(objects["instance_id"].gather(object_index)),
@@ -147,8 +147,8 @@ def find_shapes(
     settings = {
         "kind": kind,
         "annotator": annotator,
-        "least": least,
-        "overlap": overlap,
+        "min_annotators": min_annotators,
+        "min_similarity": min_similarity,
         "mask_rule": mask_rule,
     }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
@@ -173,14 +173,14 @@ def _refuse_settings(shape_type: str, min_annotators: int, min_iou: float, mask_
             "an object must have been drawn by somebody",
             expected="1 or more",
             found=str(min_annotators),
-            where="least",
+            where="min_annotators",
         )
     if not 0 < min_iou <= 1:
         raise SpecError(
             "an overlap must be above 0 and at most 1",
             expected="such as 0.5",
             found=str(min_iou),
-            where="overlap",
+            where="min_similarity",
         )
 
 
@@ -212,7 +212,7 @@ def _build_objects(
     )
     is_agreed = (pl.col("drawn_by") >= min_annotators) & ~is_tied
     table = table.with_columns(
-        status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(ASK_AGAIN))
+        status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(NEEDS_MORE_VOTES))
     )
     return table.hstack(_merge_objects(drawings, object_rows, mask_rule))
 
@@ -334,7 +334,7 @@ def _build_notes(
     if n_single:
         text = f"{n_single:,} of {n_images:,} pictures have drawings of one annotator alone"
         notes.append(Caution(f"{text}: nobody can agree or differ there."))
-    n_open = objects.filter(status=ASK_AGAIN).height
+    n_open = objects.filter(status=NEEDS_MORE_VOTES).height
     if n_open >= _MIN_CAUTION_SHARE * objects.height:
         notes.append(
             Caution(

@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from isolux.people.sources import prepare_people
-from isolux.vocabulary.blank_words import caution_on_blank_words
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.placeholders import caution_on_placeholder_labels
 from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus
 
 _MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
@@ -22,9 +22,9 @@ def consensus(
     data: Dataset | str | Path,
     *,
     method: Method = "majority",
-    least: int = 2,
-    asked: int = 3,
-    ignored: Sequence[str] = (),
+    min_votes: int = 2,
+    votes_requested: int = 3,
+    ignored_answers: Sequence[str] = (),
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
     data_option: Sequence[str] = (),
@@ -38,12 +38,12 @@ def consensus(
     method : {"majority", "dawid-skene", "glad"}
         majority (FairFace's rule), dawid-skene (each annotator errs in their own way) or glad (a
         skill for each annotator, a difficulty for each item).
-    least : int
+    min_votes : int
         For majority: how many annotators must agree.
-    asked : int
+    votes_requested : int
         For majority: how many annotators are asked at once; an item with more answers and no
         agreement is discarded.
-    ignored : sequence of str
+    ignored_answers : sequence of str
         Answers that do not count ("cannot tell").
     withdrawn : str, optional
         File with the ids of people who withdrew.
@@ -69,39 +69,46 @@ def consensus(
     ...     file = Path(folder) / "ratings.csv"
     ...     _ = file.write_text("photo,rater_1,rater_2,rater_3\na,cat,cat,dog\nb,cat,owl,dog\n")
     ...     consensus(f"ratings:{file}").labels.select("instance_id", "label", "status").rows()
-    [('a', 'cat', 'agreed'), ('b', None, 'ask again')]
+    [('a', 'cat', 'agreed'), ('b', None, 'needs more votes')]
     """
     dataset = prepare_people(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
-    answers = _read_answers(dataset, (ignored,) if isinstance(ignored, str) else tuple(ignored))
-    consensus_labels = find_consensus(answers, method=method, least=least, asked=asked)
-    settings = {"method": method, "ignored": list(ignored)} | (
-        {"least": least, "asked": asked}
+    answers = _read_answers(
+        dataset, (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
+    )
+    consensus_labels = find_consensus(
+        answers, method=method, min_votes=min_votes, votes_requested=votes_requested
+    )
+    settings = {"method": method, "ignored_answers": list(ignored_answers)} | (
+        {"min_votes": min_votes, "votes_requested": votes_requested}
         if method == "majority"
-        else {"sure": MIN_LABEL_CHANCE, "seed": SEED}
+        else {"min_probability": MIN_LABEL_CHANCE, "seed": SEED}
     )
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (
         *dataset.notes,
-        *caution_on_blank_words(answers["label"], "--ignored "),
+        *caution_on_placeholder_labels(answers["label"], "--ignored-answers "),
         *consensus_labels.notes,
         *_note_unlabelled_items(consensus_labels.labels),
     )
     return replace(consensus_labels, notes=notes, record=record)
 
 
-def _read_answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
-    if dataset.outputs is None or "annotator" not in dataset.outputs.columns:
+def _read_answers(dataset: Dataset, ignored_answers: Sequence[str]) -> pl.DataFrame:
+    if (
+        dataset.bundled_predictions is None
+        or "annotator" not in dataset.bundled_predictions.columns
+    ):
         raise SpecError(
             "there are no annotators' answers",
             expected="ratings:FILE, with one row per answer or a column for each annotator",
             found=dataset.name,
         )
-    answer_rows = dataset.outputs.filter(
+    answer_rows = dataset.bundled_predictions.filter(
         pl.col("instance_id").is_in(dataset.instances["instance_id"].implode())
     )
-    ignored_words = pl.Series([word.strip().lower() for word in ignored], dtype=pl.String)
+    ignored_words = pl.Series([word.strip().lower() for word in ignored_answers], dtype=pl.String)
     word = pl.col("label").str.strip_chars()
     is_empty = word.str.len_chars().eq(0) | word.str.to_lowercase().is_in(ignored_words.implode())
     return answer_rows.with_columns(label=pl.when(~is_empty.fill_null(value=True)).then(word))

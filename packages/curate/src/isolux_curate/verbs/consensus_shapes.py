@@ -15,8 +15,8 @@ def consensus_shapes(
     *,
     kind: ShapeType = "boxes",
     annotator: str = "annotator",
-    least: int = 2,
-    overlap: float = 0.5,
+    min_annotators: int = 2,
+    min_similarity: float = 0.5,
     mask_rule: MaskRule = "vote",
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
@@ -33,9 +33,9 @@ def consensus_shapes(
         What was drawn.
     annotator : str
         The attribute that says who drew each; in COCO's form ``"attributes": {"annotator": …}``.
-    least : int
+    min_annotators : int
         How many annotators must have drawn an object.
-    overlap : float
+    min_similarity : float
         How similar drawings of one object must be, on average: IoU, for keypoints object keypoint
         similarity; above 0, up to 1.
     mask_rule : {"vote", "staple"}
@@ -74,5 +74,10 @@ def consensus_shapes(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     return find_shapes(
-        dataset, kind, annotator=annotator, least=least, overlap=overlap, mask_rule=mask_rule
+        dataset,
+        kind,
+        annotator=annotator,
+        min_annotators=min_annotators,
+        min_similarity=min_similarity,
+        mask_rule=mask_rule,
     )

@@ -111,7 +111,7 @@ def _check_attributes(settings: WorldFields) -> None:
             _check_shares(rule.shares, values, f"{key}.given[{i}].shares")
         earlier[name] = (level, values)
     if {"region", "country"} <= set(settings.attributes):
-        problem = "a country is in one region: only one of the two can be planted"
+        problem = "a country is in one region: only one of the two can be injected"
         raise _settings_error(
             problem, "attributes", None, "region and country", hint="plant the country"
         )

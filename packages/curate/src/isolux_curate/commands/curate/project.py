@@ -105,8 +105,8 @@ def intake(
 ) -> None:
     """Apply the intake rules to decide which photos to accept; see `isolux list rules`.
 
-    The limits are FHIBE's; project.yaml changes them: `rules: {megapixels: {least: 6}}`. Run again,
-    it updates only the decisions that have changed.
+    The limits are FHIBE's; project.yaml changes them: `rules: {megapixels: {min_megapixels: 6}}`.
+    Run again, it updates only the decisions that have changed.
 
     Parameters
     ----------

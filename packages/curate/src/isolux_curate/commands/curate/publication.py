@@ -28,15 +28,15 @@ VERBS = {
 }
 EXAMPLES = {"consensus": "isolux curate consensus ratings:ratings.csv --out labels"}
 _MAX_LISTED = 20
-_STATUSES = ("agreed", "ask again", "discard")
+_STATUSES = ("agreed", "needs more votes", "discard")
 
 
 def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
     """Merge several annotators' answers into one label per item, with its certainty.
 
-    Writes labels.csv (label, probability, status: agreed, ask again or discard), chances.csv (a
-    column for each answer), annotators.csv (how often each is likely to be right) and
-    consensus.json.
+    Writes labels.csv (label, probability, status: agreed, needs more votes or discard),
+    chances.csv (a column for each answer), annotators.csv (how often each is likely to be right)
+    and consensus.json.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
 def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
     """Merge what several annotators drew into one box, mask or pose per object.
 
-    Writes objects.csv (label, how many drew it, how well they agree, status: agreed or ask again),
-    annotators.csv (what each drew and missed, judged by the others), drawings.csv (the outcome for
-    each drawing), agreed.json (the agreed objects in COCO format) and shapes.json.
+    Writes objects.csv (label, how many drew it, how well they agree, status: agreed or needs more
+    votes), annotators.csv (what each drew and missed, judged by the others), drawings.csv (the
+    outcome for each drawing), agreed.json (the agreed objects in COCO format) and shapes.json.
 
     Parameters
     ----------

@@ -17,14 +17,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, max_ratio: float = 2.0) -> pl.DataFrame:
     """Refuse photos by their longer side over their shorter.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, width, height`` (pixels).
-    most : float
+    max_ratio : float
         The longer side over the shorter.
 
     Returns
@@ -41,6 +41,6 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
     message = pl.format(
         "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
         round_up(side_ratio),
-        pl.lit(f"{most:g}"),
+        pl.lit(f"{max_ratio:g}"),
     )
-    return refuse_where(facts, (side_ratio > most, message))
+    return refuse_where(facts, (side_ratio > max_ratio, message))

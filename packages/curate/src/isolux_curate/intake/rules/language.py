@@ -17,14 +17,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, min_correct: int = 2) -> pl.DataFrame:
     """Refuse photos of people by how many of three questions they answered right.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, language_right`` (0 to 3; null: not asked).
-    least : int
+    min_correct : int
         Right answers, of three questions drawn at random from a bank.
 
     Returns
@@ -40,11 +40,11 @@ def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
     """
     n_right = pl.col("language_right")
     message = (
-        f"To be sure that the forms can be understood, {least} of 3 language questions must be"
-        " answered right. "
+        f"To be sure that the forms can be understood, {min_correct} of 3 language questions must"
+        " be answered right. "
     )
     return refuse_where(
         facts,
         (n_right.is_null(), message + "You have not answered them yet."),
-        (n_right < least, pl.format(message + "You answered {}.", n_right)),
+        (n_right < min_correct, pl.format(message + "You answered {}.", n_right)),
     )

@@ -20,14 +20,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, min_megapixels: float = 8.0) -> pl.DataFrame:
     """Refuse photos by their number of pixels, to one decimal as makers count.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, megapixels`` (millions of pixels, as stored).
-    least : float
+    min_megapixels : float
         The fewest megapixels that are let in. A camera sold as 8 megapixels may save
         3,264 × 2,448 = 7.99.
 
@@ -48,6 +48,6 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
         "The photo has {} megapixels. Please send the original of at least {} megapixels, not a"
         " smaller copy.",
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
-        pl.lit(f"{least:g}"),
+        pl.lit(f"{min_megapixels:g}"),
     )
-    return refuse_where(facts, (rounded < least, message))
+    return refuse_where(facts, (rounded < min_megapixels, message))

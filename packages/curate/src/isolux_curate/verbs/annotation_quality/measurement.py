@@ -68,7 +68,7 @@ def _find_sampled_type(name: str, sampled: Sequence[str]) -> str:
         expected=" or ".join(sampled),
         found=stage,
         where="sample",
-        hint=f"isolux curate sample … --of {stage}",
+        hint=f"isolux curate sample … --type {stage}",
     )
 
 

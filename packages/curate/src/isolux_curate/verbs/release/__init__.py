@@ -61,7 +61,7 @@ def publish_dataset(
     attribute: Sequence[str] = (),
     labels: Sequence[str] = (),
     redact: str | Path | None = None,
-    beside: str | Path | None = None,
+    compare_with: str | Path | None = None,
     facts: str | Path | None = None,
     overwrite: bool = False,
 ) -> ReleaseResult:
@@ -86,7 +86,7 @@ def publish_dataset(
         NAME=FILE: labels from a consensus (instance_id, label) to publish.
     redact : str or Path, optional
         A table image_id, x, y, w, h: regions that are filled in, in pixels of the upright photo.
-    beside : str or Path, optional
+    compare_with : str or Path, optional
         A table dataset, attribute, group, share: the composition of other datasets.
     facts : str or Path, optional
         A YAML file with the facts that the documents ask for: `facts: 1`, then keys.
@@ -160,7 +160,7 @@ def publish_dataset(
             user_facts,
             own_terms,
             publication_settings,
-            beside,
+            compare_with,
         )
         manifest = _write_manifest(staging_dir, settings, release)
     counts = {

@@ -201,7 +201,7 @@ def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]
                 "label": None,
                 "threshold": None,
                 "attribute": "*".join(names) or None,
-                "group": " × ".join(values) or "everyone",
+                "group": " × ".join(values) or "overall",
                 "values": list(values),
                 "n_units": n,
                 "n_clusters": n,

@@ -47,7 +47,7 @@ def withdraw(
     pool: str | None = None,
     match: Sequence[str] = MATCH_KEYS,
     complexity: Sequence[str] = (),
-    keep_alike: bool = False,
+    keep_similar_images: bool = False,
     allow_unmatched: bool = False,
     dry_run: bool = False,
 ) -> WithdrawalResult | WithdrawalPreview:
@@ -88,7 +88,7 @@ def withdraw(
         Columns by which the closest person is chosen, the most important first.
     complexity : sequence of str
         Numeric columns that decide between people who are equally close.
-    keep_alike : bool
+    keep_similar_images : bool
         State that pictures that only look like theirs belong to others: you have looked at those
         named.
     allow_unmatched : bool
@@ -109,7 +109,7 @@ def withdraw(
         a server that is not named or does not answer; a file that cannot be read or written.
     """
     request = WithdrawalRequest.from_flags(
-        folders, ledger, key, published_key, server, keep_alike=keep_alike
+        folders, ledger, key, published_key, server, keep_similar_images=keep_similar_images
     )
     _refuse_sample(request.folders, sample, pool)
     scopes = parse_scopes(scope) or [*SCOPES]

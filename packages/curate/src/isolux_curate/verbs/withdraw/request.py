@@ -55,10 +55,12 @@ _PHRASES = {
 }
 
 
-def summarise_search(search_result: SearchResult, *, keep_alike: bool) -> ProofResult:
+def summarise_search(search_result: SearchResult, *, keep_similar_images: bool) -> ProofResult:
     """Summarise a search: what remains, by file, and cautions."""
     kept_matches = [
-        entry for entry in search_result.matches if keep_alike and entry[1] == SIMILAR_IMAGE
+        entry
+        for entry in search_result.matches
+        if keep_similar_images and entry[1] == SIMILAR_IMAGE
     ]
     cell_matches = [entry for entry in search_result.matches if entry[1].startswith(CELL_IS)]
     notes = list(search_result.notes)
@@ -139,7 +141,7 @@ class WithdrawalRequest:
     key: str | None
     published_keys: Sequence[bytes]
     server: str | None = None
-    keep_alike: bool = False
+    keep_similar_images: bool = False
 
     @classmethod
     def from_flags(
@@ -150,7 +152,7 @@ class WithdrawalRequest:
         published_key: Sequence[str],
         server: str | None,
         *,
-        keep_alike: bool = False,
+        keep_similar_images: bool = False,
     ) -> WithdrawalRequest:
         """Resolve folders and ledger: the given one, else that of the only project in them."""
         resolved_folders = resolve_folders(folders)
@@ -166,7 +168,7 @@ class WithdrawalRequest:
                 )
             path = projects[0] / CONSENT_FILE
         published_keys = [read_ledger_key(key_file, key_file) for key_file in published_key]
-        return cls(resolved_folders, path, key, published_keys, server, keep_alike)
+        return cls(resolved_folders, path, key, published_keys, server, keep_similar_images)
 
     @property
     def secret(self) -> bytes:
@@ -305,7 +307,7 @@ class WithdrawalRequest:
             search_result = search_for_people(
                 locations, terms, thumbnail_texts, folders, self.published_keys
             )
-            return summarise_search(search_result, keep_alike=self.keep_alike)
+            return summarise_search(search_result, keep_similar_images=self.keep_similar_images)
 
         return execute_withdrawal(
             self.ledger,

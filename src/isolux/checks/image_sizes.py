@@ -75,7 +75,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     rotated_size = pl.format("{}, turned as its EXIF says", file_size)
     return concatenate_problems(
         make_image_problems(
-            "sizes",
+            "image_sizes",
             sized.filter(~is_unrotated_size),
             "the picture has another size than its annotation",
             "error",
@@ -84,7 +84,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             advice,
         ),
         make_image_problems(
-            "sizes",
+            "image_sizes",
             sized.filter(is_unrotated_size),
             "the annotation is of the picture before EXIF turns it",
             "warning",

@@ -17,14 +17,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, max_people: int = 2) -> pl.DataFrame:
     """Refuse photos by how many subjects the sheet names in them.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, subject_id``, one row a subject in a photo.
-    most : int
+    max_people : int
         The most people in one photo.
 
     Returns
@@ -43,6 +43,6 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
         "The photo shows {} people who take part. Please send photos of 1 to {} people who all"
         " agreed to it.",
         n_subjects,
-        pl.lit(most),
+        pl.lit(max_people),
     )
-    return refuse_where(facts, (n_subjects > most, message))
+    return refuse_where(facts, (n_subjects > max_people, message))

@@ -76,7 +76,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
     return concatenate_problems(
         *(
             make_problems(
-                "values",
+                "value_ranges",
                 problem_rows.filter(unit_kind=unit_type),
                 problem,
                 severity="error",

@@ -61,7 +61,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     if missing.height and not (rows["place"] == "file").any():
         dataset_row = pl.DataFrame({"name": [dataset.name]})
         return make_problems(
-            "files",
+            "missing_files",
             dataset_row,
             "none of the pictures is there",
             severity="error",
@@ -75,10 +75,10 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     found_text = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
     return concatenate_problems(
         make_image_problems(
-            "files", missing, "the file is missing", "error", "a picture", found_text, hint
+            "missing_files", missing, "the file is missing", "error", "a picture", found_text, hint
         ),
         make_problems(
-            "files",
+            "missing_files",
             pictures.unlisted.to_frame(),
             "no image names this picture",
             severity="warning",

@@ -18,14 +18,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, max_photos: int = 10) -> pl.DataFrame:
     """Refuse what a subject sent beyond the limit, later photos first.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, subject_id``, in the order in which photos came in.
-    most : int
+    max_photos : int
         Photos of one subject, alone or with another.
 
     Returns
@@ -36,12 +36,15 @@ def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
     Examples
     --------
     >>> facts = pl.DataFrame({"image_id": list("abc"), "subject_id": ["s1", "s1", "s1"]})
-    >>> refuse(facts, most=2)["image_id"].to_list()
+    >>> refuse(facts, max_photos=2)["image_id"].to_list()
     ['c']
     """
     photo_number = pl.int_range(pl.len()).over("subject_id")
-    message = f"You sent more than {most} photos. The first {most} that could be taken were taken."
+    message = (
+        f"You sent more than {max_photos} photos. The first {max_photos} that could be taken were"
+        " taken."
+    )
     photo_rows = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
     return refuse_where(
-        photo_rows, ((photo_number >= most) & pl.col("subject_id").is_not_null(), message)
+        photo_rows, ((photo_number >= max_photos) & pl.col("subject_id").is_not_null(), message)
     )

@@ -29,16 +29,18 @@ INFO = RuleInfo(
 _DAY_S = 86_400  # seconds
 
 
-def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -> pl.DataFrame:
+def refuse(
+    facts: pl.DataFrame, *, min_days: float = 1.0, preferred_days: float = 7.0
+) -> pl.DataFrame:
     """Refuse photos by the days since the last one of the same subject that was taken.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, subject_id, taken`` (ISO 8601), and ``clothing, place`` where they are known.
-    least : float
+    min_days : float
         Days that must lie between two photos; photos without a time are not judged.
-    preferred : float
+    preferred_days : float
         Days within which clothing and place must differ, where both photos tell them.
 
     Returns
@@ -63,7 +65,8 @@ def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -
         accepted_rows: list[Mapping[str, Any]] = []
         for row in person.iter_rows(named=True):
             reason = next(
-                (w for k in accepted_rows if (w := _find_reason(k, row, least, preferred))), None
+                (w for k in accepted_rows if (w := _find_reason(k, row, min_days, preferred_days))),
+                None,
             )
             if reason is None:
                 accepted_rows.append(row)

@@ -22,7 +22,7 @@ INFO = RuleInfo(
 _MAX_AGE = 120  # years: the oldest person whose age was proven became 122
 
 
-def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, min_age: float = 18.0) -> pl.DataFrame:
     """Refuse photos of people below the age of majority, or whose age is not known.
 
     Parameters
@@ -31,7 +31,7 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
         ``image_id, age`` (years; outside 0 to 120: not known), and ``age_of_majority`` (of their
         country) where it is known. ``sha256``, where it is there: a file that came in as one of a
         child too is refused, whomever else it is said to show.
-    least : float
+    min_age : float
         Years, where the country's own age is not given or lower.
 
     Returns
@@ -48,9 +48,9 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
         cast_or_add_column(facts, "age", pl.Float64), "age_of_majority", pl.Float64
     )
     facts = cast_or_add_column(facts, "sha256", pl.String)
-    min_age = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
+    required_age = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(min_age))
     is_impossible_age = ~pl.col("age").is_between(0, _MAX_AGE)
-    is_minor = (pl.col("age") < min_age) & ~is_impossible_age
+    is_minor = (pl.col("age") < required_age) & ~is_impossible_age
     is_child = is_minor.fill_null(value=False)
     age_text = pl.col("age").cast(pl.String).str.strip_suffix(".0")
     impossible = (
@@ -65,7 +65,7 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
             "We do not know how old you are. Please tell us: only people of age can take part.",
         ),
         (is_impossible_age, pl.format(impossible, age_text)),
-        (is_minor, pl.format(too_young, min_age.cast(pl.Int64))),
+        (is_minor, pl.format(too_young, required_age.cast(pl.Int64))),
         (
             is_child.any().over("image_id"),
             "Someone in this photo is not of age. Only people of age can take part.",

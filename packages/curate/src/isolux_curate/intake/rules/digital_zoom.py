@@ -17,14 +17,14 @@ INFO = RuleInfo(
 )
 
 
-def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
+def refuse(facts: pl.DataFrame, *, max_zoom: float = 1.0) -> pl.DataFrame:
     """Refuse photos by Exif's DigitalZoomRatio; 0 and nothing mean that none was used.
 
     Parameters
     ----------
     facts : polars.DataFrame
         ``image_id, digital_zoom``.
-    most : float
+    max_zoom : float
         The largest zoom that is let in, as the times that it enlarges.
 
     Returns
@@ -42,4 +42,4 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
         " zoom.",
         round_up(pl.col("digital_zoom")),
     )
-    return refuse_where(facts, (pl.col("digital_zoom") > most, message))
+    return refuse_where(facts, (pl.col("digital_zoom") > max_zoom, message))

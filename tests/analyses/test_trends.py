@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.analyses.along import explain
+from isolux.analyses.trends import explain
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
@@ -53,9 +53,9 @@ def test_each_bin_counts_and_averages_its_people(world):
     names = ["<0.2", "0.2–0.4", "0.4–0.6", "0.6+"]
     place = np.digitize(who["luminance"], [0.2, 0.4, 0.6])
     both = who.with_columns(bin=pl.Series([names[k] for k in place])).join(scores, on="unit_id")
-    assert table.filter(group="everyone")["bin"].to_list() == names
-    for group in ("everyone", "a", "b"):
-        own = both if group == "everyone" else both.filter(group=group)
+    assert table.filter(group="overall")["bin"].to_list() == names
+    for group in ("overall", "a", "b"):
+        own = both if group == "overall" else both.filter(group=group)
         for (name,), part in own.group_by("bin"):
             row = table.filter(group=group, bin=str(name)).row(0, named=True)
             assert row["people"] == part.height
@@ -70,7 +70,7 @@ def test_each_bin_counts_and_averages_its_people(world):
 def test_the_spread_is_that_of_numpy(world):
     _, who, run = world
     table = explain(run).tables["How luminance is spread"]
-    assert table["group"].to_list() == ["everyone", "a", "b"]
+    assert table["group"].to_list() == ["overall", "a", "b"]
     for group in ("a", "b"):
         numbers = who.filter(group=group)["luminance"].to_numpy()
         row = table.filter(group=group).row(0, named=True)
@@ -118,7 +118,7 @@ def test_unknown_numbers_are_left_out_and_counted(world):
     assert "Along luminance: 300 unit(s) of unknown luminance are left out" in found.notes
     spread = found.tables["How luminance is spread"]
     assert spread.select("group", "people", "unknown").rows() == [
-        ("everyone", 300, 300), ("a", 300, 0), ("b", 0, 300),
+        ("overall", 300, 300), ("a", 300, 0), ("b", 0, 300),
     ]  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def test_only_the_largest_groups_are_shown(world):
     few = who.with_columns(group=pl.Series([f"g{k // 46:02}" for k in range(600)]))
     found = explain(run_of(scores, few))
     for table in found.tables.values():
-        assert set(table["group"]) == {"everyone", *(f"g{k:02}" for k in range(12))}
+        assert set(table["group"]) == {"overall", *(f"g{k:02}" for k in range(12))}
 
 
 def test_groups_made_of_the_number_itself_are_not_shown(world):

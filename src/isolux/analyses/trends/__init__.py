@@ -43,7 +43,7 @@ from isolux.analyses._unit_scores import (
     load_unit_scores,
     read_run_terms,
 )
-from isolux.analyses.along.bins import (
+from isolux.analyses.trends.bins import (
     BinnedNumber,
     bin_numbers,
     choose_numbers,
@@ -134,14 +134,14 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("along", replicates=require_at_least(100, replicates))
+    check_settings("trends", replicates=require_at_least(100, replicates))
     if has_no_scored_units(run):
         return AnalysisResult(FINDINGS.empty())
     spec, terms = (
         read_settings(run, replicates=replicates),
         replace(read_run_terms(run), is_adjusted=True),
     )
-    scores_by_model = load_unit_scores(run, spec.task, terms, "along", {"metric": metric})
+    scores_by_model = load_unit_scores(run, spec.task, terms, "trends", {"metric": metric})
     names = choose_numbers(run, spec.groups, attribute)
     _check_bin_names(bins, names)
     comparisons: list[ExtremeBins] = []
@@ -180,7 +180,7 @@ def _check_bin_names(bins: Mapping[str, str], names: Sequence[str]) -> None:
             "bins are given for what is not gone along",
             expected="one of " + ", ".join(names),
             found=", ".join(unknown_names),
-            where="--analysis-option along.bins",
+            where="--analysis-option trends.bins",
         )
 
 
@@ -194,7 +194,7 @@ def _build_membership(
             "groups are shown of what is not audited",
             expected="some of " + ", ".join(settings.by),
             found=", ".join(unknown_names),
-            where="--analysis-option along.by",
+            where="--analysis-option trends.by",
         )
     members = build_groups(run, settings, units)
     if by:
@@ -306,7 +306,7 @@ def _build_finding(
         _format_claim(comparison, terms, spec, bounds, p, is_large_enough=is_large_enough),
     )
     row = comparison.scores.build_finding(
-        "along",
+        "trends",
         claim,
         reference="fairface",
         n=int(comparison.contrast.n[0] + comparison.contrast.n_other[0]),

@@ -106,7 +106,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     rows = pictures.rows
     problems = [
         make_image_problems(
-            "pictures",
+            "images",
             rows.filter(trouble=trouble),
             problem,
             severity,
@@ -130,7 +130,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     return concatenate_problems(
         *problems,
         make_image_problems(
-            "pictures",
+            "images",
             multi_frame,
             "the picture holds several frames",
             "warning",
@@ -138,7 +138,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             frames,
         ),
         make_image_problems(
-            "pictures",
+            "images",
             wrong_suffix,
             "the extension names another format",
             "warning",

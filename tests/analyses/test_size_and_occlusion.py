@@ -7,7 +7,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.analyses.breakdown import CAPTION, explain
+from isolux.analyses.size_and_occlusion import CAPTION, explain
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.analyses._scene import scene_run
 
@@ -36,7 +36,7 @@ def plain(ran):
     """Each person's tone, COCO's size by his area, and average recall."""
     run, scores = ran
     tone = run.attributes.filter(attribute="tone").select("unit_id", tone="value")
-    area = scores.evidence["found_at"].select("unit_id", "area_px")
+    area = scores.evidence["recall_by_iou"].select("unit_id", "area_px")
     value = scores.units.filter(metric="average_recall").select("unit_id", "value")
     size = pl.when(pl.col("area_px") < 32**2).then(pl.lit("small"))
     size = size.when(pl.col("area_px") < 96**2).then(pl.lit("medium")).otherwise(pl.lit("large"))
@@ -59,12 +59,12 @@ def test_each_cell_counts_and_averages_its_people(ran, table, group, size):
 
 
 def test_everyone_is_the_sum_of_the_groups(table):
-    everyone = cell(table, "everyone", "small", attribute=None)["people"]
+    everyone = cell(table, "overall", "small", attribute=None)["people"]
     assert everyone == sum(cell(table, group, "small")["people"] for group in "abc")
 
 
 def test_small_people_are_found_less_often_in_every_tone(table):
-    # Planted: −1.5 on the logit of a rate of .7; in samples of dozens it shows.
+    # Injected: −1.5 on the logit of a rate of .7; in samples of dozens it shows.
     for group in ("a", "b"):
         small, medium = (cell(table, group, size)["value"] for size in ("small", "medium"))
         assert small is None or small < medium

@@ -35,7 +35,7 @@ from isolux.vocabulary.spec import Statistics, Task
 from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
-    tests=False,
+    makes_claims=False,
     title="By size and occlusion",
     summary="What share of each group is small or hidden, and how well those people are found.",
     references=(citations.HOIEM.with_location("section 3.2: object characteristics"),),
@@ -66,7 +66,7 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
     Parameters
     ----------
     run : Run
-        With the evidence ``found_at``: detection, face detection, segmentation or keypoints.
+        With the evidence ``recall_by_iou``: detection, face detection, segmentation or keypoints.
     by : sequence of str
         What to divide people by: ``"size"`` or attributes of the dataset with few values. Default:
         size, and ``occlusion``, ``occluded`` or ``visible`` where the dataset has it.

@@ -1,4 +1,4 @@
-"""A numeric attribute: its bins, and its distribution in each group. For ``along``."""
+"""A numeric attribute: its bins, and its distribution in each group. For ``trends``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BinnedNumber:
 def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
     """Choose the numeric attributes: those requested, else those computed, else the first ones."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    check_attributes(run, names, "--analysis-option along.attribute")
+    check_attributes(run, names, "--analysis-option trends.attribute")
     numeric = {name: _read_numbers(run, settings, name) for name in (names or present)}
     usable = [name for name, rows in numeric.items() if rows is not None]
     not_numeric = [name for name in names if name not in usable]
@@ -64,12 +64,12 @@ def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
             "an analysis along a number needs numbers",
             expected=f"an attribute with {_MIN_VALUES} different numbers or more",
             found=", ".join(not_numeric or present[:8]) or "no attribute",
-            where="--analysis-option along.attribute",
+            where="--analysis-option trends.attribute",
             hint="computed ones are numbers: --derive luminance, --derive ita, --derive box_area",
         )
     if names:
         return list(dict.fromkeys(usable))
-    computed = [name for name in usable if name in derive.list_derived_attributes()]
+    computed = [name for name in usable if name in derive.map_derived_attributes_to_plugins()]
     return (computed or usable)[:_MAX_ATTRIBUTES]
 
 
@@ -93,7 +93,7 @@ def bin_numbers(
             f"{name!r} cannot be divided: all people who were judged are in one bin",
             expected="two bins or more with people in them",
             found=f"{defined.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
-            where="--analysis-option along.bins",
+            where="--analysis-option trends.bins",
         )
     labels = tuple(bin_labels(edges, rule.closed)[k] for k in occupied)
     return BinnedNumber(
@@ -104,7 +104,7 @@ def bin_numbers(
 def describe_distributions(binned_number: BinnedNumber, members: pl.DataFrame) -> pl.DataFrame:
     """Describe the number's quantiles overall and in each group (FairFace, Figure 5)."""
     overall = binned_number.numbers.select(
-        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+        attribute=pl.lit(None, pl.String), group=pl.lit("overall"), unit_id="unit_id"
     )
     rows = pl.concat([overall, members.select(overall.columns)])
     rows = rows.join(binned_number.numbers, on="unit_id", how="inner", maintain_order="left")
@@ -137,10 +137,10 @@ def measure_curves(
 ) -> pl.DataFrame:
     """Measure overall and each group in each bin (FairFace, Figure 6)."""
     metrics = measure_strata(
-        scores.to_scores("along"),
+        scores.to_scores("trends"),
         members,
         binned_number.to_strata(),
-        "along",
+        "trends",
         scores.build_metric(terms),
         spec,
     )
