@@ -14,10 +14,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.cli._flags import NEEDED_FLAGS
+from isolux.cli.app import build_program
+from isolux.people.loading import load_people
 from isolux.verbs.audit import run_audit
 from isolux.verbs.audit.unused_settings import refuse_unused_settings
 from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, STAGES, name_as_typed, parse_spec
+from isolux.vocabulary.plugin_options import format_flag
+from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, STAGES, People, name_as_typed, parse_spec
+from tests.cli._run import isolux
 
 ANSWERS = {
     "data": "table:people.csv", "id": "id", "by": ("race",), "target": "truth",
@@ -219,7 +224,8 @@ def _declared(key: str) -> list[str]:
 
 def _set_alone(base: dict[str, Any], name: str) -> None:
     examples = {"engine": "ray", "input_unit": "person", "id_from": "stem", "keep_pairs": False,
-                "attributes_id_from": "stem", "ungrouped_values": "drop", "unmatched_values": "ignore",
+                "attributes_id_from": "stem", "ungrouped_values": "drop",
+                "unmatched_values": "ignore",
                 "allow_unmatched": True, "gpus": 0.5, "box_factor": 2.0, "time_limit": 5.0,
                 "max_failures": 0.5, "score_scale": 2.0}  # fmt: skip
     stage, field = SETTING_BY_FLAT_NAME[name]
@@ -246,3 +252,43 @@ def test_a_setting_about_other_predictions_is_refused_by_name(name) -> None:
         _set_alone({k: v for k, v in base.items() if k != "threshold"}, name)
     assert name_as_typed(name) in str(refusal.value)
     assert "what pictures hold" in str(refusal.value)
+
+
+# Commands beside the audit: flags are those that each command itself lists.
+
+MINIMAL = {
+    "crop": ("table:people.csv", "--recipe", "clip", "--out", "out"),
+    "compare": ("first", "second"),
+    "export": ("table:people.csv", "--out", "out"),
+    "describe": ("table:people.csv",),
+    "sample": ("table:people.csv", "--balance", "race", "--per-cell", "5", "--out", "out"),
+    "check": ("table:people.csv",),
+    "view": ("first",),
+}
+
+
+@pytest.mark.parametrize("command", MINIMAL)
+@pytest.mark.parametrize(("flag", "needed"), NEEDED_FLAGS.items())
+def test_a_flag_of_a_command_is_refused_without_what_it_needs(
+    command, flag, needed, monkeypatch, capsys
+) -> None:
+    program = build_program([command], shows_all=True)
+    parameters = {p.name: p for p in program.commands[command].params}
+    if flag not in parameters:
+        return
+    values = [] if parameters[flag].is_flag else ["a=b"]
+    ran = isolux(monkeypatch, capsys, command, *MINIMAL[command], format_flag(flag), *values)
+    assert ran.code == 2
+    assert f"{format_flag(flag)} would do nothing" in ran.plain
+    assert format_flag(needed) in ran.plain
+
+
+def test_people_are_not_loaded_with_a_setting_that_does_nothing() -> None:
+    with pytest.raises(SpecError, match="allow-unmatched would do nothing"):
+        load_people(People(data="table:people.csv", allow_unmatched=True))
+
+
+def test_pictures_that_are_named_and_not_opened_are_refused(monkeypatch, capsys) -> None:
+    ran = isolux(monkeypatch, capsys, "check", "table:people.csv", "--images", ".", "--no-images")
+    assert ran.code == 2
+    assert "--images or --no-images" in ran.plain
