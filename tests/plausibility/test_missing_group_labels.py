@@ -38,6 +38,34 @@ def test_the_audit_says_it_before_any_number() -> None:
     assert any("missing not at random" in text and "−25.0 to +6.7" in text for text in warnings)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [{"by": "race*sex"}, {"unknown": "drop"}, {"unknown": "both"}],
+    ids=" ".join,
+)
+def test_the_unknown_are_tested_however_they_are_grouped(settings) -> None:
+    table = pl.DataFrame(
+        {"race": ["A"] * 50 + ["B"] * 50 + [None] * 10, "sex": ["f", "m"] * 55,
+         "truth": ["cat"] * 110, "answer": ["dog"] * 5 + ["cat"] * 95 + ["dog"] * 10}
+    )  # fmt: skip
+    asked = {"by": "race", "target": "truth", "prediction_column": "answer", "replicates": 100}
+    warnings = isolux.audit(table, **{**asked, **settings}).run.record["warnings"]
+    assert sum("race: the 10 people of unknown race" in text for text in warnings) == 1
+
+
+def test_values_that_were_left_out_are_not_unknown() -> None:
+    """C's answers are all wrong, and no group holds it: its people are known all the same."""
+    table = pl.DataFrame(
+        {"race": ["A"] * 50 + ["B"] * 50 + ["C"] * 20 + [None] * 20, "truth": ["cat"] * 140,
+         "answer": ["dog"] * 2 + ["cat"] * 98 + ["dog"] * 20 + ["cat"] * 20}
+    )  # fmt: skip
+    found = isolux.audit(
+        table, by="race", target="truth", prediction_column="answer", replicates=100,
+        group=["race:A=A", "race:B=B"], ungrouped_values="drop",
+    )  # fmt: skip
+    assert not any("missing not at random" in text for text in found.run.record["warnings"])
+
+
 @pytest.mark.parametrize("world", SOUND)
 def test_labels_missing_at_random_raise_no_alarm(world) -> None:
     """At 1 of 100 audits, 4 or more of 40 have a chance below 1 in 1,000."""

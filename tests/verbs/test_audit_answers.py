@@ -247,7 +247,7 @@ def test_sources_that_exclude_one_another(audit, files):
     both = audit("--option", "missed=list.txt", "--option", "found=list.txt", target=False)
     assert "several sources of predictions" in both.plain
     alone = audit("--prediction-column", "gender", "--model-column", "net")
-    assert "--model-column names a column of --predictions" in alone.plain
+    assert "--model-column would do nothing expected: it with --predictions" in alone.plain
     boxes = audit("--task", "detection", "--predictions", "list.txt", "--option", "missed=list.txt")
     assert boxes.code != 0
 

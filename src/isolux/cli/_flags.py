@@ -248,6 +248,7 @@ def build_command(
     }
 
     def read(**values: Any) -> None:
+        _refuse_lone_flags(values)
         command(
             **{
                 name: parse_option_value(
@@ -265,6 +266,21 @@ def build_command(
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
     return add_arguments_and_flags(read, _list_arguments(command), flags.values(), shows_all=True)
+
+
+NEEDED_FLAGS = {"allow_unmatched": "withdrawn", "embedding_option": "embeddings"}
+"""Flags that do nothing without another; an audit's are declared with its settings."""
+
+
+def _refuse_lone_flags(values: Mapping[str, Any]) -> None:
+    """Refuse a flag that would do nothing, for want of the flag that it is about."""
+    for name, needed in NEEDED_FLAGS.items():
+        if values.get(name) and not values.get(needed):
+            raise SpecError(
+                f"{format_flag(name)} would do nothing",
+                expected=f"it with {format_flag(needed)}",
+                found=f"{format_flag(name)} without",
+            )
 
 
 def _list_arguments(command: Callable[..., None]) -> list[inspect.Parameter]:

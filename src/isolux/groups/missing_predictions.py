@@ -140,7 +140,7 @@ def _count_model_missing(
     n_lacking = units["about"].fill_null(0).to_numpy() * multiplicity - scored
     unit_counts = (n, missing, unscored, right, scored, n_lacking)
     reasons = _format_missing_reasons(units.with_columns(worth=multiplicity))
-    effect = _clustering_of_losses(units)
+    effect = _clustering_of_losses(units.with_columns(worth=multiplicity))
     table = [
         (
             model,
@@ -163,10 +163,13 @@ def _count_model_missing(
 
 def _clustering_of_losses(units: pl.DataFrame) -> float:
     """Return the design effect of a missing score: people of a cluster may lack it together."""
-    cluster = pl.coalesce("cluster", pl.concat_str(pl.lit("\x00"), "unit_id"))
     clusters = (
-        units.drop_nulls("unscored").group_by(cluster).agg(pl.col("unscored").sum(), n=pl.len())
+        units.drop_nulls(["unscored", "cluster"])
+        .group_by("cluster")
+        .agg((pl.col("unscored") * pl.col("worth")).sum(), n=pl.col("worth").sum())
     )
+    if clusters.is_empty():
+        return 1.0
     return float(
         np.nan_to_num(estimate_design_effect(clusters["unscored"], clusters["n"]), nan=1.0)
     )
@@ -271,7 +274,9 @@ def count_undetected(
         n = units["detected"].is_not_null().to_numpy() * multiplicity
         n_undetected = (~units["detected"].fill_null(value=True)).to_numpy() * multiplicity
         counts = _iterate_group_sums(members, (n, n_undetected))
-        effect = _clustering_of_losses(units.with_columns(unscored=~pl.col("detected")))
+        effect = _clustering_of_losses(
+            units.with_columns(worth=multiplicity, unscored=~pl.col("detected"))
+        )
         rows += [(model, name, group, int(m), int(k), effect) for name, group, m, k in counts]
     return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
 

@@ -121,6 +121,12 @@ def load_people(
     requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
     computed = cluster is not None and cluster in derive.map_derived_attributes_to_plugins()
     loader_cluster = None if computed else cluster
+    if people.allow_unmatched and people.withdrawn is None:
+        raise SpecError(
+            "--allow-unmatched would do nothing",
+            expected="it with --withdrawn",
+            found="--allow-unmatched without",
+        )
     withdrawn_list = (
         None if people.withdrawn is None else read_withdrawn_list(people.withdrawn, purpose=purpose)
     )

@@ -5,20 +5,18 @@ Arrays are aligned with ``membership.units``: ``[n]``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.intersections import IntersectionMembership
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.label_noise import GapBounds
-from isolux.stats.proportions import estimate_design_effect
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.counts import COUNTS
+from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.grouping import split_intersection
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.survey_sample import SAMPLE
@@ -29,6 +27,8 @@ ALPHA = 0.01
 in at most 1 of 100 audits."""
 MIN_BIAS = 0.005
 """Half a point: what missing labels can move by less, no printed comparison shows."""
+MAX_PEOPLE = 10_000_000
+"""Of an audit in shards: bounds sort the score of each person."""
 _MIN_EXPECTED = 5.0
 """Expected counts of a category below which chi-squared is no good approximation (Cochran 1954)."""
 _MAX_LISTED, _ROUNDING = 3, 1e-12
@@ -36,13 +36,17 @@ _MAX_LISTED, _ROUNDING = 3, 1e-12
 
 @dataclass(frozen=True, slots=True)
 class UnitScores:
-    """A model's scores: NaN where there is none; ``reason`` says why; ``cluster`` are codes."""
+    """A model's scores: NaN where there is none; ``reason`` says why.
+
+    ``cluster`` are codes, −1 where a unit is of none; ``times``: for how many people it stands.
+    """
 
     model: str
     metric: Metric | None
     score: FloatArray
     reason: pl.Series
     cluster: IntArray
+    times: FloatArray
 
     @property
     def is_fraction(self) -> bool:
@@ -53,6 +57,14 @@ class UnitScores:
     def title(self) -> str:
         """Name the metric within a sentence."""
         return self.metric.title.lower() if self.metric is not None else "the share right"
+
+    def mean(self, members: BoolArray) -> float:
+        """Average the scores of people who all have one."""
+        return float(np.average(self.score[members], weights=self.times[members]))
+
+    def expand(self, members: BoolArray) -> FloatArray:
+        """Return the score of each person, not of each unit."""
+        return np.repeat(self.score[members], self.times[members].astype(np.int64))
 
     def format(self, value: float) -> str:
         """Print a mean score."""
@@ -68,12 +80,12 @@ class UnitScores:
 
 
 def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[UnitScores]:
-    """Read the scores of each model; empty where a row is no person (counts) or has no score.
+    """Read the scores of each model; empty where a row is a case of a table, or has no score.
 
     ``reason``: only if people are without a score for it. Whoever has no truth is in no row of a
     rate: then whether answers are right is read in place of the metric.
     """
-    if COUNTS in inputs.scores.evidence:
+    if inputs.task == COUNTS:
         return []
     rows, metric = _select_metric(inputs)
     if not rows.height or (reason is not None and not (rows["reason"] == reason).any()):
@@ -81,6 +93,13 @@ def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[Uni
     if reason is not None and not (rows["reason"] == reason).any():
         return []
     units = pl.DataFrame({"unit_id": inputs.membership.units.cast(pl.String)})
+    times = np.ones(units.height)
+    if COUNTS in inputs.scores.evidence:
+        counts = inputs.scores.evidence[COUNTS].select(pl.col("unit_id").cast(pl.String), TIMES)
+        people = units.join(
+            counts.unique("unit_id"), on="unit_id", how="left", maintain_order="left"
+        )
+        times = people[TIMES].fill_null(1).cast(pl.Float64).to_numpy()
     unit_scores = []
     for (model,), model_rows in rows.group_by("model", maintain_order=True):
         by_unit = model_rows.group_by("unit_id").agg(
@@ -89,14 +108,14 @@ def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[Uni
             pl.col("cluster_id").drop_nulls().first(),
         )
         aligned = units.join(by_unit, on="unit_id", how="left", maintain_order="left")
-        cluster = pl.coalesce("cluster_id", pl.concat_str(pl.lit("\x00"), "unit_id"))
         unit_scores.append(
             UnitScores(
                 str(model),
                 metric,
                 aligned["value"].fill_null(float("nan")).to_numpy(),
                 aligned["reason"],
-                aligned.select(cluster.rank("dense") - 1).to_series().cast(pl.Int64).to_numpy(),
+                (aligned["cluster_id"].rank("dense").cast(pl.Int64) - 1).fill_null(-1).to_numpy(),
+                times,
             )
         )
     return unit_scores
@@ -129,70 +148,84 @@ def _select_correctness(inputs: AuditInputs) -> pl.DataFrame:
 
 
 def can_bound(inputs: AuditInputs) -> bool:
-    """Check whether a gap is one of plain means: of weighted people it is not."""
-    return SAMPLE not in inputs.scores.evidence and inputs.scores.info.has_independent_scores
+    """Check whether a gap is one of plain means, and of people who are few enough to sort."""
+    times = inputs.scores.evidence.get(COUNTS, pl.DataFrame({TIMES: [0]}))[TIMES]
+    is_weighted = SAMPLE in inputs.scores.evidence
+    return (
+        inputs.scores.info.has_independent_scores and not is_weighted and times.sum() <= MAX_PEOPLE
+    )
 
 
-def iterate_single_attributes(inputs: AuditInputs) -> Iterator[IntersectionMembership]:
-    """Yield the groups of each attribute, without crossings and second versions."""
-    for crossing in inputs.membership.intersections:
-        is_single = len(split_intersection(crossing.handle)) == 1
-        if is_single and not crossing.handle.endswith(KNOWN_SUFFIX):
-            yield crossing
-
-
-def mask_groups(crossing: IntersectionMembership, n: int) -> dict[str, BoolArray]:
-    """Mask the members ``[n]`` of each known group."""
-    masks = {}
-    for k, values in enumerate(crossing.cells):
-        if values != (UNKNOWN,):
-            masks[values[0]] = np.zeros(n, dtype=np.bool_)
-            masks[values[0]][crossing.unit[crossing.cell == k]] = True
+def mask_attributes(inputs: AuditInputs) -> dict[str, dict[str, BoolArray]]:
+    """Mask the members ``[n]`` of each known group, also of attributes that are only crossed."""
+    n = len(inputs.membership.units)
+    masks: dict[str, dict[str, BoolArray]] = {}
+    crossings = [c for c in inputs.membership.intersections if KNOWN_SUFFIX not in c.handle]
+    for crossing in sorted(crossings, key=lambda c: len(split_intersection(c.handle))):
+        for k, name in enumerate(split_intersection(crossing.handle)):
+            if name in masks:
+                continue
+            values = [cell[k] for cell in crossing.cells]
+            masks[name] = {v: np.zeros(n, np.bool_) for v in dict.fromkeys(values) if v != UNKNOWN}
+            for cell, value in enumerate(values):
+                if value != UNKNOWN:
+                    masks[name][value][crossing.unit[crossing.cell == cell]] = True
     return masks
 
 
 # Tests: ``p`` of no association, with clusters counted at what they are worth.
 
 
-def _compute_design_effect(residuals: FloatArray, cluster: IntArray) -> float:
+def _compute_design_effect(residuals: FloatArray, cluster: IntArray, times: FloatArray) -> float:
     """Return the variance of a mean in clusters over that of independent people; at least 1."""
-    squares = float((residuals**2).sum())
-    sums = np.bincount(cluster, residuals)
-    return max(float((sums**2).sum()) / squares, 1.0) if squares > 0 else 1.0
+    squares = float(times @ residuals**2)
+    in_cluster = cluster >= 0
+    sums = np.bincount(cluster[in_cluster], (times * residuals)[in_cluster])
+    clustered = float((sums**2).sum()) + float((times * residuals**2)[~in_cluster].sum())
+    return max(clustered / squares, 1.0) if squares > 0 else 1.0
 
 
 def compare_means(scores: UnitScores, first: BoolArray, second: BoolArray) -> float:
-    """Test whether two sets of people score alike: Fisher's test of 0 and 1, else Mann-Whitney."""
-    from scipy.special import ndtr, ndtri
-    from scipy.stats import fisher_exact, mannwhitneyu
+    """Test whether two sets of people score alike: Fisher's test of 0 and 1, else Welch's."""
+    from scipy.special import stdtr
+    from scipy.stats import fisher_exact
 
-    a, b = scores.score[first], scores.score[second]
-    if not len(a) or not len(b):
+    n = np.array([scores.times[side].sum() for side in (first, second)])
+    if not n.all():
         return 1.0
+    means = np.array([scores.mean(side) for side in (first, second)])
     residuals = np.zeros(len(first))
-    residuals[first], residuals[second] = a - a.mean(), b - b.mean()
-    deff = _compute_design_effect(residuals, scores.cluster)
-    values = np.concatenate([a, b])
-    if np.isin(values, (0.0, 1.0)).all():
-        table = np.array([[a.sum(), len(a) - a.sum()], [b.sum(), len(b) - b.sum()]])
-        return float(fisher_exact(np.rint(table / deff))[1])
-    p = float(mannwhitneyu(a, b).pvalue)
-    return float(2.0 * ndtr(ndtri(max(p, 1e-300) / 2.0) / np.sqrt(deff)))
+    for side, mean in zip((first, second), means, strict=True):
+        residuals[side] = scores.score[side] - mean
+    deff = _compute_design_effect(residuals, scores.cluster, scores.times)
+    if np.isin(scores.score[first | second], (0.0, 1.0)).all():
+        return float(fisher_exact(np.rint(np.array([means * n, n - means * n]) / deff))[1])
+    n_independent = n / deff
+    if n_independent.min() < 2.0:
+        return 1.0
+    squares = [scores.times[side] @ residuals[side] ** 2 for side in (first, second)]
+    variance = float((np.array(squares) / n / (n_independent - 1.0)).sum())
+    if variance == 0.0:
+        return 1.0
+    # The fewer of the two give the degrees of freedom: fewer than Welch's.
+    return 2.0 * float(stdtr(n_independent.min() - 1.0, -abs(means[0] - means[1]) / variance**0.5))
 
 
-def compare_shares(missing: BoolArray, category: IntArray, cluster: IntArray) -> float:
+def compare_shares(missing: BoolArray, category: IntArray, scores: UnitScores) -> float:
     """Test whether a share is the same in all categories ``[n]`` (codes; −1: in none)."""
     from scipy.stats import chi2_contingency, fisher_exact
 
     counted = category >= 0
-    lacks, codes = missing[counted], category[counted]
+    lacks, codes, times = missing[counted], category[counted], scores.times[counted]
     if not lacks.any() or lacks.all():
         return 1.0
-    sizes, sums = np.bincount(cluster[counted]), np.bincount(cluster[counted], lacks)
-    deff = float(estimate_design_effect(sums[sizes > 0], sizes[sizes > 0]))
-    n = np.bincount(codes) / deff
-    n_missing = np.bincount(codes, lacks) / deff
-    n, n_missing = _pool_rare(n, n_missing, min(lacks.mean(), 1 - lacks.mean()))
+    share = float(np.average(lacks, weights=times))
+    deff = _compute_design_effect(
+        np.asarray(lacks - share, dtype=np.float64), scores.cluster[counted], times
+    )
+    n = np.bincount(codes, times) / deff
+    n_missing = np.bincount(codes, times * lacks) / deff
+    n, n_missing = _pool_rare(n, n_missing, min(share, 1 - share))
     if len(n) < 2:
         return 1.0
     table = np.rint(np.array([n_missing, n - n_missing]))

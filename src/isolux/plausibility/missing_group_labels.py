@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._unit_scores import (
@@ -14,11 +15,11 @@ from isolux.plausibility._unit_scores import (
     bound_widest_gap,
     can_bound,
     compare_means,
-    iterate_single_attributes,
-    mask_groups,
+    mask_attributes,
     read_unit_scores,
 )
 from isolux.stats.label_noise import GapBounds, gap_bounds_with_unknown_group
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
@@ -34,27 +35,38 @@ INFO = PlausibilityInfo(
 def check(inputs: AuditInputs) -> list[Caution]:
     """Caution where the score of people says something about whether their group is known."""
     unit_counts = inputs.membership.unit_counts
-    crossings = [
-        crossing
-        for crossing in iterate_single_attributes(inputs)
-        if unit_counts.get(crossing.handle, {}).get("n_unknown")
-    ]
-    models = read_unit_scores(inputs) if crossings else []
+    masks = {
+        name: groups
+        for name, groups in mask_attributes(inputs).items()
+        if unit_counts.get(name, {}).get("n_unknown")
+    }
+    models = read_unit_scores(inputs) if masks else []
     cautions = []
-    for crossing in crossings:
-        groups = mask_groups(crossing, len(inputs.membership.units))
+    for name, groups in masks.items():
         known = np.logical_or.reduce(
             [*groups.values(), np.zeros(len(inputs.membership.units), bool)]
         )
+        unknown = ~known & ~_mask_values(inputs, name)
         for scores in models:
             scored = np.isfinite(scores.score)
-            sides = known & scored, ~known & scored
-            if compare_means(scores, *sides) >= ALPHA / (len(crossings) * len(models)):
+            sides = known & scored, unknown & scored
+            if compare_means(scores, *sides) >= ALPHA / (len(masks) * len(models)):
                 continue
             gap = _bound_gap(scores, groups, sides[1]) if can_bound(inputs) else None
             if gap is None or not scores.is_fraction or gap.max_bias >= MIN_BIAS:
-                cautions.append(_describe(crossing.handle, scores, sides, gap))
+                cautions.append(_describe(name, scores, sides, gap))
     return cautions
+
+
+def _mask_values(inputs: AuditInputs, attribute: str) -> BoolArray:
+    """Mask the people of a known value: who is of one that was left out is not unknown."""
+    rows = inputs.dataset.instance_attributes().filter(pl.col("attribute") == attribute)
+    words = [
+        word.strip().lower() for word in inputs.options.get("unknown_values") or UNKNOWN_VALUES
+    ]
+    value = pl.col("value").cast(pl.String).str.strip_chars().str.to_lowercase()
+    known = rows.filter(value.is_not_null() & ~value.is_in(words))["unit_id"].cast(pl.String)
+    return inputs.membership.units.cast(pl.String).is_in(known.implode()).to_numpy()
 
 
 def _bound_gap(
@@ -65,7 +77,7 @@ def _bound_gap(
 
     def bound(members: BoolArray, others: BoolArray) -> GapBounds:
         return gap_bounds_with_unknown_group(
-            *(scores.score[mask & scored] for mask in (members, others, unknown))
+            *(scores.expand(mask & scored) for mask in (members, others, unknown))
         )
 
     return bound_widest_gap(scores, groups, bound)
@@ -77,8 +89,8 @@ def _describe(
     sides: tuple[BoolArray, BoolArray],
     gap: BoundedGap | None,
 ) -> Caution:
-    known_mean, unknown_mean = (scores.format(float(scores.score[side].mean())) for side in sides)
-    n = int(sides[1].sum())
+    known_mean, unknown_mean = (scores.format(scores.mean(side)) for side in sides)
+    n = int(scores.times[sides[1]].sum())
     text = (
         f"{attribute}: the {n:,} people of unknown {attribute} score unlike the others"
         f" ({scores.title} {unknown_mean} against {known_mean}, model {scores.model!r}): labels are"

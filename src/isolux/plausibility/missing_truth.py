@@ -15,9 +15,8 @@ from isolux.plausibility._unit_scores import (
     bound_widest_gap,
     can_bound,
     compare_shares,
-    iterate_single_attributes,
     list_shares,
-    mask_groups,
+    mask_attributes,
     read_unit_scores,
 )
 from isolux.stats.label_noise import GapBounds
@@ -39,8 +38,7 @@ INFO = PlausibilityInfo(
 def check(inputs: AuditInputs) -> list[Caution]:
     """Caution where a group, or an answer, says something about whether the truth is known."""
     models = read_unit_scores(inputs, UNKNOWN_TRUTH)
-    crossings = list(iterate_single_attributes(inputs)) if models else []
-    masks = {c.handle: mask_groups(c, len(inputs.membership.units)) for c in crossings}
+    masks = mask_attributes(inputs) if models else {}
     alpha = ALPHA / max((len(masks) + 1) * len(models), 1)
     cautions: list[Caution] = []
     for scores in models:
@@ -80,10 +78,10 @@ def _test_groups(
     category = np.full(len(missing), -1, dtype=np.int64)
     for k, members in enumerate(groups.values()):
         category[members & counted] = k
-    if len(groups) < 2 or compare_shares(missing, category, scores.cluster) >= alpha:
+    if len(groups) < 2 or compare_shares(missing, category, scores) >= alpha:
         return ""
-    sizes = [int((members & counted).sum()) for members in groups.values()]
-    n_missing = [int((members & missing).sum()) for members in groups.values()]
+    sizes = [int(scores.times[members & counted].sum()) for members in groups.values()]
+    n_missing = [int(scores.times[members & missing].sum()) for members in groups.values()]
     return list_shares(list(groups), n_missing, sizes)
 
 
@@ -93,11 +91,12 @@ def _test_answers(
     """List the shares of the answers where they differ; empty: they do not."""
     names, category = _read_answers(inputs, scores)
     category = np.where(counted, category, -1)
-    if len(names) < 2 or compare_shares(missing, category, scores.cluster) >= alpha:
+    if len(names) < 2 or compare_shares(missing, category, scores) >= alpha:
         return ""
-    sizes = np.bincount(category[category >= 0], minlength=len(names)).tolist()
-    is_missing = missing & (category >= 0)
-    n_missing = np.bincount(category[is_missing], minlength=len(names)).tolist()
+    sizes, n_missing = (
+        np.bincount(category[rows], scores.times[rows], len(names)).astype(np.int64).tolist()
+        for rows in (category >= 0, missing & (category >= 0))
+    )
     return list_shares(names, n_missing, sizes)
 
 
@@ -132,8 +131,9 @@ def _bound_gap(
     def bound(members: BoolArray, others: BoolArray) -> GapBounds:
         ends = []
         for mask in (members, others):
-            total, n_missing = scores.score[mask & scored].sum(), (mask & missing).sum()
-            n = (mask & scored).sum() + n_missing
+            n_missing = scores.times[mask & missing].sum()
+            total = scores.times[mask & scored] @ scores.score[mask & scored]
+            n = scores.times[mask & scored].sum() + n_missing
             ends.append((total / n, (total + n_missing) / n))
         return GapBounds(ends[0][0] - ends[1][1], ends[0][1] - ends[1][0])
 

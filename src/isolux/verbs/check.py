@@ -116,6 +116,12 @@ def check(
     ...     check(f"table:{file}", no_images=True).failed()
     False
     """
+    if images is not None and no_images:
+        raise SpecError(
+            "pictures are named and not to be opened",
+            expected="--images or --no-images",
+            found="both",
+        )
     consent: dict[str, Any] = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     if isinstance(data, Dataset):
         withdrawn_ids = None if withdrawn is None else read_withdrawn_list(withdrawn)

@@ -46,6 +46,7 @@ from isolux.verbs.audit.inputs import (
 )
 from isolux.verbs.audit.pipeline import run_pipeline
 from isolux.verbs.audit.protocol import build_other_half_spec, fill_protocol_settings
+from isolux.verbs.audit.unused_settings import refuse_unused_settings
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import add_multiplicity_evidence
 from isolux.vocabulary.errors import IsoluxError, SpecError
@@ -133,6 +134,7 @@ def run_audit(
         from isolux.verbs.audit.survey_sample import refuse_weighted_protocol
 
         refuse_weighted_protocol(spec)
+    refuse_unused_settings(spec)
     options = build_task_options(spec)  # before minutes of reading
     report_step("reading the people")
     dataset = load_audit_people(spec, None if in_memory_table is None else in_memory_table.frame)
@@ -325,6 +327,7 @@ def _audit_any_source(
     values.setdefault("task", tasks[0] if tasks else score_table.task or "classification")
     spec = parse_spec(values)
     _check_groupings(spec)
+    refuse_unused_settings(spec)
     _refuse_missing_clusters(spec, score_table)
     return Audit(*run_pipeline(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
 

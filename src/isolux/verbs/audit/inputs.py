@@ -32,7 +32,6 @@ from isolux.verbs.audit.person_predictions import (
 )
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.inputs import IN_MEMORY, infer_label_type, is_table_like, to_polars
 from isolux.vocabulary.notes import Caution
@@ -41,7 +40,6 @@ from isolux.vocabulary.spec import (
     AuditSpec,
     Predictions,
     expand_option_assignments,
-    format_setting_as_typed,
     list_task_options,
     parse_spec,
     validate_stage_settings,
@@ -69,12 +67,6 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
         inputs |= hash_prediction_file_or_folder(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.bundled_predictions is not None:
-            if settings.model_column is not None and dataset.name != COUNTS:
-                raise SpecError(
-                    "--model-column names a column of --predictions, or of a table of counts",
-                    expected=f"no such flag: {dataset.name}:FILE holds the answers of one model",
-                    found=f"--model-column {settings.model_column}",
-                )
             return dataset.bundled_predictions, (), inputs
         outputs = match_image_ids(
             dataset, _read_structured_predictions(settings, spec.task.name, dataset)
@@ -128,17 +120,6 @@ def _read_structured_predictions(
     )
     if "sizes" in list_keyword_defaults(registry.load("predictions", format_name).read):
         options.setdefault("sizes", list_image_sizes(dataset) or None)
-    label_flags = {
-        format_setting_as_typed(name): getattr(settings, name)
-        for name in ("scores", "found", "missed", "detected_column", "model_column")
-    }
-    for flag, flag_value in label_flags.items():
-        if flag_value is not None:
-            raise SpecError(
-                f"{flag} is about answers of people, and the task {task} judges what pictures hold",
-                expected="--predictions FILE only; several models go in its column model",
-                found=f"{flag} {flag_value}",
-            )
     return select_or_name_model(
         read_outputs(settings.file, format=settings.format, **options), settings
     )

@@ -75,12 +75,6 @@ def _refuse_conflicting_settings(settings: Predictions) -> None:
             expected="one of " + ", ".join(sources),
             found=" and ".join(given_flags),
         )
-    if settings.model_column is not None and settings.file is None:
-        raise SpecError(
-            "--model-column names a column of --predictions",
-            expected="--predictions FILE",
-            found=f"--model-column {settings.model_column} alone",
-        )
 
 
 def _read_predictions_by_source(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
@@ -300,6 +294,12 @@ def select_or_name_model(frame: pl.DataFrame, settings: Predictions) -> pl.DataF
 def read_number_column(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     """Read one number per unit from a column of the people's table or of a file."""
     column = settings.prediction_column or settings.score_column
+    if settings.prediction_column and settings.score_column:
+        raise SpecError(
+            "two columns would hold the numbers",
+            expected="--prediction-column or --score-column",
+            found=f"{settings.prediction_column!r} and {settings.score_column!r}",
+        )
     if column is None:
         raise SpecError(
             "there are no numbers to audit",

@@ -17,12 +17,14 @@ class Engine(SettingsStage):
         "local",
         "where shards are computed: on this machine, or on a cluster with Ray",
         flat="engine",
+        needs=("model", "shards"),
     )
     address: str | None = setting(
         None,
         "with --engine ray: the cluster's address, such as 10.0.0.1:6379; default: start a "
         "cluster on this machine",
         flag=False,
+        needs=("engine",),
     )
     workers: int = setting(
         0,
@@ -30,17 +32,31 @@ class Engine(SettingsStage):
         "threads; with Ray: as many as the cluster has room for",
         ge=0,
         flag=False,
+        needs=("model", "shards"),
     )
-    cpus: int = setting(1, "with --engine ray: cores per worker", ge=1, flag=False)
+    cpus: int = setting(
+        1, "with --engine ray: cores per worker", ge=1, flag=False, needs=("engine",)
+    )
     gpus: float = setting(
-        0.0, "with --engine ray: GPUs per worker; 0.5: two share one", ge=0, flag=False
+        0.0,
+        "with --engine ray: GPUs per worker; 0.5: two share one",
+        ge=0,
+        flag=False,
+        needs=("engine",),
     )
-    retries: int = setting(2, "how often to retry a shard whose worker was lost", ge=0, flag=False)
+    retries: int = setting(
+        2,
+        "how often to retry a shard whose worker was lost",
+        ge=0,
+        flag=False,
+        needs=("model", "shards"),
+    )
     sums: str | None = setting(
         None,
         "a folder that keeps the counts of each shard, so that an interrupted audit can resume; "
         "default: nothing is kept",
         flag=False,
+        needs=("shards",),
     )
 
     def refuse_ray_only_settings(self) -> None:

@@ -33,12 +33,16 @@ class Groups(SettingsStage):
     )
     group: tuple[str, ...] = setting((), 'a named merge: "lighter=1,2,3" or "tone:lighter=1,2,3"')
     ungrouped_values: RestHandling = setting(
-        "keep", "how to treat values that no --group of their attribute names", flag=False
+        "keep",
+        "how to treat values that no --group of their attribute names",
+        flag=False,
+        needs=("group",),
     )
     unmatched_values: AbsentHandling = setting(
         "refuse",
         "what to do if --group or nested names a value that does not occur",
         flag=False,
+        needs=("group", "nested"),
     )
     bins: tuple[str, ...] = setting(
         (),

@@ -17,7 +17,10 @@ class ModelRun(SettingsStage):
         often=True,
     )
     option: tuple[str, ...] = setting(
-        (), "a setting of the model's family, NAME=VALUE (labels=classes.txt)", flat="model_option"
+        (),
+        "a setting of the model's family, NAME=VALUE (labels=classes.txt)",
+        flat="model_option",
+        needs=("model",),
     )
     answers: str | None = setting(
         None,
@@ -25,15 +28,25 @@ class ModelRun(SettingsStage):
         "directory's name with .answers",
         flat="answers",
         flag=False,
+        needs=("model",),
     )
     input_unit: Literal["image", "person"] = setting(
-        "image", "what the model is shown for each person: the whole image, or their box"
+        "image",
+        "what the model is shown for each person: the whole image, or their box",
+        needs=("model",),
     )
     box_factor: float = setting(
-        1.0, "factor by which a person's box is enlarged about its centre", gt=0, flag=False
+        1.0,
+        "factor by which a person's box is enlarged about its centre",
+        gt=0,
+        flag=False,
+        needs=("model",),
     )
     crops: str | None = setting(
-        None, "a directory of `isolux crop`: the model is shown each person's crop", flag=False
+        None,
+        "a directory of `isolux crop`: the model is shown each person's crop",
+        flag=False,
+        needs=("model",),
     )
     batch: int | None = setting(
         None,
@@ -41,12 +54,14 @@ class ModelRun(SettingsStage):
         "there is too little memory",
         ge=1,
         flag=False,
+        needs=("model",),
     )
     readers: int | None = setting(
         None,
         "threads that read pictures ahead of the model; default: one per core, at most 8",
         ge=1,
         flag=False,
+        needs=("model",),
     )
     reader_processes: int | None = setting(
         None,
@@ -54,14 +69,18 @@ class ModelRun(SettingsStage):
         "model on a GPU one per core but one, at most 16, if there are many pictures",
         ge=0,
         flag=False,
+        needs=("model",),
     )
-    shard_size: int = setting(64, "number of pictures that are saved together", ge=1, flag=False)
+    shard_size: int = setting(
+        64, "number of pictures that are saved together", ge=1, flag=False, needs=("model",)
+    )
     time_limit: float = setting(
         1800.0,
         "seconds per shard, at most a week; pictures that take longer get no answer",
         gt=0,
         le=604_800,
         flag=False,
+        needs=("model",),
     )
     max_failures: float = setting(
         0.05,
@@ -69,4 +88,5 @@ class ModelRun(SettingsStage):
         ge=0,
         le=1,
         flag=False,
+        needs=("model",),
     )

@@ -40,14 +40,16 @@ class People(SettingsStage):
         None,
         "the column of --attributes that names people, images or subjects; default: found",
         flag=False,
+        needs=("attributes",),
     )
     attributes_sheet: str | None = setting(
-        None, "for a workbook: the sheet of --attributes", flag=False
+        None, "for a workbook: the sheet of --attributes", flag=False, needs=("attributes",)
     )
     attributes_id_from: Literal["column", "basename", "stem"] = setting(
         "column",
         "join --attributes on the whole id, its last path part, or that without its suffix",
         flag=False,
+        needs=("attributes",),
     )
     withdrawn: str | None = setting(
         None, "file with the ids of people who withdrew: they and their photos are left out"
@@ -55,9 +57,12 @@ class People(SettingsStage):
     allow_unmatched: bool = setting(
         default=False,
         description="continue even if an id in --withdrawn matches nobody in these data",
+        needs=("withdrawn",),
     )
     images: str | None = setting(
-        None, "the folder of the dataset's pictures, if they are not next to the data"
+        None,
+        "the folder of the dataset's pictures, if they are not next to the data",
+        needs=("pictures",),
     )
     derive: tuple[str, ...] = setting(
         (), "further attributes to compute: see `isolux list attributes`"

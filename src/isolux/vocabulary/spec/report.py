@@ -17,6 +17,7 @@ class Report(SettingsStage):
         default=True,
         description="write every verification pair; only needed for new tests",
         flag=False,
+        needs=("pairs",),
     )
     paths: Literal["relative", "absolute"] = setting(
         "relative",

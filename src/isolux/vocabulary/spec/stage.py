@@ -7,6 +7,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.fields import FieldInfo
 
+PredictionKind = Literal["labels", "outputs", "numbers"]
+"""What a task judges: labels of people, numbers of people, or what pictures hold."""
+
 
 class SettingsStage(BaseModel):
     """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""
@@ -46,6 +49,8 @@ def setting(
     flat: str | None = None,
     often: bool = False,
     flag: bool = True,
+    needs: tuple[str, ...] = (),
+    kinds: tuple[PredictionKind, ...] = (),
     **limits: Any,
 ) -> Any:
     """Declare a setting: its default, what it does, and the limits of its value.
@@ -62,10 +67,21 @@ def setting(
         Whether most audits need it: ``isolux audit --help`` shows those alone.
     flag : bool
         Whether it has a flag of its own; the others are set with ``--option NAME=VALUE``.
+    needs : tuple of str
+        Flat names of settings, one of which must be set for this one to have an effect, or what
+        the data or the task must be (``verbs.audit.unused_settings``). Empty: none.
+    kinds : tuple of str
+        The kinds of predictions (``TaskInfo.predictions``) that it is about. Empty: all.
     **limits
         As ``pydantic.Field`` takes them: ``gt``, ``ge``, ``lt``, ``le``.
     """
-    extra: dict[str, Any] = {"flat": flat, "often": often, "flag": flag}
+    extra: dict[str, Any] = {
+        "flat": flat,
+        "often": often,
+        "flag": flag,
+        "needs": needs,
+        "kinds": kinds,
+    }
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 

@@ -1,0 +1,102 @@
+"""Settings that would do nothing: refused by name, for whoever set one expects an effect.
+
+What a setting needs is declared with it (``needs`` and ``kinds`` of ``spec.stage.setting``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from isolux.io.shard_files import is_sharded_path
+from isolux.vocabulary import registry
+from isolux.vocabulary.counts import COUNTS
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.formatting import join_words
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    STAGES,
+    AuditSpec,
+    get_declaration,
+    name_as_typed,
+)
+
+_OTHER_NEEDS = {
+    "shards": "people in several files",
+    "counts": "a table of counts",
+    "pictures": "people in pictures",
+    "pairs": "a task that compares pairs",
+}
+_JUDGED = {"outputs": "what pictures hold", "numbers": "numbers", "labels": "answers in words"}
+
+
+def refuse_unused_settings(spec: AuditSpec) -> None:
+    """Refuse a setting that has no effect without another, or on what the task judges."""
+    settings = {
+        name: value
+        for name, value in spec.said().items()
+        if name in SETTING_BY_FLAT_NAME and value != get_declaration(name).default
+    }
+    is_known_task = spec.task.name in registry.names("tasks")  # scores in memory may have others
+    task_info = registry.task_info(spec.task.name) if is_known_task else None
+    kind = None if task_info is None else task_info.predictions
+    available = {*settings, *_list_conditions(spec, task_info)}
+    for name, value in settings.items():
+        extra = _read_declared(name)
+        is_other_kind = kind is not None and extra["kinds"] and kind not in extra["kinds"]
+        if kind is not None and is_other_kind and not _reads_own_outputs(name, spec):
+            _refuse_kind(name, value, spec.task.name, kind)
+        if extra["needs"] and not available & set(extra["needs"]):
+            alternatives = [_OTHER_NEEDS.get(n) or name_as_typed(n) for n in extra["needs"]]
+            raise SpecError(
+                f"{name_as_typed(name)} would do nothing",
+                expected=f"it with {join_words(alternatives)}",
+                found=f"{name_as_typed(name)} {_format_value(value)} without",
+            )
+
+
+def _list_conditions(spec: AuditSpec, task_info: TaskInfo | None) -> Iterator[str]:
+    """Yield what the data and the task are, of what a setting may need."""
+    data_name, _, path = spec.people.data.partition(":")
+    yield COUNTS if data_name == COUNTS else "pictures"
+    if data_name == "table" and is_sharded_path(path):
+        yield "shards"
+    if task_info is None or any(m.evidence == "pairs" for m in task_info.metrics):
+        yield "pairs"
+    if task_info is not None and task_info.predictions == "numbers":
+        yield "score_column"  # numbers are scores, whichever flag names their column
+
+
+def _read_declared(name: str) -> dict[str, Any]:
+    stage, field = SETTING_BY_FLAT_NAME[name]
+    extra = STAGES[stage].model_fields[field].json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
+def _reads_own_outputs(name: str, spec: AuditSpec) -> bool:
+    """Check whether a dataset that holds the model's outputs reads a setting: scores of pairs."""
+    data_name = spec.people.data.partition(":")[0]
+    if spec.predictions.file is not None or data_name not in registry.names("datasets"):
+        return False
+    if name == "model_column":
+        return data_name == COUNTS
+    parameters = inspect.signature(registry.load("datasets", data_name).load).parameters
+    return name == "score_column" and "score" in parameters
+
+
+def _refuse_kind(name: str, value: object, task: str, kind: str) -> None:
+    about = "answers of people" if kind == "outputs" else "answers in words"
+    expected = "no such setting"
+    if kind == "outputs":
+        expected = "--predictions FILE only; several models go in its column model"
+    raise SpecError(
+        f"{name_as_typed(name)} is about {about}, and the task {task} judges {_JUDGED[kind]}",
+        expected=expected,
+        found=f"{name_as_typed(name)} {_format_value(value)}",
+    )
+
+
+def _format_value(value: object) -> str:
+    return " ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
