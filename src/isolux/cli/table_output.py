@@ -62,19 +62,20 @@ def _print_warning(console: Console, text: str) -> None:
 
 
 def print_figures_hint(command: str | None = None) -> None:
-    """Print how to add figures to a page, where the extra is not installed.
+    """Print how to add figures to a page, where it has none.
 
     Parameters
     ----------
     command : str, optional
         The command that makes the page again; default: the one that was given.
     """
-    from isolux.report.figures.svg import drawable
+    from isolux.report.figures.svg import find_drawing_obstacle
 
-    if drawable():
+    obstacle = find_drawing_obstacle()
+    if obstacle is None:
         return
-    say("It has no figures, only tables: the package that draws them is not installed.")
-    say("  to add them: pip install 'isolux[figures]'")
+    say(f"It has no figures, only tables: {obstacle[0]}.")
+    say(f"  to add them: {obstacle[1]}")
     say(f"  then: {command or 'the same command again'}")
 
 

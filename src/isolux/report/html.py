@@ -19,7 +19,7 @@ from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
-from isolux.report.figures.svg import drawable
+from isolux.report.figures.svg import drawable, find_drawing_obstacle
 from isolux.report.gaps import build_strips, print_group_gaps, print_pair_gaps
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
 from isolux.report.summary.sentences import independence_text, reading_order
@@ -250,6 +250,7 @@ def _environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": drawable,
+        "find_drawing_obstacle": find_drawing_obstacle,
         "interval": numbers.format_interval,
         "spread_interval": numbers.format_dispersion_interval,
     }
