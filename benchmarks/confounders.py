@@ -26,14 +26,14 @@ from isolux.analyses.confounders.audit_tests import MaxStatistic
 from isolux.analyses.confounders.detections import (
     ModelDetectionTable,
     PrecisionSettings,
-    build_detection_tables,
-    estimate_precision,
+    build_detection_tables_by_class,
+    estimate_average_precision_of_cells,
 )
-from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_confounder_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
-from isolux.analyses.confounders.metric_cases import build_case
-from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, build_layout
-from isolux.analyses.confounders.tables import build_tables
+from isolux.analyses.confounders.metric_cases import build_case_and_add_to_family
+from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, build_stratum_layout
+from isolux.analyses.confounders.tables import build_tables_by_caption
 from isolux.vocabulary.registry import task_info
 
 GROUPS, EXPLANATORY, VALUES, REPLICATES = 3, 5, 3, 200
@@ -53,7 +53,7 @@ def made(share: float) -> tuple[StratumLayout, pl.DataFrame, int]:
         )
         for k in range(EXPLANATORY)
     ]
-    return build_layout(sensitive, strata), _table(drawn), int(drawn.box_image.max()) + 1
+    return build_stratum_layout(sensitive, strata), _table(drawn), int(drawn.box_image.max()) + 1
 
 
 def _table(drawn: World) -> pl.DataFrame:
@@ -87,15 +87,17 @@ def ours(
     how: PrecisionSettings,
 ) -> list[StratumEstimates]:
     """Measure with replicates, and lay everything out as the report prints it."""
-    measured = estimate_precision(layout, boxes, n_clusters, (REPLICATES, 0, "multinomial"), how)
+    measured = estimate_average_precision_of_cells(
+        layout, boxes, n_clusters, (REPLICATES, 0, "multinomial"), how
+    )
     family = MaxStatistic()
     metric = task_info("detection").metric("normalised_average_precision")
     cases = []
     for label, cells in zip([*(b.label for b in boxes), None], measured, strict=True):
         row = {"model": "m", "metric": metric.name, "label": label, "threshold": None}
-        facts = estimate_effects(layout, cells, AdjustmentSettings())
-        cases.append(build_case(row, metric, layout, cells, facts, family, 0.95))
-    tables = build_tables(cases, family)
+        facts = estimate_confounder_effects(layout, cells, AdjustmentSettings())
+        cases.append(build_case_and_add_to_family(row, metric, layout, cells, facts, family, 0.95))
+    tables = build_tables_by_caption(cases, family)
     if not all(isinstance(table, pl.DataFrame) for table in tables.values()):
         raise SystemExit("no tables")
     return measured
@@ -111,13 +113,13 @@ def main() -> None:
         else PrecisionSettings(false_alarm_scope="class and value", count_method="mean of peers")
     )
     layout, table, n_clusters = made(0.002)
-    ours(layout, build_detection_tables(table), n_clusters, how)  # compiled code is read
+    ours(layout, build_detection_tables_by_class(table), n_clusters, how)  # compiled code is read
     shares = [0.02, 0.05] if few else [0.125, 1.0]
     for share in shares:
         layout, table, n_clusters = made(share)
-        read_s, boxes = cpu_seconds(lambda table=table: build_detection_tables(table))
+        read_s, boxes = cpu_seconds(lambda table=table: build_detection_tables_by_class(table))
         cells_s, plain = cpu_seconds(
-            lambda p=(layout, boxes, n_clusters): estimate_precision(*p, None, how)
+            lambda p=(layout, boxes, n_clusters): estimate_average_precision_of_cells(*p, None, how)
         )
         drawn_s, found = cpu_seconds(lambda p=(layout, boxes, n_clusters): ours(*p, how))
         for with_, without in zip(found, plain, strict=True):

@@ -38,11 +38,16 @@ def world(items: int) -> AnnotatorLabels:
 
 def rounds_needed(answers: AnnotatorLabels) -> int:
     """Count the rounds of plain EM until no chance moves by more than ``CLOSE``."""
-    from isolux.stats.annotators import _build_em_step, _EmPoint, _first_counts, label_shares
+    from isolux.stats.annotators import (
+        _build_dawid_skene_step,
+        _EmPoint,
+        _weighted_confusion_counts,
+        label_shares_by_item,
+    )
 
-    chance, own = label_shares(answers), np.ones(answers.n_items)
-    step = _build_em_step(answers, own, chance)
-    at = _EmPoint(_first_counts(answers, own, chance), own @ chance)
+    chance, own = label_shares_by_item(answers), np.ones(answers.n_items)
+    step = _build_dawid_skene_step(answers, own, chance)
+    at = _EmPoint(_weighted_confusion_counts(answers, own, chance), own @ chance)
     for n in range(1, 2_000):
         at, moved, _ = step(at)
         if moved < CLOSE:
@@ -84,11 +89,11 @@ def agreement(answers: AnnotatorLabels, folder: Path) -> tuple[float, float]:
 
 def main() -> None:
     items = 20_000 if quick() else ITEMS
-    fit_dawid_skene(world(100), rounds=3)
+    fit_dawid_skene(world(100), max_rounds=3)
     sizes = []
     for part in (items // 8, items // 4, items // 2, items):
         answers = world(part)
-        ours_s, fitted = cpu_seconds(lambda a=answers: fit_dawid_skene(a, close=CLOSE))
+        ours_s, fitted = cpu_seconds(lambda a=answers: fit_dawid_skene(a, tolerance=CLOSE))
         sizes.append([part * EACH, ours_s])
         print(f"Dawid-Skene, {part * EACH:>9,} answers: {ours_s:.2f} s")
     rounds = rounds_needed(answers)

@@ -26,7 +26,10 @@ from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths, match
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.precision_recall import class_weights, precision_table
+from isolux.stats.precision_recall import (
+    average_precision_by_class_and_iou,
+    sum_people_weights_by_class,
+)
 
 CLASSES, VALUES = 8, 8
 CELLS = CLASSES * VALUES * VALUES
@@ -131,9 +134,9 @@ def _table(
     weights = np.ones(max(len(weights), int(world.box_image.max()) + 1))
     common = None
     if normalised:
-        counts = class_weights(ranking, weights)[0].reshape(CLASSES, VALUES, VALUES)
+        counts = sum_people_weights_by_class(ranking, weights)[0].reshape(CLASSES, VALUES, VALUES)
         common = np.broadcast_to(counts.mean(axis=1, keepdims=True), counts.shape).reshape(-1)
-    return precision_table(ranking, weights, common_count=common)[0]
+    return average_precision_by_class_and_iou(ranking, weights, common_count=common)[0]
 
 
 def theirs(world: World) -> COCOeval:

@@ -18,7 +18,7 @@ import pandas as pd
 from mlxtend.frequent_patterns import apriori, fpgrowth
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.stats.itemsets import Itemsets, frequent_itemsets
+from isolux.stats.itemsets import Itemsets, find_frequent_itemsets
 
 ITEMS, SUPPORT, LONGEST = 150, 0.05, 4
 SIZES = (1_000, 3_000, 10_000, 30_000)
@@ -46,7 +46,7 @@ def dense(rng: np.random.Generator, n: int) -> np.ndarray:
 def main() -> None:
     warnings.simplefilter("ignore")
     few = quick()
-    frequent_itemsets(np.ones((2, 2), dtype=bool), min_support=SUPPORT)  # compiles, or loads
+    find_frequent_itemsets(np.ones((2, 2), dtype=bool), min_support=SUPPORT)  # compiles, or loads
     ratios: dict[str, float] = {}
     times: dict[str, tuple[float, float]] = {}
     for kind, make in (("sparse", sparse), ("dense", dense)):
@@ -71,7 +71,7 @@ def timed(rows: np.ndarray) -> tuple[float, Itemsets]:
     best, found = np.inf, None
     for _ in range(REPEATS):
         seconds, found = cpu_seconds(
-            lambda: frequent_itemsets(rows, min_support=SUPPORT, max_length=LONGEST)
+            lambda: find_frequent_itemsets(rows, min_support=SUPPORT, max_length=LONGEST)
         )
         best = min(best, seconds)
     assert found is not None  # noqa: S101

@@ -17,7 +17,12 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.stats.ranks import RankTests, build_group_cells, compare_groups, sort_scores
+from isolux.stats.ranks import (
+    RankTests,
+    index_groups_by_cluster,
+    rank_test_all_group_pairs,
+    sort_score_vectors,
+)
 
 ATTRIBUTES, VECTORS, UNITS, PHOTOS = 50, 24, 10_000, 10
 GROUPS = (2, 3, 3, 4, 5, 5, 6, 6, 8, 16)  # FHIBE: head pose 2, camera distance 5, scene 16, …
@@ -39,9 +44,11 @@ def world(units: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
 
 
 def ours(scores: np.ndarray, cluster: np.ndarray, groups: list[np.ndarray]) -> list[RankTests]:
-    ranked, units = sort_scores(scores), np.arange(scores.shape[1])
+    ranked, units = sort_score_vectors(scores), np.arange(scores.shape[1])
     return [
-        compare_groups(ranked, build_group_cells(units, group, cluster, int(group.max()) + 1))
+        rank_test_all_group_pairs(
+            ranked, index_groups_by_cluster(units, group, cluster, int(group.max()) + 1)
+        )
         for group in groups
     ]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequential_tests import schedule_starts
-from isolux.stats.sequential_tests.betting_kernels import capitals
+from isolux.stats.sequential_tests import schedule_bet_starts_and_weights
+from isolux.stats.sequential_tests.betting_kernels import mixture_capital_by_snapshot
 
 
 def e_values(difference, look, n_looks):
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    return capitals(values, ends, *schedule_starts(n_looks), np.zeros(1))[0][:, 0]
+    return mixture_capital_by_snapshot(
+        values, ends, *schedule_bet_starts_and_weights(n_looks), np.zeros(1)
+    )[0][:, 0]

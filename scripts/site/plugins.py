@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from isolux.cli.listing import LISTABLE_KINDS, SETTING_FLAGS, package_of_kind
+from isolux.cli.listing import LISTABLE_KINDS, SETTING_FLAGS, find_package_of_kind
 from isolux.vocabulary import registry
-from isolux.vocabulary.formatting import describe_type
+from isolux.vocabulary.formatting import describe_accepted_values
 from isolux.vocabulary.info import (
     CardInfo,
     CheckInfo,
@@ -21,7 +21,7 @@ from isolux.vocabulary.info import (
     PluginInfo,
     TaskInfo,
 )
-from isolux.vocabulary.plugin_options import list_options
+from isolux.vocabulary.plugin_options import list_keyword_options
 from scripts.site.words import code, plain, table
 
 __all__ = ["write_plugins"]
@@ -42,12 +42,12 @@ _USE = {
 def write_plugins(source: Path) -> None:
     """Write ``plugins.md``, a page for each kind, and a page for each plugin."""
     for kind in LISTABLE_KINDS:
-        names = registry.names(package_of_kind(kind))
+        names = registry.names(find_package_of_kind(kind))
         folder = source / "plugins" / kind
         folder.mkdir(parents=True)
         for name in names:
             (folder / f"{name}.md").write_text(_page(kind, name), encoding="utf-8")
-        package = package_of_kind(kind)
+        package = find_package_of_kind(kind)
         rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.load_info(package, name).summary)]
                 for name in names]  # fmt: skip
         menu = _menu(f"{kind}/{name}" for name in names)
@@ -70,7 +70,7 @@ def _menu(pages: Iterable[str]) -> str:
 
 
 def _page(kind: str, name: str) -> str:
-    room = package_of_kind(kind)
+    room = find_package_of_kind(kind)
     info = registry.load_info(room, name)
     use = _USE.get(kind, "").format(name=name)
     parts = [f"# {name}", f"**{plain(info.title)}.** {plain(info.summary)}"]
@@ -192,11 +192,11 @@ def _settings(room: str, name: str) -> str:
     rows = [
         [
             code(one.name),
-            plain(describe_type(one.type_hint)),
+            plain(describe_accepted_values(one.type_hint)),
             _default(one.default),
             plain(one.description),
         ]
-        for one in list_options(getattr(registry.load(room, name), function)).values()
+        for one in list_keyword_options(getattr(registry.load(room, name), function)).values()
     ]
     if not rows:
         return ""

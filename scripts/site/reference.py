@@ -7,7 +7,7 @@ from pathlib import Path
 
 import isolux
 import isolux_curate
-from isolux.cli.app import build_program, is_group
+from isolux.cli.app import build_cli_program, is_command_group
 from isolux.vocabulary import tables
 from isolux.vocabulary.schema import Table
 from scripts.site.words import code, plain, table
@@ -66,9 +66,9 @@ def _write_api(folder: Path) -> tuple[list[list[str]], list[list[str]]]:
 def _write_commands(folder: Path) -> list[list[str]]:
     """Write a page for each command with its help, and return their rows."""
     rows = []
-    for name in sorted(build_program([]).commands):
-        group = build_program([name], shows_all=True).commands[name]
-        below = sorted(group.commands) if is_group(name) else []
+    for name in sorted(build_cli_program([]).commands):
+        group = build_cli_program([name], shows_all=True).commands[name]
+        below = sorted(group.commands) if is_command_group(name) else []
         calls = [[name, one] for one in below] or [[name]]
         parts = [f"# isolux {name}"]
         for call in calls:
@@ -82,7 +82,7 @@ def _write_commands(folder: Path) -> list[list[str]]:
 
 def _help(call: list[str]) -> str:
     """Return a command's help with every flag, as a wide screen shows it."""
-    command = build_program(call, shows_all=True).commands[call[0]]
+    command = build_cli_program(call, shows_all=True).commands[call[0]]
     for name in call[1:]:
         command = command.commands[name]
     context = command.make_context(f"isolux {' '.join(call)}", [], resilient_parsing=True,

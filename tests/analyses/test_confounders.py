@@ -11,7 +11,7 @@ import pytest
 
 import isolux
 from isolux.analyses import confounders
-from isolux.analyses.confounders.audit_tests import MaxStatistic, standard_error
+from isolux.analyses.confounders.audit_tests import MaxStatistic, replicate_se_with_minimum
 from isolux.analyses.confounders.effects import ReplicatedValue
 from isolux.tasks import score
 from isolux.verbs.explain import run_analyses
@@ -524,7 +524,9 @@ def test_the_family_is_all_gaps_at_once():
 def test_an_error_needs_replicates_with_values():
     drawn = np.full((100, 1), np.nan)
     drawn[:80, 0] = np.arange(80.0)
-    assert np.isnan(standard_error(ReplicatedValue(np.array([1.0]), drawn), np.array([50.0]))).all()
+    assert np.isnan(
+        replicate_se_with_minimum(ReplicatedValue(np.array([1.0]), drawn), np.array([50.0]))
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -541,4 +543,4 @@ def test_a_standard_error_is_as_large_as_chance_asks_for(spread, rare, pooled, f
     drawn = np.array([[1.0], [-1.0]] * 500) * spread
     least = np.array([[rare], [pooled]])
     estimate = ReplicatedValue(np.array([0.1]), 0.1 + drawn, least)
-    assert standard_error(estimate, clusters) == pytest.approx([found], rel=2e-3)
+    assert replicate_se_with_minimum(estimate, clusters) == pytest.approx([found], rel=2e-3)

@@ -11,11 +11,15 @@ from hypothesis import strategies as st
 from isolux.analyses.confounders.audit_tests import AuditTestResults
 from isolux.analyses.confounders.detections import (
     PrecisionSettings,
-    build_detection_tables,
-    estimate_precision,
+    build_detection_tables_by_class,
+    estimate_average_precision_of_cells,
 )
-from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute, cross_strata
-from isolux.analyses.confounders.strata import build_layout, estimate_means
+from isolux.analyses.confounders.groups import (
+    ExplanatoryStrata,
+    SensitiveAttribute,
+    cross_explanatory_strata,
+)
+from isolux.analyses.confounders.strata import build_stratum_layout, estimate_cell_means
 from tests.analyses._confounded import evidence_of, slow_precision
 
 PLAIN = PrecisionSettings(overlaps=(0,), normalised=False, false_alarm_scope="class and value")
@@ -24,7 +28,7 @@ PLAIN = PrecisionSettings(overlaps=(0,), normalised=False, false_alarm_scope="cl
 def boxes(people, found):
     """Number evidence: units p0, p1, … and clusters by image."""
     table = evidence_of(people, found)
-    return build_detection_tables(
+    return build_detection_tables_by_class(
         table.with_columns(
             unit=pl.col("unit_id").str.strip_prefix("p").cast(pl.Int64),
             cluster=pl.col("image_id").cast(pl.Int64),
@@ -37,7 +41,9 @@ def layout_of(group, value, n_groups=2, n_values=2):
     known = np.flatnonzero(group >= 0)
     tone = SensitiveAttribute("tone", tuple("abc"[:n_groups]), known, group[known])
     names = tuple(f"v{e}" for e in range(n_values))
-    return build_layout(tone, [ExplanatoryStrata(("size",), names, value, is_image_level=False)])
+    return build_stratum_layout(
+        tone, [ExplanatoryStrata(("size",), names, value, is_image_level=False)]
+    )
 
 
 def test_a_cell_by_hand():
@@ -64,7 +70,7 @@ def test_a_cell_by_hand():
         asked = PrecisionSettings(
             (0,), "area", how.normalised, how.false_alarm_scope, how.count_method
         )
-        (cells,) = estimate_precision(layout, boxes(people, found), 2, None, asked)
+        (cells,) = estimate_average_precision_of_cells(layout, boxes(people, found), 2, None, asked)
         assert layout.take_groups(cells.value).tolist() == pytest.approx(expected), how
         assert layout.take_groups(cells.units).tolist() == [2, 1]
         assert layout.take_groups(cells.clusters).tolist() == [2, 1]
@@ -78,7 +84,7 @@ def test_whose_false_alarms_count():
     own = PrecisionSettings((0,), "area", normalised=False, false_alarm_scope="class and value")
     every = PrecisionSettings((0,), "area", normalised=False)
     for how, expected in ((own, 1.0), (every, 0.5)):
-        (cells,) = estimate_precision(layout, boxes(people, found), 2, None, how)
+        (cells,) = estimate_average_precision_of_cells(layout, boxes(people, found), 2, None, how)
         assert layout.take_groups(cells.value)[0] == expected
 
 
@@ -113,7 +119,7 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
     how = PrecisionSettings(
         (0, 1), "area" if area else "101 points", count is not None, alarms, count or "overall"
     )
-    cells = estimate_precision(layout, boxes(people, found), 4, None, how)
+    cells = estimate_average_precision_of_cells(layout, boxes(people, found), 4, None, how)
     members = [
         {u for u, c in zip(layout.unit.tolist(), layout.cell.tolist(), strict=True) if c == cell}
         for cell in range(layout.n_cells)
@@ -160,7 +166,7 @@ def test_equal_to_plain_precision_where_n_is_the_groups_own():
     found += [(int(i), None, float(rng.random()), None, 1) for i in rng.integers(0, 20, 40)]
     layout = layout_of([k % 2 for k in range(60)], [0] * 60, n_values=1)
     plain, normal = (
-        estimate_precision(
+        estimate_average_precision_of_cells(
             layout, boxes(people, found), 20, None,
             PrecisionSettings((0,), "101 points", normalised, "class and value", "mean of peers"),
         )[0]
@@ -177,7 +183,9 @@ def test_replicates_are_the_statistic_of_weighted_images(monkeypatch):
     law = {"multinomial": lambda rng, copies, size: weights}
     monkeypatch.setattr("isolux.analyses.confounders.strata._WEIGHT_FUNCTIONS", law)
     how = PrecisionSettings((0,), "area", normalised=False)
-    (cells,) = estimate_precision(layout, boxes(people, found), 3, (2, 0, "multinomial"), how)
+    (cells,) = estimate_average_precision_of_cells(
+        layout, boxes(people, found), 3, (2, 0, "multinomial"), how
+    )
     # Image 0 twice, image 1 not: a's people weigh 2 + 1, the alarm nothing: precision 1, recall 1.
     assert cells.replicates[:, 0].tolist() == pytest.approx([1.0, 1 / 3 + 1 / 3 * 2 / 3])
     assert cells.replicate_counts[:, 0].tolist() == [3.0, 3.0]
@@ -187,7 +195,7 @@ def test_means_of_cells_and_their_replicates():
     layout = layout_of([0, 0, 1, -1], [0, 1, 1, 0])
     scored = pl.DataFrame({"unit": [0, 1, 2, 3], "cluster": [0, 0, 1, 1],
                            "value": [1.0, 0.0, 1.0, 0.0]})  # fmt: skip
-    cells = estimate_means(layout, scored, 2, (100, 0, "multinomial"))
+    cells = estimate_cell_means(layout, scored, 2, (100, 0, "multinomial"))
     assert layout.take_groups(cells.value).tolist() == [0.5, 1.0]
     # Person 3 is of no group, and so not at the first value either.
     assert layout.take_values(cells.value, 0).tolist() == [1.0, 0.5]
@@ -204,7 +212,7 @@ def test_means_of_cells_and_their_replicates():
 def test_crossing_keeps_unknown_out():
     one = ExplanatoryStrata(("size",), ("s", "l"), np.array([0, 1, -1]), is_image_level=False)
     two = ExplanatoryStrata(("light",), ("d",), np.array([0, 0, 0]), is_image_level=True)
-    both = cross_strata([one, two])
+    both = cross_explanatory_strata([one, two])
     assert both.code.tolist() == [0, 1, -1]
     assert both.attributes == ("size", "light")
     assert not both.is_image_level

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.analyses.confounders.graph import Graph, read_graph
+from isolux.analyses.confounders.graph import Graph, parse_causal_graph
 from isolux.vocabulary.errors import SpecError
 
 
@@ -65,7 +65,7 @@ def test_paths_say_what_separation_says():
     ],
 )  # fmt: skip
 def test_what_a_mix_does(text, given, blocks, opens, leaves, cuts, holds):
-    found = read_graph(text).describe_adjustment("tone", given)
+    found = parse_causal_graph(text).describe_adjustment("tone", given)
     assert (list(found.blocks), list(found.opens)) == (blocks, opens)
     assert (list(found.leaves), list(found.cuts_causal)) == (leaves, cuts)
     assert found.meets_backdoor is holds
@@ -77,7 +77,7 @@ def test_the_smallest_set_that_is_enough():
         "x1 -> x3, x1 -> x4, x2 -> x4, x2 -> x5, x3 -> tone, x4 -> tone, x4 -> score, x5 -> score,"
         "tone -> x6 -> score"
     )
-    graph = read_graph(text)
+    graph = parse_causal_graph(text)
     names = ["x1", "x2", "x3", "x4", "x5", "x6"]
     assert not graph.describe_adjustment("tone", ["x4"]).meets_backdoor
     assert graph.describe_adjustment("tone", ["x3", "x4"]).meets_backdoor
@@ -87,7 +87,7 @@ def test_the_smallest_set_that_is_enough():
     assert "x4" in found
     assert len(found) == 2
     assert graph.find_adjustment_set("tone", ["x3", "x5"]) is None
-    assert read_graph("tone -> score").find_adjustment_set("tone", names) == ()
+    assert parse_causal_graph("tone -> score").find_adjustment_set("tone", names) == ()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_the_smallest_set_that_is_enough():
 def test_what_is_refused(text, message):
     if message is None:  # 12 names, nearly all of them joined
         with pytest.raises(SpecError, match=r"(?s)too dense.*more than 300"):
-            read_graph(text).list_paths("x10")
+            parse_causal_graph(text).list_paths("x10")
         return
     with pytest.raises(SpecError, match=f"(?s){message}"):
-        read_graph(text)
+        parse_causal_graph(text)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses.confounders import regression
-from isolux.analyses.confounders.regression import estimate_adjusted_gap
+from isolux.analyses.confounders.regression import estimate_regression_adjusted_gap
 
 
 def people(cells):
@@ -28,7 +28,7 @@ def test_a_linear_gap_by_hand():
     cells = [(20, 1, 0, 0.3), (20, 0, 0, 0.5), (10, 1, 1, 0.8), (30, 0, 1, 0.9)]
     score, first, value = people(cells)
     halves = score / 2 + 0.25  # no longer 0 and 1: a linear model; gaps are halved
-    found = estimate_adjusted_gap(halves, first, [value], np.arange(80))
+    found = estimate_regression_adjusted_gap(halves, first, [value], np.arange(80))
     assert found.model == "linear"
     assert found.gap == pytest.approx(-2.75 / 17.5 / 2)
 
@@ -41,7 +41,7 @@ def test_a_linear_error_by_hand():
     n - 1 over n - k, statsmodels' correction) = .05.
     """
     score, first = np.array([0.2, 0.4, 0.5, 0.9]), np.array([1.0, 1, 0, 0])
-    found = estimate_adjusted_gap(score, first, [], np.arange(4))
+    found = estimate_regression_adjusted_gap(score, first, [], np.arange(4))
     half = 3.182446305284263 * 0.05**0.5  # t of 3 degrees of freedom
     assert found.gap == pytest.approx(-0.4)
     assert (found.low, found.high) == pytest.approx((-0.4 - half, -0.4 + half))
@@ -50,7 +50,7 @@ def test_a_linear_error_by_hand():
 def test_a_logistic_gap_by_hand():
     """Without values the model is saturated: the marginal gap is the difference of rates."""
     score, first, _ = people([(50, 1, 0, 0.4), (50, 0, 0, 0.7)])
-    found = estimate_adjusted_gap(score, first, [], np.arange(100))
+    found = estimate_regression_adjusted_gap(score, first, [], np.arange(100))
     assert found.model == "logistic"
     assert found.gap == pytest.approx(-0.3, abs=1e-8)
     # Its error is that of two proportions: .4 x .6 / 50 + .7 x .3 / 50 = .009, times 100 / 99 for
@@ -63,14 +63,14 @@ def test_a_logistic_gap_is_an_average_over_people():
     """One odds ratio in two values of unlike rates: the gap is between the two gaps."""
     cells = [(500, 1, 0, 0.2), (500, 0, 0, 0.36), (500, 1, 1, 0.6), (500, 0, 1, 0.78)]
     score, first, value = people(cells)
-    found = estimate_adjusted_gap(score, first, [value], np.arange(2000))
+    found = estimate_regression_adjusted_gap(score, first, [value], np.arange(2000))
     assert -0.18 < found.gap < -0.16
 
 
 def test_people_alike_within_clusters_widen_the_interval():
     score, first, _ = people([(50, 1, 0, 0.4), (50, 0, 0, 0.7)])
-    alone = estimate_adjusted_gap(score, first, [], np.arange(100))
-    tens = estimate_adjusted_gap(score, first, [], np.arange(100) // 10)
+    alone = estimate_regression_adjusted_gap(score, first, [], np.arange(100))
+    tens = estimate_regression_adjusted_gap(score, first, [], np.arange(100) // 10)
     assert tens.gap == pytest.approx(alone.gap)
     assert tens.high - tens.low > 2 * (alone.high - alone.low)
 
@@ -86,7 +86,9 @@ def test_people_alike_within_clusters_widen_the_interval():
 )
 def test_no_answer_and_why(cells, n_clusters, reason):
     score, first, value = people(cells)
-    found = estimate_adjusted_gap(score, first, [value], np.arange(len(score)) % n_clusters)
+    found = estimate_regression_adjusted_gap(
+        score, first, [value], np.arange(len(score)) % n_clusters
+    )
     assert np.isnan(found.gap)
     assert reason in found.reason
 
@@ -100,12 +102,12 @@ def test_coefficients_and_errors_are_those_of_statsmodels(binary, seed):
     n = 400
     cluster = rng.integers(0, 60, n)
     first, a, b = rng.integers(0, 2, n), rng.integers(0, 3, n), rng.integers(0, 2, n)
-    design = regression._build_design(first.astype(float), [a, b])
+    design = regression._build_design_matrix(first.astype(float), [a, b])
     effect = rng.normal(0, 0.7, 60)[cluster] + 0.8 * first - 0.5 * a + 0.4 * b
     chance = 1 / (1 + np.exp(-effect))
     score = (rng.random(n) < chance).astype(float) if binary else chance + rng.normal(0, 0.2, n)
     for times in (np.ones(n, dtype=int), rng.integers(1, 4, n)):  # of weight 3: there three times
-        params, covariance = regression._fit_model(
+        params, covariance = regression._fit_linear_or_logistic(
             score, design, cluster, times.astype(float), is_binary=binary
         )
         again = np.repeat(np.arange(n), times)
@@ -123,5 +125,10 @@ def test_groups_that_answers_separate_have_no_fit():
     score, first, value = people(
         [(20, 1, 0, 1.0), (20, 1, 1, 0.0), (20, 0, 0, 0.0), (20, 0, 1, 1.0)]
     )
-    design = regression._build_design(first, [value, (first != value).astype(int)])
-    assert regression._fit_model(score, design, np.arange(80), np.ones(80), is_binary=True) is None
+    design = regression._build_design_matrix(first, [value, (first != value).astype(int)])
+    assert (
+        regression._fit_linear_or_logistic(
+            score, design, np.arange(80), np.ones(80), is_binary=True
+        )
+        is None
+    )

@@ -8,12 +8,12 @@ from scipy.sparse import csr_array
 
 from isolux.analyses._contrasts import (
     ContrastSums,
-    adjust_contrasts,
-    compare_means,
-    mask_known_values,
-    sum_by_cluster,
+    adjust_contrast_p_max_t,
+    contrast_means_of_disjoint_sets,
+    is_attribute_value_known,
+    sum_scores_of_sets_by_cluster,
 )
-from isolux.stats.null_distribution import sign_flip_test
+from isolux.stats.null_distribution import run_sign_flip_test
 
 
 def drawn(seed=0, clusters=40, sets=3):
@@ -25,9 +25,11 @@ def drawn(seed=0, clusters=40, sets=3):
 
 
 def of(value, inside, cluster, clusters):
-    own = sum_by_cluster(value, inside, cluster, clusters)
-    everyone = sum_by_cluster(value, np.ones((len(value), 1), dtype=bool), cluster, clusters)
-    return compare_means(own, everyone.subtract(own))
+    own = sum_scores_of_sets_by_cluster(value, inside, cluster, clusters)
+    everyone = sum_scores_of_sets_by_cluster(
+        value, np.ones((len(value), 1), dtype=bool), cluster, clusters
+    )
+    return contrast_means_of_disjoint_sets(own, everyone.subtract(own))
 
 
 def test_means_lift_and_counts_by_hand():
@@ -47,11 +49,13 @@ def test_t_is_that_of_the_audits_own_test():
     value, inside, cluster, clusters = drawn()
     mine = of(value, inside, cluster, clusters)
     for k in range(inside.shape[1]):
-        own = sum_by_cluster(value, np.stack([inside[:, k], ~inside[:, k]], 1), cluster, clusters)
+        own = sum_scores_of_sets_by_cluster(
+            value, np.stack([inside[:, k], ~inside[:, k]], 1), cluster, clusters
+        )
         sums = csr_array(np.vstack([own.total.T, own.total.sum(axis=1)]))
         counts = csr_array(np.vstack([own.count.T, own.count.sum(axis=1)]))
         ones = np.ones(clusters, dtype=np.int64)
-        theirs = sign_flip_test(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
+        theirs = run_sign_flip_test(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
         assert mine.t[k] == pytest.approx(theirs.t[0])
 
 
@@ -80,12 +84,12 @@ def test_p_is_adjusted_for_the_largest_of_the_family():
     found = of(value, inside, cluster, clusters)
     every = np.ones(6, dtype=bool)
     how = {"replicates": 999, "seed": 1, "one_sided": False}
-    whole = adjust_contrasts([found], tested=every, **how)
+    whole = adjust_contrast_p_max_t([found], is_tested=every, **how)
     for k in range(6):
-        alone = adjust_contrasts([found], tested=np.arange(6) == k, **how)
+        alone = adjust_contrast_p_max_t([found], is_tested=np.arange(6) == k, **how)
         assert np.isnan(np.delete(alone, k)).all()
         assert alone[k] <= whole[k]
-    one_sided = adjust_contrasts([found], tested=every, **(how | {"one_sided": True}))
+    one_sided = adjust_contrast_p_max_t([found], is_tested=every, **(how | {"one_sided": True}))
     assert (one_sided[found.t < 0] == 1.0).all()
     assert (one_sided[found.t > 0] <= whole[found.t > 0]).all()
 
@@ -99,9 +103,9 @@ def test_p_and_interval_are_one_statement(seed):
     low, high = found.interval(0.95)
     lift_low, lift_high = found.ratio_interval(0.95)
     for k in range(30):
-        one = compare_means(*(part.take(np.array([k])) for part in found.sums))
-        (p,) = adjust_contrasts(
-            [one], replicates=99, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
+        one = contrast_means_of_disjoint_sets(*(part.take(np.array([k])) for part in found.sums))
+        (p,) = adjust_contrast_p_max_t(
+            [one], replicates=99, seed=0, one_sided=False, is_tested=np.ones(1, dtype=bool)
         )
         assert (p <= 0.05) == bool(low[k] > 0 or high[k] < 0)
         assert lift_low[k] < found.ratio[k] < lift_high[k]
@@ -116,8 +120,8 @@ def test_a_set_without_an_error_is_not_a_finding():
     inside = np.zeros((400, 1), dtype=bool)
     inside[np.arange(16) * 24 + 3] = True
     found = of(value, inside, cluster, 50)
-    p = adjust_contrasts(
-        [found], replicates=999, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
+    p = adjust_contrast_p_max_t(
+        [found], replicates=999, seed=0, one_sided=False, is_tested=np.ones(1, dtype=bool)
     )
     low, high = found.interval(0.95)
     assert found.mean.item() == 1.0
@@ -128,18 +132,23 @@ def test_a_set_without_an_error_is_not_a_finding():
 def test_several_parts_are_one_family():
     value, inside, cluster, clusters = drawn(sets=4)
     found = of(value, inside, cluster, clusters)
-    alone = [compare_means(*(s.take(np.array([k])) for s in found.sums)) for k in range(4)]
+    alone = [
+        contrast_means_of_disjoint_sets(*(s.take(np.array([k])) for s in found.sums))
+        for k in range(4)
+    ]
     how = {"replicates": 499, "seed": 3, "one_sided": False, "tested": np.ones(4, dtype=bool)}
-    assert adjust_contrasts(alone, **how) == pytest.approx(adjust_contrasts([found], **how))
+    assert adjust_contrast_p_max_t(alone, **how) == pytest.approx(
+        adjust_contrast_p_max_t([found], **how)
+    )
 
 
 def test_what_does_not_vary_or_is_empty_is_not_tested():
     one = np.ones((4, 1))
-    same = compare_means(ContrastSums(one, one), ContrastSums(one, one))
-    empty = compare_means(ContrastSums(0 * one, 0 * one), ContrastSums(one, one))
+    same = contrast_means_of_disjoint_sets(ContrastSums(one, one), ContrastSums(one, one))
+    empty = contrast_means_of_disjoint_sets(ContrastSums(0 * one, 0 * one), ContrastSums(one, one))
     for found in (same, empty):
-        p = adjust_contrasts(
-            [found], replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool)
+        p = adjust_contrast_p_max_t(
+            [found], replicates=99, seed=0, one_sided=True, is_tested=np.ones(1, dtype=bool)
         )
         assert np.isnan(p).all()
         assert np.isnan(found.interval(0.95)).all()
@@ -148,5 +157,5 @@ def test_what_does_not_vary_or_is_empty_is_not_tested():
 def test_whose_value_is_unknown_is_no_other():
     # tone of the first three units, light of the first and the last; the third has both tones.
     inside = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
-    known = mask_known_values(inside, ("tone", "tone", "light"))
+    known = is_attribute_value_known(inside, ("tone", "tone", "light"))
     assert known.astype(int).tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0], [0, 0, 1]]

@@ -9,10 +9,14 @@ import polars as pl
 import pytest
 
 from isolux.analyses import error_model
-from isolux.analyses._contrasts import ContrastSums, compare_means
+from isolux.analyses._contrasts import ContrastSums, contrast_means_of_disjoint_sets
 from isolux.analyses._features import Features
-from isolux.analyses.error_model.forest import assign_folds, permute_clusters, select_by_elbow
-from isolux.analyses.error_model.groups import ErrorTree, estimate_bootstrap_se
+from isolux.analyses.error_model.forest import (
+    assign_clusters_to_folds,
+    permute_scores_among_similar_clusters,
+    select_features_above_elbow,
+)
+from isolux.analyses.error_model.groups import ErrorTree, bootstrap_se_of_mean_differences
 from isolux.analyses.error_model.sentences import ErrorModelContext
 from isolux.statements.run_terms import RunTerms
 from isolux.vocabulary.errors import SpecError
@@ -88,8 +92,8 @@ def test_bootstrap_errors_agree_with_the_formula():
     count = rng.integers(1, 6, (200, 2)).astype(float)
     total = count * rng.normal(0.5, 0.1, (200, 1)) + rng.normal(0, 0.2, (200, 2))
     a, b = ContrastSums(total[:, :1], count[:, :1]), ContrastSums(total[:, 1:], count[:, 1:])
-    drawn = estimate_bootstrap_se(a, b, Bootstrap(replicates=5000, seed=1))
-    assert drawn == pytest.approx(compare_means(a, b).standard_error, rel=0.06)
+    drawn = bootstrap_se_of_mean_differences(a, b, Bootstrap(replicates=5000, seed=1))
+    assert drawn == pytest.approx(contrast_means_of_disjoint_sets(a, b).standard_error, rel=0.06)
 
 
 def test_nothing_is_said_as_such():
@@ -106,7 +110,7 @@ def test_a_permuted_target_deals_whole_clusters():
     size = rng.integers(3, 6, 90)
     cluster = np.repeat(np.arange(90), size)
     y = cluster.astype(float)
-    moved = permute_clusters(y, cluster, rng)
+    moved = permute_scores_among_similar_clusters(y, cluster, rng)
     assert sorted(moved) == sorted(y)
     held = pl.DataFrame({"cluster": cluster, "y": moved}).group_by("cluster").agg(pl.col("y"))
     assert (held["y"].list.n_unique() == 1).all()
@@ -116,14 +120,16 @@ def test_a_permuted_target_deals_whole_clusters():
 def test_sizes_that_few_clusters_have_are_pooled():
     size = np.arange(1, 31)  # every size once
     cluster = np.repeat(np.arange(30), size)
-    moved = permute_clusters(cluster.astype(float), cluster, np.random.default_rng(0))
+    moved = permute_scores_among_similar_clusters(
+        cluster.astype(float), cluster, np.random.default_rng(0)
+    )
     assert sorted(moved) == sorted(cluster)
     assert (moved == cluster).mean() < 0.3
 
 
 def test_folds_never_part_a_cluster():
     cluster = np.random.default_rng(0).integers(0, 40, 500)
-    fold = assign_folds(cluster, 5, 3)
+    fold = assign_clusters_to_folds(cluster, 5, 3)
     assert pl.DataFrame({"c": cluster, "f": fold}).group_by("c").n_unique()["f"].max() == 1
     assert sorted(set(fold.tolist())) == [0, 1, 2, 3, 4]
 
@@ -140,7 +146,7 @@ def test_folds_never_part_a_cluster():
     ],
 )
 def test_the_elbow(importance, most, chosen):
-    assert select_by_elbow(np.array(importance), most).tolist() == chosen
+    assert select_features_above_elbow(np.array(importance), most).tolist() == chosen
 
 
 def test_one_attribute_numbers_with_gaps_and_the_published_importance():

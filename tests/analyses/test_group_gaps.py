@@ -8,7 +8,7 @@ import pytest
 
 import isolux
 from isolux.analyses.group_gaps import INFO, explain
-from isolux.statements.answer import answer_of
+from isolux.statements.answer import answer_from_run
 from isolux.stats.references import list_method_references
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import (
@@ -33,7 +33,7 @@ def found_in(*blocks, record=None, **spec):
     found = check(explain(run).findings, FINDINGS)
     assert found["rank"].to_list() == list(range(1, found.height + 1))
     if found.height and found["group_a"][0] is not None and found["group_a"][0] != "unknown":
-        assert found["claim"][0] == answer_of(run).first
+        assert found["claim"][0] == answer_from_run(run).first
     return found
 
 

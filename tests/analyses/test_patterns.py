@@ -14,8 +14,8 @@ from isolux.analyses.patterns.rules import (
     ItemSample,
     MinedRules,
     RuleLimits,
-    mine_rules,
-    split_clusters,
+    mine_low_score_rules,
+    split_sample_by_clusters,
 )
 from isolux.analyses.patterns.sentences import format_no_pattern
 from isolux.statements.run_terms import RunTerms
@@ -63,7 +63,7 @@ def test_numbers_are_those_of_the_half_that_did_not_choose(found):
     low = (wide["value"] == 0).to_numpy()
     cluster = (wide["cluster_id"].rank("dense").cast(pl.Int64) - 1).to_numpy()
     hit = ((wide["light"] == "dim") & (wide["size"] == "small")).to_numpy()
-    _, second = split_clusters(hit[:, None], low, cluster, 0)
+    _, second = split_sample_by_clusters(hit[:, None], low, cluster, 0)
     inside = second.items[:, 0]
     row = table(found, "Patterns that").row(0, named=True)
     assert row["pattern"] == "light dim and size small"
@@ -114,7 +114,7 @@ def test_redundant_rules_are_left_out():
     items = rng.random((4000, 2)) < 0.5
     items = np.column_stack([items, items[:, 0]])
     low = rng.random(4000) < np.where(items[:, 0], 0.5, 0.2)
-    mined = mine_rules(ItemSample(items, low, np.repeat(np.arange(400), 10)), LIMITS)
+    mined = mine_low_score_rules(ItemSample(items, low, np.repeat(np.arange(400), 10)), LIMITS)
     assert mined.members[:, 0].tolist() == [0]
     assert (mined.members[:, 1:] == -1).all()
     assert mined.n_itemsets == 7

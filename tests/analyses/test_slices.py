@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain, search
-from isolux.analyses.slices.search import choose_held_out_rows
+from isolux.analyses.slices.search import is_in_held_out_clusters
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
@@ -52,7 +52,7 @@ def test_its_numbers_are_those_of_the_half_that_chose_nothing(found):
     made, who, value, subject = found
     # Judged numbers clusters in the order of their names.
     names = np.unique([f"s{s}" for s in subject], return_inverse=True)[1]
-    second = choose_held_out_rows(names, 0.5, seed=0)
+    second = is_in_held_out_clusters(names, 0.5, seed=0)
     hit = (who["tone"] == "dark") & (who["light"] == "dim") & (who["angle"] == "above")
     row = made.tables[CAPTION].row(0, named=True)
     assert row["units"] == (hit & second).sum()

@@ -8,7 +8,7 @@ import pytest
 
 import isolux
 from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE
-from isolux.analyses.slices.search import build_half_sample, choose_held_out_rows
+from isolux.analyses.slices.search import build_survey_sample_of_half, is_in_held_out_clusters
 from isolux.stats.sampling import Strata
 from isolux.vocabulary.errors import SpecError
 
@@ -133,14 +133,14 @@ def test_slices_are_not_described_by_how_people_were_drawn():
 def test_each_stratum_is_parted_and_the_half_counts_its_own_clusters():
     cluster = np.repeat(np.arange(20), 2)
     strata = Strata(np.arange(20) % 2, np.array([10, 14]))
-    second = choose_held_out_rows(cluster, 0.5, 3, strata)
+    second = is_in_held_out_clusters(cluster, 0.5, 3, strata)
     in_half = np.unique(cluster[second])
     assert np.bincount(in_half % 2).tolist() == [5, 5]
     held = pl.DataFrame(
         {"unit_id": [str(k) for k in range(40)], "stratum": [f"h{c % 2}" for c in cluster],
          "stratum_clusters": np.where(cluster % 2, 14, 10), "weight": 1.0, "base_weight": 1.0}
     )  # fmt: skip
-    half = build_half_sample(held, cluster, second)
+    half = build_survey_sample_of_half(held, cluster, second)
     assert half.columns == ["unit_id", "stratum", "stratum_clusters", "weight"]
     # Four clusters of the second stratum had no one who was judged; two of them are of this half.
     assert sorted(half["stratum_clusters"].unique()) == [5, 7]

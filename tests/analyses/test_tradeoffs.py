@@ -13,11 +13,14 @@ import isolux
 from isolux.analyses.tradeoffs import COVERAGE, MATCHES, RATES, explain, format_thresholds_caption
 from isolux.analyses.tradeoffs.curves import (
     SortedScoreRows,
-    build_score_rows,
+    build_sorted_score_rows,
     estimate_coverage_curves,
     find_equal_rate_thresholds,
 )
-from isolux.analyses.tradeoffs.tradeoff_kernels import accumulate_coverage, find_equal_rates
+from isolux.analyses.tradeoffs.tradeoff_kernels import (
+    find_equal_tpr_thresholds,
+    sum_weights_within_coverages,
+)
 from isolux.tasks import score
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Dataset
@@ -68,7 +71,7 @@ def slow_rates(people, threshold):
 @pytest.mark.parametrize("operating", [0.25, 0.5, 0.8])
 def test_thresholds_are_the_highest_at_which_a_group_fares_as_everyone_does(seed, operating):
     people, members = small(seed)
-    rows = build_score_rows(people, members)
+    rows = build_sorted_score_rows(people, members)
     found = find_equal_rate_thresholds(rows, operating, SPEC)
     target = slow_rates(people, operating)[1]
     for g, name in enumerate(rows.names):
@@ -85,7 +88,7 @@ def test_thresholds_are_the_highest_at_which_a_group_fares_as_everyone_does(seed
 @pytest.mark.parametrize("seed", range(6))
 def test_who_remains_at_each_coverage_is_counted_one_by_one(seed):
     people, members = small(seed)
-    rows = build_score_rows(people, members)
+    rows = build_sorted_score_rows(people, members)
     coverages = (0.9, 0.7, 0.5, 0.1)
     found = estimate_coverage_curves(rows, coverages, SPEC)
     for k, coverage in enumerate((1.0, *coverages)):
@@ -115,16 +118,16 @@ def repeated(rows, weight):
 
 
 def test_a_weight_of_two_is_two_rows():
-    rows = build_score_rows(*small(1))
+    rows = build_sorted_score_rows(*small(1))
     g, n = len(rows.names), int(rows.cluster.max()) + 1
     weights = np.random.default_rng(0).integers(0, 3, (5, n)).astype(float)
 
     def both(own, w):
         arrays = (w, own.cluster, own.score, own.is_marked, own.start, own.group)
         kept = np.zeros((2, 2, g, len(w)))
-        accumulate_coverage(*arrays, np.array([0.4, 1.0]), kept)
+        sum_weights_within_coverages(*arrays, np.array([0.4, 1.0]), kept)
         out = np.empty((2, g, len(w))), np.empty((g, len(w))), np.empty((g, len(w)))
-        find_equal_rates(*arrays, 0.5, *out)
+        find_equal_tpr_thresholds(*arrays, 0.5, *out)
         return kept, *out
 
     for j in range(5):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from isolux.viewer import DisplayedRun, build_contents, bundle
+from isolux.viewer import DisplayedRun, build_page_contents, build_standalone_page
 from tests.report import _runs as runs
 from tests.viewer._node import viewer_folder
 from tests.viewer._runs import audited, crowd, many_groups
@@ -55,9 +55,9 @@ def written(folder, name):
     """Write a page of one kind."""
     people = name in ("people", "crowd", "printed")
     figures = name in ("full", "comparison", "hostile")
-    held = build_contents(MAKERS[name](), people=people, figures=figures)
+    held = build_page_contents(MAKERS[name](), people=people, figures=figures)
     path = folder / f"{name}.html"
-    path.write_text(bundle(held), encoding="utf-8")
+    path.write_text(build_standalone_page(held), encoding="utf-8")
     return path
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.report.description import write_description
+from isolux.report.description import write_description_page
 from tests.browser._viewing import CUT
 from tests.report.test_description import (
     DIVERSE,
@@ -22,7 +22,7 @@ from tests.report.test_description import (
 def test_the_browser_is_silent_and_the_page_fits(tab, tmp_path):
     tables = {"Sizes": SIZES, f"By {HOSTILE}": TONES, "Side by side": SIDE, **DIVERSE}
     infos = {"one": INFO, "two": INFO}
-    path = write_description(tmp_path / "page.html", tables, infos, figure_data=DRAWN)
+    path = write_description_page(tmp_path / "page.html", tables, infos, figure_data=DRAWN)
     page, watch = tab.open(path.as_uri())
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
@@ -34,7 +34,7 @@ def test_the_browser_is_silent_and_the_page_fits(tab, tmp_path):
 @pytest.mark.browser
 @pytest.mark.parametrize("n", [34, 120])
 def test_a_description_is_read_on_eight_screens(tab, tmp_path, n):
-    path = write_description(tmp_path / "page.html", many(n), {"one": INFO}, ["A note."] * 12)
+    path = write_description_page(tmp_path / "page.html", many(n), {"one": INFO}, ["A note."] * 12)
     page, _ = tab.open(path.as_uri(), 1440, 900)
     tall = page.evaluate("document.documentElement.scrollHeight")
     assert tall <= 8 * 900, f"{tall / 900:.1f} screens"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.statements.numbers import format_interval, format_value
+from isolux.statements.numbers import format_bare_value, format_interval
 from tests.browser._viewing import DESK, DIGITS, PHONE, TALL, names, numbers, resized, shown, silent
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
@@ -60,7 +60,7 @@ def test_a_hundred_random_cells_are_the_runs_own_digit_for_digit(look):
         assert [float(found[k]) for k in ("value", "low", "high")] == [
             row[k] for k in ("value", "low", "high")
         ]
-        assert found["text"] == format_value(row["value"])
+        assert found["text"] == format_bare_value(row["value"])
         assert found["interval"] == format_interval(row["low"], row["high"])
         told = against.get((row["attribute"], row["group"]))
         assert found["difference"] == "" or float(found["difference"]) == told["value"]
@@ -69,7 +69,7 @@ def test_a_hundred_random_cells_are_the_runs_own_digit_for_digit(look):
 def test_numbers_are_rounded_as_the_report_rounds_them(look):
     page, _ = look("digits", TALL, by="race")
     shown = page.locator(".body .cell.value .big").all_inner_texts()
-    assert shown == [format_value(value) for value in sorted(DIGITS)]  # worst first
+    assert shown == [format_bare_value(value) for value in sorted(DIGITS)]  # worst first
 
 
 def test_groups_are_in_order_of_their_values_worst_first(look):
@@ -141,7 +141,7 @@ def test_a_group_tells_its_pairs_with_the_sign_turned(look):
                 and {d["group_a"], d["group_b"]} == {"White", "Black"})  # fmt: skip
     sign = 1 if pair["group_a"] == "White" else -1
     row = page.locator(".detail tr", has_text="Black").first.inner_text()
-    assert format_value(sign * pair["value"], sign=True) in row
+    assert format_bare_value(sign * pair["value"], with_sign=True) in row
     low, high = sorted((sign * pair["low"], sign * pair["high"]))
     assert format_interval(low, high) in row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.viewer import Contents, DisplayedRun, build_contents, bundle
+from isolux.viewer import Contents, DisplayedRun, build_page_contents, build_standalone_page
 from tests.browser._viewing import hashed, names, shown, silent
 from tests.report import _runs as runs
 
@@ -63,10 +63,12 @@ def test_a_page_whose_tables_are_damaged_says_so(look, page_of, tmp_path):
 
 def test_a_drawing_that_holds_more_than_shapes_and_words_is_not_shown(look, tmp_path):
     svg = '<svg xmlns="http://www.w3.org/2000/svg"><g onclick="alert(3)"><text>x</text></g></svg>'
-    held = build_contents([DisplayedRun(runs.full_run(), "a")], figures=True)
+    held = build_page_contents([DisplayedRun(runs.full_run(), "a")], figures=True)
     table = held.tables["figures"].with_columns(svg=pl.lit(svg))
     path = tmp_path / "hostile.html"
-    path.write_text(bundle(Contents(held.manifest, {**held.tables, "figures": table})), "utf-8")
+    path.write_text(
+        build_standalone_page(Contents(held.manifest, {**held.tables, "figures": table})), "utf-8"
+    )
     page, watch = look("full")
     page.goto(path.as_uri() + hashed(view="figures"))
     page.wait_for_selector("figure")

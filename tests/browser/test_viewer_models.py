@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.statements.numbers import format_interval, format_value
+from isolux.statements.numbers import format_bare_value, format_interval
 from tests.browser._viewing import CUT, DESK, PHONE, resized, silent, violations
 from tests.report import _runs as runs
 
@@ -21,13 +21,13 @@ def test_two_models_side_by_side_say_who_gained_and_what_is_tested(look):
         "all => all.slice(0, 2).map(one => one.dataset.v)")] == [a, b]  # fmt: skip
     tested = table.disparities.filter(metric="accuracy", group_a="Indian")
     change = row.locator(".cell.change").inner_text()
-    assert format_value(tested["value"][0], sign=True) in change
+    assert format_bare_value(tested["value"][0], with_sign=True) in change
     assert format_interval(tested["low"][0], tested["high"][0]) in change
     page.get_by_label("From").select_option("arl")  # the other way round
     turned = (
         page.locator(".body .row", has_text="Indian").first.locator(".cell.change").inner_text()
     )
-    assert format_value(-tested["value"][0], sign=True) in turned
+    assert format_bare_value(-tested["value"][0], with_sign=True) in turned
 
 
 def test_two_runs_side_by_side_are_plainly_not_tested(look):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.report.wording import keep_units_together
+from isolux.report.wording import insert_nonbreaking_spaces
 from isolux.statements.numbers import format_with_unit
 from tests.viewer._runs import people
 
@@ -30,7 +30,7 @@ def test_choosing_by_several_attributes_counts_as_polars_does(look):
     chosen = frame.filter(light, size)
     said = page.get_by_role("status").inner_text()
     assert said.startswith(f"{chosen.height:,} units of 3,000 chosen")
-    assert keep_units_together(format_with_unit(chosen["value"].mean())) in said
+    assert insert_nonbreaking_spaces(format_with_unit(chosen["value"].mean())) in said
     assert "Descriptive." in page.locator(".selection").inner_text()
     # An attribute's own counts leave out its own choice, so that one sees what else there is.
     for title, rows in (
@@ -43,7 +43,7 @@ def test_choosing_by_several_attributes_counts_as_polars_does(look):
         for (group,), part in scored.group_by(title):
             assert shown[group] == (
                 f"{part.height:,}",
-                keep_units_together(format_with_unit(part["value"].mean())),
+                insert_nonbreaking_spaces(format_with_unit(part["value"].mean())),
             )
     assert "pick=light%3Ddusk" in page.url
     page.get_by_role("button", name="Choose everyone again").click()
@@ -61,7 +61,7 @@ def test_from_a_group_to_its_people_and_to_one_of_them(look):
     row = people().filter(unit_id=page.locator(".detail h2").inner_text())
     assert row["tone"][0] == "4-6"
     assert (
-        keep_units_together(format_with_unit(row["value"][0]))
+        insert_nonbreaking_spaces(format_with_unit(row["value"][0]))
         if row["value"][0] is not None
         else "no score"
     ) in told

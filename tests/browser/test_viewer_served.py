@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from isolux.verbs.view.person_images import PredictedBoxes, RunImages
-from isolux.viewer import DisplayedRun, Site, build_contents, serve
+from isolux.viewer import DisplayedRun, Site, build_page_contents, serve_until_interrupted
 from tests.browser._viewing import violations
 from tests.browser.conftest import Watch
 from tests.viewer._runs import audited
@@ -41,7 +41,7 @@ def address(tmp_path_factory):
              "box_x": 12.0, "box_y": 22.0, "box_w": 28.0, "box_h": 30.0}  # fmt: skip
     boxes = PredictedBoxes(lambda: pl.DataFrame([drawn]))
     pictures = RunImages(folder, [pl.DataFrame([person])], predicted_boxes=[boxes])
-    held = build_contents([DisplayedRun(audited(), "a")], people=True)
+    held = build_page_contents([DisplayedRun(audited(), "a")], people=True)
     holds = {**held.manifest["holds"], "served": True, "pictures": True}
     site = Site(type(held)({**held.manifest, "holds": holds}, held.tables), pictures)
     found, told, done = [], threading.Event(), threading.Event()
@@ -54,7 +54,7 @@ def address(tmp_path_factory):
 
     def run():
         with pytest.raises(EndedError):
-            serve(site, None, ready)
+            serve_until_interrupted(site, None, ready)
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -51,7 +51,7 @@ def tables_of(card: Card) -> Iterator[CardTable]:
 
 def traced(card: Card, run: Run) -> int:
     """Hold each row of a group table to the row of the run that its source names; count them."""
-    from isolux.statements.numbers import format_interval, format_value
+    from isolux.statements.numbers import format_bare_value, format_interval
 
     seen = 0
     for table in tables_of(card):
@@ -66,7 +66,7 @@ def traced(card: Card, run: Run) -> int:
         for cells in table.rows:
             (row,) = rows.filter(pl.col("group") == cells[0]).iter_rows(named=True)
             assert cells[1:4] == (
-                format_value(row["value"]),
+                format_bare_value(row["value"]),
                 format_interval(row["low"], row["high"]),
                 f"{row['n_units']:,}",
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from isolux.cards import all_fact_fields, facts_schema, read_facts
+from isolux.cards import build_facts_json_schema, load_all_fact_fields, read_facts
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, UnknownNameError
 
@@ -35,7 +35,7 @@ def test_a_fact_has_its_source_and_lists_stay_lists(tmp_path):
 def test_nothing_is_said_where_nothing_stands():
     facts = read_facts({"facts": 1, "contact": None, "developers": "  ", "out_of_scope": []})
     blanks = [
-        facts.stated_fact(all_fact_fields()[key])
+        facts.stated_fact(load_all_fact_fields()[key])
         for key in ("contact", "developers", "out_of_scope")
     ]
     assert [one.texts for one in blanks] == [(), (), ()]
@@ -82,7 +82,7 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
 
 def test_the_published_schema_is_what_cards_ask_for(tmp_path):
     published = json.loads((ROOT / "docs" / "schemas" / "card-facts-1.json").read_text("utf-8"))
-    assert published == facts_schema(), "write it again: docs/how_to/cards.md says how"
+    assert published == build_facts_json_schema(), "write it again: docs/how_to/cards.md says how"
     jsonschema.Draft202012Validator.check_schema(published)
     good = {"facts": 1, "contact": {"says": ["a"], "source": "b"}, "scenarios": [SCENARIO]}
     jsonschema.validate(good, published)

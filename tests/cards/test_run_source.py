@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.cards._run_source import strip_folders
+from isolux.cards._run_source import strip_absolute_folders
 from tests.cards._cards import run_of_people, with_croissant, with_hub
 
 
@@ -29,7 +29,7 @@ def test_warnings_stand_before_anything_else():
      ("runs/aurora/people.csv", "runs/aurora/people.csv")],
 )  # fmt: skip
 def test_absolute_paths_lose_their_folders(said, kept):
-    assert strip_folders(said) == kept
+    assert strip_absolute_folders(said) == kept
 
 
 @pytest.mark.parametrize("kind", ["annex_iv", "bias_profile"])

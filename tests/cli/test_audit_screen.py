@@ -12,8 +12,8 @@ import re
 import polars as pl
 import pytest
 
-from isolux.cli.group_table import draw_interval
-from isolux.cli.text_widths import cut_middle
+from isolux.cli.group_table import draw_interval_bar
+from isolux.cli.text_widths import cut_middle_to_width
 from isolux.report.document import Estimate
 from tests.cli._run import isolux
 
@@ -152,14 +152,14 @@ def test_colour_is_for_terminals_that_want_it(
 
 
 def test_every_warning_is_there_and_the_fourth_is_one_line(monkeypatch, capsys, tmp_path):
-    from isolux.cli.audit_screen import show_audit
+    from isolux.cli.audit_screen import print_audit
     from isolux.vocabulary.containers import Run
     from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
     tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     warnings = [f"Warning number {k}: {'many words ' * 20}" for k in range(5)]
     monkeypatch.setenv("COLUMNS", "80")
-    show_audit(Run({"model": "m", "warnings": warnings}, *(t.empty() for t in tables)), None)
+    print_audit(Run({"model": "m", "warnings": warnings}, *(t.empty() for t in tables)), None)
     out = capsys.readouterr().out
     assert out.count("WARNING: Warning number") == 5
     assert out.count(" …") == 2
@@ -168,16 +168,16 @@ def test_every_warning_is_there_and_the_fourth_is_one_line(monkeypatch, capsys, 
 def test_an_interval_is_drawn_on_the_scale_with_everyones_value():
     estimate = Estimate(0.4, 0.2, 0.6, 50, 50, "ok")
     everyone = Estimate(0.5, 0.4, 0.6, 99, 99, "ok")
-    assert draw_interval(estimate, everyone, (0.0, 1.0), 11) == "··━━●┿━····"
+    assert draw_interval_bar(estimate, everyone, (0.0, 1.0), 11) == "··━━●┿━····"
     few = Estimate(None, None, None, 3, 3, "insufficient units")
-    assert draw_interval(few, everyone, (0.0, 1.0), 11) == " " * 11
+    assert draw_interval_bar(few, everyone, (0.0, 1.0), 11) == " " * 11
 
 
 def test_names_are_cut_in_the_middle_by_what_they_take_on_a_screen():
     from rich.cells import cell_len
 
     for name in ("Latino_Hispanic × Female", "李明李明李明李明李明", "a\u0301" * 30):
-        short = cut_middle(name, 12)
+        short = cut_middle_to_width(name, 12)
         assert cell_len(short) <= 12
         assert short[0] == name[0]
         assert short[-1] == name[-1]

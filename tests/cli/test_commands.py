@@ -10,17 +10,17 @@ import polars as pl
 import pytest
 
 from isolux.cli.audit import build_audit_command
-from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
+from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
 from isolux.verbs.audit.inputs import read_audit_settings
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
-    flat_name,
-    get_declaration,
-    has_flag,
-    task_parameters,
-    validate_settings,
+    find_setting_declaration,
+    flatten_task_setting,
+    has_own_flag,
+    list_task_options,
+    validate_stage_settings,
 )
 from tests.cli._run import isolux as run
 
@@ -28,8 +28,8 @@ from tests.cli._run import isolux as run
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_has_a_flag_and_every_flag_a_setting(task):
     flags = set(inspect.signature(build_audit_command(["--task", task], shows_all=True)).parameters)
-    own = {flat_name(name) for name in task_parameters(task)}
-    ours = {name for name in SETTING_BY_FLAT_NAME if has_flag(name)}
+    own = {flatten_task_setting(name) for name in list_task_options(task)}
+    ours = {name for name in SETTING_BY_FLAT_NAME if has_own_flag(name)}
     assert flags == {*ours, "protocol", "option", "notes", *(n for n in own if "." not in n)}
 
 
@@ -41,7 +41,7 @@ def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypat
     assert [
         name
         for name in SETTING_BY_FLAT_NAME
-        if not has_flag(name) and f"  {name}=VALUE" not in ran.out
+        if not has_own_flag(name) and f"  {name}=VALUE" not in ran.out
     ] == []
 
 
@@ -58,7 +58,7 @@ def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypat
     ],
 )
 def test_an_option_sets_what_has_no_flag(items, found):
-    values = validate_settings({"data": "table:people.csv", "option": items}).said()
+    values = validate_stage_settings({"data": "table:people.csv", "option": items}).said()
     assert {name: values[name] for name in found} == found
 
 
@@ -73,7 +73,7 @@ def test_an_option_sets_what_has_no_flag(items, found):
 )
 def test_an_option_is_refused_as_a_flag_is(items, words):
     with pytest.raises(SpecError, match=words):
-        validate_settings({"data": "table:people.csv", "option": items})
+        validate_stage_settings({"data": "table:people.csv", "option": items})
 
 
 def test_an_option_overrides_a_file_as_a_flag_does(tmp_path):
@@ -119,8 +119,8 @@ def test_a_command_of_a_command_is_named_as_it_is_typed(monkeypatch, capsys):
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_is_explained(task):
     said = {
-        **{n: get_declaration(n).description for n in SETTING_BY_FLAT_NAME},
-        **{n: option.description for n, option in task_parameters(task).items()},
+        **{n: find_setting_declaration(n).description for n in SETTING_BY_FLAT_NAME},
+        **{n: option.description for n, option in list_task_options(task).items()},
     }
     assert [name for name, text in said.items() if not text] == []
 
@@ -165,7 +165,7 @@ def test_the_kinds_are_named_with_how_many_there_are(monkeypatch, capsys):
 @pytest.mark.parametrize("kind", LISTABLE_KINDS)
 def test_a_kind_is_listed_in_a_line_for_each(monkeypatch, capsys, kind):
     ran = run(monkeypatch, capsys, "list", kind, width=80)
-    names = registry.names(package_of_kind(kind))
+    names = registry.names(find_package_of_kind(kind))
     assert [line.split()[0] for line in ran.out.splitlines()[: len(names)]] == names
     assert max(len(line) for line in ran.out.splitlines()) <= 80
 

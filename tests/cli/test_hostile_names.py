@@ -21,7 +21,7 @@ from PIL import Image
 from isolux import cli
 from isolux.cli.progress import ProgressLine
 from isolux.cli.streams import guard_streams
-from isolux.policy.proposal import _quote_name as quoted
+from isolux.policy.proposal import _quote_yaml_name as quoted
 from isolux.vocabulary.printable import clean_line
 from isolux_curate import commands
 from tests.cli._run import isolux
@@ -226,7 +226,7 @@ def test_what_an_exception_says_is_printed_as_text(monkeypatch, capsys, tracebac
     def fail() -> None:
         raise RuntimeError(bad("lost").replace("\r\n", ""))
 
-    monkeypatch.setattr("isolux.cli._run_command", fail)
+    monkeypatch.setattr("isolux.cli._parse_and_run_command", fail)
     monkeypatch.setenv("ISOLUX_TRACEBACK", traceback)
     ran = isolux(monkeypatch, capsys, "list", "tasks")
     assert_printable(ran.err)

@@ -16,7 +16,7 @@ import pytest
 
 from isolux import cli
 from isolux.cli import command_output
-from isolux.cli.app import WITH_JSON, build_program, is_group
+from isolux.cli.app import WITH_JSON, build_cli_program, is_command_group
 from isolux_curate import commands
 from tests.cli._run import isolux as run
 
@@ -87,8 +87,8 @@ def called(monkeypatch, capsys, folder, tmp_path, command, *more):
 
 def every_command():
     """Walk the program as help does; a group stands for those below it."""
-    for name in build_program([]).commands:
-        below = build_program([name]).commands[name].commands if is_group(name) else {}
+    for name in build_cli_program([]).commands:
+        below = build_cli_program([name]).commands[name].commands if is_command_group(name) else {}
         yield from (f"{name} {one}" for one in below) if below else [name]
 
 
@@ -199,11 +199,11 @@ def test_what_json_cannot_hold_is_null_and_columns_of_one_name_are_numbered(caps
     odd = pl.DataFrame({"a": [float("nan"), float("inf"), 1.5], "b": [["x"], None, ["y"]]})
 
     def command() -> int:
-        command_output.add_table("odd", odd)
-        command_output.add_text_table("twice", ["gap", "", "gap"], [["1", "2", "3"]])
+        command_output.add_table_to_json("odd", odd)
+        command_output.add_text_table_to_json("twice", ["gap", "", "gap"], [["1", "2", "3"]])
         return 0
 
-    assert command_output.run_with_json(["list", "--json"], command) == 0
+    assert command_output.run_with_json_document(["list", "--json"], command) == 0
     tables = json.loads(capsys.readouterr().out)["tables"]
     assert [row["a"] for row in tables[0]["rows"]] == [None, None, 1.5]
     assert tables[1]["rows"] == [{"gap": "1", "name": "2", "gap (2)": "3"}]

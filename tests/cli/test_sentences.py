@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.cli.table_output import print_table
+from isolux.cli.table_output import print_unbroken_table
 from tests.cli._run import isolux as run
 
 
@@ -108,12 +108,12 @@ def test_a_table_never_breaks_a_word_on_eighty_columns(monkeypatch, capsys):
     words = ["prediction_borealis", "gap, points", "an_unbroken_name_of_a_class"]
     columns = ["class", "#\nprediction_aurora", *words]
     rows = [["gardener", "1", "2", "17.0 (dim < bright)", "2.0 (dim < even)"]] * 2
-    print_table("", columns, rows)
+    print_unbroken_table("", columns, rows)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     for word in [*words[::2], "bright)", "even)", "prediction_aurora"]:
         assert word in out
-    print_table("", ["file", "found"], [["a/" * 60, "nothing"]])
+    print_unbroken_table("", ["file", "found"], [["a/" * 60, "nothing"]])
     assert "a/" * 60 in capsys.readouterr().out
 
 

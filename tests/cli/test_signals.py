@@ -41,7 +41,7 @@ def work(*_, **__):
         (stage / "scores.parquet").write_text("people")
         print("ready", flush=True)
         {wait}
-isolux.cli.app.build_program = lambda *_, **__: work
+isolux.cli.app.build_cli_program = lambda *_, **__: work
 from isolux.cli import main, signals
 signals.CLEANUP_S = 0.2
 main()
@@ -120,9 +120,9 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(tmp_path):
 
 
 def test_a_program_gets_its_own_handlers_back(monkeypatch):
-    from isolux.cli.signals import catch_signals
+    from isolux.cli.signals import raise_stop_on_signals
 
     before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)]
-    with catch_signals():
+    with raise_stop_on_signals():
         assert signal.getsignal(signal.SIGTERM) is not before[1]
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before

@@ -15,12 +15,12 @@ from typing import Any
 
 from polars.testing import assert_frame_equal
 
-from isolux.report.html import render, render_comparison
-from isolux.report.summary import summarise
+from isolux.report.html import render_comparison_report, render_report
+from isolux.report.summary import summarise_run
 from isolux.verbs.error_budget import label_exploratory
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run, tables_to_json
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import AnalysisSample, sample_of
@@ -126,7 +126,9 @@ def test_a_table_is_as_wide_as_its_heading_and_says_numbers(plugin: Plugin) -> N
 def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
     sample, first = _sample(plugin), _explained(plugin.name)
     options = [option.removeprefix(f"{plugin.name}.") for option in sample.options]
-    settings = read_options(plugin.module.explain, options, owner="it", flag="--analysis-option")
+    settings = parse_option_assignments(
+        plugin.module.explain, options, owner="it", flag="--analysis-option"
+    )
     run = sample.run()
     untouched = {table: getattr(run, table).clone() for table in TABLES}
     again = plugin.module.explain(run, **settings)
@@ -146,7 +148,9 @@ def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
 def test_the_report_prints_what_it_found(plugin: Plugin) -> None:
     run = _explained(plugin.name)
     page = (
-        render_comparison(run) if "model_a" in run.disparities.columns else render(summarise(run))
+        render_comparison_report(run)
+        if "model_a" in run.disparities.columns
+        else render_report(summarise_run(run))
     )
     said = re.sub(r"\s+", "", html.unescape(re.sub(r"<[^>]+>", "", page)))
     for claim in run.findings.filter(analysis=plugin.name)["claim"].head(3):

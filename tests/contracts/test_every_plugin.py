@@ -13,7 +13,7 @@ import pytest
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Metric, PluginInfo, TaskInfo
-from isolux.vocabulary.plugin_options import list_options
+from isolux.vocabulary.plugin_options import list_keyword_options
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
 from tests.contracts._samples import sample_of
 
@@ -183,6 +183,6 @@ def test_a_dataset_says_whose_judgement_it_holds(plugin: Plugin) -> None:
 @with_function
 def test_every_setting_says_what_it_means(plugin: Plugin) -> None:
     """In a sentence of its own: ``isolux list KIND NAME`` prints it, with type and default."""
-    said = list_options(_function(plugin))  # type: ignore[arg-type]
+    said = list_keyword_options(_function(plugin))  # type: ignore[arg-type]
     assert [name for name, option in said.items() if len(option.description.split()) < 3] == []
     assert [name for name, option in said.items() if option.text.startswith("As in ")] == []

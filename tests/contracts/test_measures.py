@@ -17,8 +17,8 @@ import pytest
 
 import isolux
 from isolux.disparity.measure_registry import describe_disparity_kind, load_measures
-from isolux.report.html import render
-from isolux.report.summary import summarise
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import labels, people
 
@@ -109,7 +109,9 @@ def _audited() -> tuple[frozenset[str], str]:
     )  # fmt: skip
     rows = audit.disparities.drop_nulls("value")  # of fewer than five groups there is no SD
     kinds = frozenset(rows["kind"].unique())
-    page = re.sub(r"<(style|script).*?</\1>", " ", render(summarise(audit.run)), flags=re.DOTALL)
+    page = re.sub(
+        r"<(style|script).*?</\1>", " ", render_report(summarise_run(audit.run)), flags=re.DOTALL
+    )
     return kinds, html.unescape(re.sub(r"<[^>]+>", " ", page))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import isolux
 from isolux.datasets.counts import load
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux as run
 
@@ -130,7 +130,7 @@ def test_a_thousand_million_comparisons_cost_what_their_cells_do(monkeypatch, ca
                          "--by", "race")  # fmt: skip
     row = counted.row(by_predicate=pl.col("group") == "a", named=True)
     assert row["n_units"] == 1_000_000_000
-    ends = wilson(np.array([900_000.0]), np.array([1e9]), 0.95)
+    ends = wilson_interval(np.array([900_000.0]), np.array([1e9]), 0.95)
     wide = float(ends.low[0]), float(ends.high[0])
     assert (row["low"], row["high"]) == pytest.approx(wide, rel=1e-6)
     gaps = pl.read_parquet(tmp_path / "run" / "disparities.parquet").filter(kind="difference")

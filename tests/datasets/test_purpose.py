@@ -12,7 +12,7 @@ from tests.cli._run import isolux
 FORBIDDEN = [
     name
     for name in registry.names("datasets")
-    if registry.dataset_info(name).training_allowed is False
+    if registry.load_dataset_info(name).training_allowed is False
 ]
 
 
@@ -24,16 +24,16 @@ def test_those_that_forbid_training_are_known():
 def test_it_is_refused_before_a_file_is_touched(name, tmp_path):
     with pytest.raises(LicenceError, match="may not be used to train a model") as caught:
         load(name, tmp_path / "nowhere", purpose="training")
-    info = registry.dataset_info(name)
+    info = registry.load_dataset_info(name)
     assert info.licence in str(caught.value)
     assert info.training_terms in str(caught.value)
     assert info.references[0].citation in str(caught.value)
 
 
 def test_one_that_allows_it_or_does_not_say_passes():
-    check_training_is_licensed(registry.dataset_info("fairface"))
-    assert registry.dataset_info("table").training_allowed is None
-    check_training_is_licensed(registry.dataset_info("table"))
+    check_training_is_licensed(registry.load_dataset_info("fairface"))
+    assert registry.load_dataset_info("table").training_allowed is None
+    check_training_is_licensed(registry.load_dataset_info("table"))
 
 
 def test_a_sample_for_training_is_refused_too(tmp_path, monkeypatch, capsys):

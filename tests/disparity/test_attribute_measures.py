@@ -9,7 +9,7 @@ import pytest
 from isolux.disparity.attribute_measures import build_equalized_odds_rows
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
+from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.spec import ComparisonSettings
@@ -54,7 +54,7 @@ def test_no_spread_of_shares_is_wider_than_shares_can_lie():
     groups, values = _people({"a": 38, "b": 2, "c": 30, "d": 10, "e": 20})
     row = _row(_measured(groups=groups, values=values)[1].table, "noise_corrected_sd")
     rates = [0.95, 0.05, 0.75, 0.25, 0.5]
-    free = noise_corrected_sd(rates, np.diag([0.07**2] * 5), degrees_of_freedom=[39] * 5)
+    free = estimate_noise_corrected_sd(rates, np.diag([0.07**2] * 5), degrees_of_freedom=[39] * 5)
     assert free.high > 0.9
     assert row["low"] < row["value"] < row["high"] == 0.5
 
@@ -85,8 +85,8 @@ def test_tau_is_paule_mandels_with_pooled_variances():
     rates = np.array([0.75, 0.5, 0.9, 0.75, 0.7])
     exact = np.diag(rates * (1 - rates) / (SIZE - 1))
     clusters = np.full(5, SIZE)
-    found = noise_corrected_sd(
-        rates, pooled_covariance(exact, clusters), degrees_of_freedom=clusters - 1.0
+    found = estimate_noise_corrected_sd(
+        rates, pool_variance_per_observation(exact, clusters), degrees_of_freedom=clusters - 1.0
     )
     assert row["value"] == pytest.approx(found.tau, rel=0.02)
     assert (row["low"], row["high"]) == pytest.approx((found.low, found.high), rel=0.05)
@@ -106,10 +106,12 @@ def test_tau_takes_the_unbiased_variance_of_few_units():
     assert rates.tolist() == [0.3, 0.75, 0.95, 0.5, 0.5]
     c = np.array([10.0, 12.0, 20.0, 20.0, 12.0])
     unbiased = np.cov(drawn) * np.sqrt(np.outer(c / (c - 1), c / (c - 1)))
-    found = noise_corrected_sd(rates, pooled_covariance(unbiased, c), degrees_of_freedom=c - 1)
+    found = estimate_noise_corrected_sd(
+        rates, pool_variance_per_observation(unbiased, c), degrees_of_freedom=c - 1
+    )
     assert row["value"] == pytest.approx(found.tau, rel=1e-12)
-    biased = pooled_covariance(np.cov(drawn), c)
-    plain = noise_corrected_sd(rates, biased, degrees_of_freedom=c - 1)
+    biased = pool_variance_per_observation(np.cov(drawn), c)
+    plain = estimate_noise_corrected_sd(rates, biased, degrees_of_freedom=c - 1)
     assert plain.tau > 1.001 * found.tau
 
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.answer import answer_of
-from isolux.statements.numbers import format_points
+from isolux.statements.answer import answer_from_run
+from isolux.statements.numbers import format_gap_size
 from isolux.vocabulary.errors import SpecError
 
 N = 400
@@ -33,7 +33,7 @@ def within(audit):
 
 def told(audit):
     """What the answer says of the margin, and that the findings say it too."""
-    answer = answer_of(audit.run)
+    answer = answer_from_run(audit.run)
     (claim,) = (text for text in answer.further if " by more than " in text)
     assert claim in audit.findings["claim"].to_list()
     return claim
@@ -55,7 +55,7 @@ def test_a_margin_is_tested_and_said():
     assert "m = 1" in within(shown)["family"]
     assert told(shown).startswith("That no two groups of tone differ by more than 6 points")
     assert "is shown" in told(shown)
-    assert f"at most {format_points(within(shown)['high'])}" in told(shown)
+    assert f"at most {format_gap_size(within(shown)['high'])}" in told(shown)
     not_shown = audited([0.9, 0.91, 0.86], margin=3)
     assert within(not_shown)["p_adjusted"] > 0.5
     assert "is not shown (adjusted p = 0.8" in told(not_shown)
@@ -63,7 +63,7 @@ def test_a_margin_is_tested_and_said():
 
 def test_groups_may_differ_and_still_be_within_the_margin():
     found = audited([0.98, 0.9], margin=15)
-    assert "8.0 points lower" in answer_of(found.run).first
+    assert "8.0 points lower" in answer_from_run(found.run).first
     assert "is shown" in told(found)
 
 
@@ -72,7 +72,7 @@ def test_where_no_difference_is_established_its_size_is_bounded(reference):
     found = audited([0.9, 0.91], reference=reference)
     row = found.disparities.filter(kind="difference").row(0, named=True)
     largest = max(abs(row["simultaneous_low"]), abs(row["simultaneous_high"]))
-    assert f"up to {format_points(largest)} cannot be ruled out" in found.findings["claim"][0]
+    assert f"up to {format_gap_size(largest)} cannot be ruled out" in found.findings["claim"][0]
     assert "ruled out" not in " ".join(audited([0.98, 0.8], reference=reference).findings["claim"])
 
 

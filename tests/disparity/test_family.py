@@ -10,7 +10,7 @@ from scipy import stats
 from isolux.disparity import contrast_z
 from isolux.disparity import family as families
 from isolux.groups.measure import measure_groups
-from isolux.stats.multiplicity import bonferroni, holm, max_t
+from isolux.stats.multiplicity import adjust_p_bonferroni, adjust_p_holm, adjust_p_max_t
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import SumStatistic
 from isolux.vocabulary.info import Metric
@@ -113,14 +113,21 @@ def test_a_group_too_small_to_judge_is_not_compared():
 
 @pytest.mark.parametrize(
     ("correction", "adjust"),
-    [("max-t", None), ("holm", holm), ("bonferroni", bonferroni), ("none", lambda p: p)],
+    [
+        ("max-t", None),
+        ("holm", adjust_p_holm),
+        ("bonferroni", adjust_p_bonferroni),
+        ("none", lambda p: p),
+    ],
 )
 def test_corrections_are_over_the_whole_family(correction, adjust):
     _, found = _family(members(g=BETWEEN, h=WITHIN), correction=correction)
     nulls = [x.null for x in found.tested.values()]
     if adjust is None:  # never below the raw p, which its replicates scatter about
         raw = np.concatenate([n.p_value for n in nulls])
-        expected = np.maximum(max_t(np.concatenate([n.t for n in nulls]), found.null_max), raw)
+        expected = np.maximum(
+            adjust_p_max_t(np.concatenate([n.t for n in nulls]), found.null_max), raw
+        )
     else:
         expected = adjust(np.concatenate([n.p_value for n in nulls]))
     got = np.concatenate([x.adjusted for x in found.tested.values()])

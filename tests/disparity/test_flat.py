@@ -9,9 +9,9 @@ import pytest
 import isolux
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.statements.answer import answer_of
-from isolux.statements.numbers import format_points
-from isolux.stats.intervals import difference_interval, wilson_cluster_interval
+from isolux.statements.answer import answer_from_run
+from isolux.statements.numbers import format_gap_size
+from isolux.stats.intervals import mover_difference_interval, wilson_interval_of_n_clusters
 from isolux.stats.power_analysis import minimum_detectable_difference
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
@@ -38,11 +38,11 @@ def test_equal_shares_are_one_observation_a_person(share):
     estimates, rows = _rows([share] * N)
     pair = rows["difference"]
     assert (pair["value"], pair["p_value"], pair["detectable"]) == (0.0, None, None)
-    edge = wilson_cluster_interval(np.array([share]), np.array([100.0]), 0.95)
+    edge = wilson_interval_of_n_clusters(np.array([share]), np.array([100.0]), 0.95)
     assert estimates.interval.low[1] == pytest.approx(edge.low, abs=1e-9)
     assert estimates.interval.high[1] == pytest.approx(edge.high, abs=1e-9)
     value = np.array([share])
-    ends = difference_interval(value, edge, value, edge, np.zeros(1))
+    ends = mover_difference_interval(value, edge, value, edge, np.zeros(1))
     assert (pair["low"], pair["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert set(estimates.status[:, 0]) == {"boundary"}
     assert "nothing varies" in estimates.reason[1, 0]
@@ -74,10 +74,10 @@ def test_no_sentence_could_have_seen_nothing():
     value = pl.DataFrame({"unit_id": ids, "value": [1 / 3] * N,
                           "cluster_id": [f"s{k // 4}" for k in range(N)]})  # fmt: skip
     found = isolux.audit(value, people, by="light", replicates=300)
-    claim = answer_of(found.run).first
+    claim = answer_from_run(found.run).first
     assert "nothing varies within them" in claim
     high = found.disparities.filter(kind="difference")["simultaneous_high"][0]
-    assert f"up to {format_points(high)} cannot be ruled out" in claim
+    assert f"up to {format_gap_size(high)} cannot be ruled out" in claim
 
 
 @pytest.mark.parametrize("value", [0.0, 2.0])
@@ -92,7 +92,7 @@ def test_equal_numbers_are_in_doubt_whatever_their_unit(value):
     errors = found.group_metrics.filter(metric="mean_absolute_error")
     assert set(errors["status"]) == {"boundary"}
     assert all(why.startswith("nothing varies in it") for why in errors["reason"])
-    told = answer_of(found.run).first
+    told = answer_from_run(found.run).first
     assert "no test was made" in told
     assert "up to" not in told, "numbers without a range have no interval here"
 
@@ -127,7 +127,7 @@ def test_never_against_always_is_said_where_no_test_can_be_made():
     (pair,) = found.findings.filter(group_b="b").to_dicts()
     assert (pair["group_a"], pair["effect"], pair["p_adjusted"]) == ("a", -1.0, None)
     assert "cannot be tested" in pair["claim"]
-    answer = answer_of(found.run)
+    answer = answer_from_run(found.run)
     assert any("cannot be tested" in text for text in (answer.first, *answer.further))
 
 
@@ -138,4 +138,4 @@ def test_of_constants_without_an_interval_the_gap_is_said():
     found = isolux.audit(value, people, by="light", replicates=100)
     (claim,) = found.findings["claim"]
     assert "cannot be tested" in claim
-    assert answer_of(found.run).first == claim
+    assert answer_from_run(found.run).first == claim

@@ -56,7 +56,7 @@ def test_a_measure_cannot_take_the_name_of_a_kind(monkeypatch):
     monkeypatch.setitem(sys.modules, "theirs", module)
     point = EntryPoint("omnibus_test", "theirs", "isolux.measures")
     monkeypatch.setattr(
-        registry, "entry_points", lambda group: [point] if group == point.group else []
+        registry, "list_entry_points", lambda group: [point] if group == point.group else []
     )
     with pytest.raises(IsoluxError, match="as one of isolux, 'omnibus_test'"):
         load_measures()

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 from isolux.disparity.models import compare_models
 from isolux.groups.interval_methods.noise_bias import estimate_noise_bias
 from isolux.groups.measure import measure_groups
-from isolux.stats.numeric_statistics import root_mean_square
+from isolux.stats.numeric_statistics import root_mean_square_statistic
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
@@ -20,7 +20,7 @@ from tests._scored import members, scored
 
 ECE = next(m for m in INFO.metrics if m.name == "calibration_error")
 ROOT = Metric(name="root", title="r", definition="r", direction="lower", high=None,
-              evidence="own", statistic=root_mean_square("error"))  # fmt: skip
+              evidence="own", statistic=root_mean_square_statistic("error"))  # fmt: skip
 
 
 def compared(metric, evidence, columns, groups, seed=0):

@@ -9,7 +9,7 @@ import pytest
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.intervals import Interval, difference_interval
+from isolux.stats.intervals import Interval, mover_difference_interval
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
@@ -85,7 +85,9 @@ def test_other_intervals_and_people_in_two_groups_are_joined(named):
         for g in (first, second)
     )
     rho = apart.correlation(1.959964)
-    ends = difference_interval(estimates.value[first, 0], a, estimates.value[second, 0], b, rho)
+    ends = mover_difference_interval(
+        estimates.value[first, 0], a, estimates.value[second, 0], b, rho
+    )
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"].endswith(", MOVER")
 

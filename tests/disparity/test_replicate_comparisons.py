@@ -10,9 +10,9 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.roc import roc_auc
-from isolux.stats.statistic import SumStatistic, ratio_of_sums
-from isolux.stats.test_inversion import z_statistics
+from isolux.stats.roc import roc_auc_statistic
+from isolux.stats.statistic import SumStatistic, ratio_of_first_two_sums
+from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
@@ -32,7 +32,7 @@ def _columns(evidence):
     return np.column_stack([evidence["right"].to_numpy(), np.ones(evidence.height)])
 
 
-SHARE = _metric(SumStatistic(_columns, ratio_of_sums))
+SHARE = _metric(SumStatistic(_columns, ratio_of_first_two_sums))
 """A mean that does not say that it is one: what is promised of mixtures holds to the last digit."""
 
 
@@ -85,7 +85,9 @@ def test_two_groups_are_everyone(weighted):
         one, two = rest.interval(z), pair.interval(z)
         assert one.low == pytest.approx(others * two.low, rel=1e-6)
         assert one.high == pytest.approx(others * two.high, rel=1e-6)
-    assert z_statistics(rest) == pytest.approx(z_statistics(pair), rel=1e-6)
+    assert z_statistics_by_test_inversion(rest) == pytest.approx(
+        z_statistics_by_test_inversion(pair), rel=1e-6
+    )
     assert rest.standard_error == pytest.approx(others * pair.standard_error, rel=1e-6)
 
 
@@ -102,7 +104,7 @@ def test_three_groups_and_everyone_but_one():
     assert found.high == pytest.approx(0.1 * pair.high, rel=1e-6)
 
 
-@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc()])
+@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc_statistic()])
 def test_what_is_nearly_a_mixture_tells_nearly_one_story(statistic):
     first, right, clusters = _people(n=1200, rates=(0.92, 0.85))
     groups = np.where(first, "a", "b").tolist()
@@ -132,7 +134,7 @@ def test_where_all_groups_are_ranked_better_than_everyone_none_is_held_to_everyo
            "cluster_id": [f"s{k}" for k in range(n)]}  # fmt: skip
     own = pl.DataFrame({**ids, "is_positive": truth, "positive_score": score})
     scores = scored([1.0] * n, ids["cluster_id"], evidence={"own": own},
-                    others=(_metric(roc_auc()),))  # fmt: skip
+                    others=(_metric(roc_auc_statistic()),))  # fmt: skip
     estimates = measure_groups(scores, members(g=groups.tolist()), SPEC)
     table = measure_disparities(estimates, SPEC).table.filter(metric="x")
     everyone, *apart = estimates.value[:, 1]
@@ -146,7 +148,7 @@ def test_where_all_groups_are_ranked_better_than_everyone_none_is_held_to_everyo
     assert pair["p_value"] is not None
 
 
-@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc()])
+@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc_statistic()])
 def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     # 19 of 20 are in the group, err now and then; 20 others do not. The pair finds nothing in that.
     first, right, _ = _people(n=400, share=0.95, rates=(0.97, 1.0))
@@ -156,8 +158,8 @@ def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     compared = compare_groups(estimates, "g", j)
     assert estimates.value[b, j] == 1.0
     rest, pair = (
-        z_statistics(compared.compare_with_complement(a)),
-        z_statistics(compared.compare_pairs(a, b)),
+        z_statistics_by_test_inversion(compared.compare_with_complement(a)),
+        z_statistics_by_test_inversion(compared.compare_pairs(a, b)),
     )
     assert abs(pair) < Z
     assert rest == pytest.approx(pair, rel=0.1)
@@ -179,6 +181,8 @@ def test_a_group_that_is_everyone_differs_by_nothing():
         "insufficient units", f"everyone else: fewer than {SPEC.min_units} units",
     )  # fmt: skip
     assert (
-        z_statistics(compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a")))
+        z_statistics_by_test_inversion(
+            compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a"))
+        )
         == 0.0
     )

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 import yaml
 
-from isolux.cli.app import build_program
+from isolux.cli.app import build_cli_program
 from isolux_worlds.rehearsal.__main__ import app
 from tests.docs import _pages as pages
 from tests.docs.test_tutorials import commands
@@ -24,7 +24,7 @@ _REHEARSAL = ["python", "-m", "isolux_worlds.rehearsal"]
 
 
 def test_every_command_of_the_page_is_there() -> None:
-    known = {"curate": set(build_program(["curate"]).commands["curate"].commands)}
+    known = {"curate": set(build_cli_program(["curate"]).commands["curate"].commands)}
     ours = {one.callback.__name__ for one in app.registered_commands if one.callback}
     words = commands(PAGE)
     assert len(words) > 40

@@ -15,11 +15,17 @@ from pathlib import Path
 import pytest
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, flat_name, task_parameters
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    flatten_task_setting,
+    list_task_options,
+)
 from tests.docs import _pages as pages
 from tests.docs._people import write_people
 
-OF_TASKS = [flat_name(n) for task in registry.names("tasks") for n in task_parameters(task)]
+OF_TASKS = [
+    flatten_task_setting(n) for task in registry.names("tasks") for n in list_task_options(task)
+]
 FLAGS = {
     "--" + name.replace("_", "-")
     for name in [*SETTING_BY_FLAT_NAME, "protocol", "option", *OF_TASKS]

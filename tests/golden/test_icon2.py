@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.papers.icon2 import DISAGREEMENTS
-from isolux.stats.confounding import compute_dispersion
+from isolux.stats.confounding import dispersion_along_last_axis
 from tests._shared import SHARED
 
 
@@ -37,13 +37,14 @@ def test_table_1_is_the_standard_deviation_with_ddof_1():
     values = printed.select(GROUPS).to_numpy()
     sigma = printed["sigma"].to_numpy()
     assert (
-        np.abs(compute_dispersion(values) - sigma) <= most_off(values, compute_dispersion)
+        np.abs(dispersion_along_last_axis(values) - sigma)
+        <= most_off(values, dispersion_along_last_axis)
     ).all()
     # And neither its equation 5 nor that with the other divisor.
     for kind, ddof in (("variance", 0), ("standard deviation", 0)):
-        off = np.abs(compute_dispersion(values, kind, ddof) - sigma)
+        off = np.abs(dispersion_along_last_axis(values, kind, ddof) - sigma)
         assert (
-            off > most_off(values, lambda v, k=kind, d=ddof: compute_dispersion(v, k, d))
+            off > most_off(values, lambda v, k=kind, d=ddof: dispersion_along_last_axis(v, k, d))
         ).sum() > 5
 
 
@@ -66,8 +67,8 @@ def test_table_2_from_the_printed_groups():
     for row in printed.filter(rank=1).iter_rows(named=True):
         own = groups.filter(pl.col("class").str.to_lowercase() == row["class"])
         values = own.select(GROUPS).to_numpy()
-        delta = compute_dispersion(values)[0] - row["mu_sigma_controlled"]
-        assert abs(delta - row["delta"]) <= most_off(values, compute_dispersion)[0] + 0.005
+        delta = dispersion_along_last_axis(values)[0] - row["mu_sigma_controlled"]
+        assert abs(delta - row["delta"]) <= most_off(values, dispersion_along_last_axis)[0] + 0.005
 
 
 def test_first_ranks_of_tables_2_and_3():

@@ -11,7 +11,7 @@ import pytest
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.survey_weights import apply_survey_weights
-from isolux.stats.roc import auc, roc_auc
+from isolux.stats.roc import roc_auc_statistic, weighted_roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
@@ -119,7 +119,7 @@ def _ranked(weight: list[float]) -> Scores:
     )  # fmt: skip
     metrics = [
         Metric(name="auc", title="A", definition="d", direction="higher", evidence="r",
-               statistic=roc_auc()),
+               statistic=roc_auc_statistic()),
         Metric(name="balanced", title="B", definition="d", direction="higher", evidence="r",
                statistic=BALANCED_ACCURACY),
     ]  # fmt: skip
@@ -131,7 +131,7 @@ def test_metrics_that_are_no_means_take_weights_as_if_people_were_there_as_often
     found = _measured(_ranked(weight), ["a"] * 60)
     k = np.repeat(np.arange(60), [int(w) for w in weight])
     assert found.value[0, 1] == pytest.approx(
-        float(auc((7 * k % 11) / 11, k % 3 == 0, np.ones(len(k))))
+        float(weighted_roc_auc((7 * k % 11) / 11, k % 3 == 0, np.ones(len(k))))
     )
     recalls = [np.mean((k % 4 != 0)[(k % 3 == 0) == yes]) for yes in (True, False)]
     assert found.value[0, 2] == pytest.approx(np.mean(recalls))

@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.proportions import clopper_pearson, wilson
+from isolux.stats.proportions import clopper_pearson_interval, wilson_interval
 from isolux.stats.statistic import MEAN, RankStatistic, SumStatistic
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
@@ -72,7 +72,7 @@ def test_the_standard_error_is_the_clusters_not_the_rows():
     assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 39))
     times = stats.t.ppf(0.975, 39) / stats.t.ppf(0.975, 199)
     effect = 0.25 / 39 / (0.25 / 199) * times**2
-    ends = wilson(100, 200, design_effect=effect)
+    ends = wilson_interval(100, 200, design_effect=effect)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert (row["method"], row["status"]) == ("score", "ok")
 
@@ -91,7 +91,9 @@ def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     row = _rows(scored(values, clusters), members(g=group), spec).row(1, named=True)
     p, n = row["value"], row["n_units"]
     effect = max(row["standard_error"] ** 2 / (p * (1 - p) / (n - 1)), 1.0)
-    ends = {"wilson": wilson, "clopper-pearson": clopper_pearson}[name](p * n, n, 0.95, effect)
+    ends = {"wilson": wilson_interval, "clopper-pearson": clopper_pearson_interval}[name](
+        p * n, n, 0.95, effect
+    )
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"] == name
 
@@ -99,7 +101,7 @@ def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
 def test_everyone_right_has_wilsons_interval_by_cluster():
     clusters = [f"s{k}" for k in np.repeat(np.arange(20), 3)]
     row = _rows(scored([1.0] * 60, clusters), members(g=["a"] * 60)).row(1, named=True)
-    ends = wilson(20, 20)
+    ends = wilson_interval(20, 20)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert (row["method"], row["status"]) == ("score", "ok")
 
@@ -108,7 +110,7 @@ def test_subjects_who_are_all_alike_give_no_interval_without_width():
     # Each of 20 people has one right and one wrong photo: no spread to resample, at a rate of .5.
     clusters = [f"s{k}" for k in np.repeat(np.arange(20), 2)]
     row = _rows(scored([1.0, 0.0] * 20, clusters), members(g=["a"] * 40)).row(1, named=True)
-    ends = wilson(10, 20)
+    ends = wilson_interval(10, 20)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
 
 

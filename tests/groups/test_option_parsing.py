@@ -7,7 +7,7 @@ import pytest
 
 from isolux.groups import build_membership, check_references, read_groupings, read_references
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping, Groups, name_as_typed
+from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping, Groups, format_setting_as_typed
 
 
 def attributes_of(**values):
@@ -132,7 +132,7 @@ def test_a_setting_for_an_attribute_that_does_not_exist_is_refused(field, text):
     assert str(error.value) == (
         "there is no attribute named 'tne'\n"
         "  expected: one of ancestry, gender, income, level, tone\n"
-        f"  where: {name_as_typed(field)} {text!r}\n"
+        f"  where: {format_setting_as_typed(field)} {text!r}\n"
         "  what to do: did you mean 'tone'?"
     )
 
@@ -145,7 +145,7 @@ def test_a_setting_for_an_attribute_that_is_not_audited_is_refused(field, text):
     with pytest.raises(SpecError) as error:
         read_groupings(spec(by=("gender",), **{field: (text,)}), TABLE)
     assert str(error.value) == (
-        f"{name_as_typed(field)} {text!r} is about 'tone', which is not audited\n"
+        f"{format_setting_as_typed(field)} {text!r} is about 'tone', which is not audited\n"
         "  expected: one of gender\n"
         "  what to do: add --by tone, or leave the setting out"
     )

@@ -12,10 +12,10 @@ from isolux.groups.measure.complement import (
 )
 from isolux.stats.resampling.rows import EvaluatedRows
 from isolux.stats.resampling.sums import StatisticColumns
-from isolux.stats.statistic import SumStatistic, ratio_of_sums
+from isolux.stats.statistic import SumStatistic, ratio_of_first_two_sums
 from tests.laws._meanless import Cell, draw, measured
 
-RATIO = StatisticColumns(SumStatistic(lambda e: e, ratio_of_sums), 0, 2)
+RATIO = StatisticColumns(SumStatistic(lambda e: e, ratio_of_first_two_sums), 0, 2)
 
 # Everyone, one group: 9 of 10 in all, 3 of 4 in the group; so 6 of 6 of the others.
 TOTALS = np.array([[9.0, 10.0], [3.0, 4.0]])

@@ -9,10 +9,10 @@ import pytest
 from isolux.groups.measure.pair_rows import build_pair_rows
 from isolux.groups.measure.pairs import group_rates, required_impostors
 from isolux.stats.verification import (
-    area,
-    false_match_rate,
-    false_non_match_rate,
-    tar_at_far,
+    false_match_rate_statistic,
+    false_non_match_rate_statistic,
+    pairs_roc_auc_statistic,
+    tar_at_far_statistic,
 )
 from tests._pairs import sorted_pairs
 
@@ -53,7 +53,7 @@ def test_pairs_that_cannot_be_judged_are_left_out_however_they_are_laid_out(evid
 def test_nobody_is_a_table_too():
     rows = build_pair_rows(FLAT.clear(), UNITS)
     assert len(rows.pairs.is_genuine) == len(rows.units) == 0
-    assert np.isnan(group_rates(tar_at_far(), rows, np.ones((4, 2), dtype=bool))).all()
+    assert np.isnan(group_rates(tar_at_far_statistic(), rows, np.ones((4, 2), dtype=bool))).all()
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
@@ -76,7 +76,12 @@ def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
     members = rng.random((30, 7)) < np.linspace(0.05, 1.0, 7)
     rows = build_pair_rows(evidence, units)
     similarity, genuine = evidence["similarity"].to_numpy(), evidence["genuine"].to_numpy()
-    for statistic in (tar_at_far(), false_match_rate(), false_non_match_rate(), area()):
+    for statistic in (
+        tar_at_far_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+        pairs_roc_auc_statistic(),
+    ):
         expected = []
         for inside in members.T:
             own = inside[first] & inside[second]

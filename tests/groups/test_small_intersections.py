@@ -8,9 +8,9 @@ import pytest
 from polars.testing import assert_series_equal
 
 import isolux
-from isolux.report.html import render
-from isolux.report.summary import summarise
-from isolux.statements.accounting import find_small_groups
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
+from isolux.statements.accounting import find_groups_too_small_to_judge
 from isolux.verbs.publish import publish
 
 
@@ -111,7 +111,7 @@ def test_the_screen_counts_small_groups_and_their_measured_values_stand_beside(f
     (claim,) = (c for c in found.findings["claim"] if "too little data" in c)
     small = of_groups(found).filter(status="insufficient units").drop_nulls("shrunken_from")
     key = small.select("model", "task", "metric", "label", "threshold").row(0, named=True)
-    rows = find_small_groups(found.run, key, "higher")
+    rows = find_groups_too_small_to_judge(found.run, key, "higher")
     both = small.join(rows, on=["attribute", "group"], suffix="_as_told")
     assert both.height == small.filter(metric=key["metric"]).height > 0
     assert_series_equal(both["value_as_told"], both["shrunken_from"], check_names=False)
@@ -143,12 +143,14 @@ def test_no_estimate_is_told_for_a_measure_that_a_group_has(tmp_path):
 
 
 def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
-    html = render(summarise(found.run))
+    html = render_report(summarise_run(found.run))
     assert ">Borrowing strength (%)<" in html
     row = of_groups(found).filter(status="insufficient units").row(0, named=True)
     assert f"<small>raw {100 * row['shrunken_from']:.1f}</small>" in html
     assert "It is not a finding: all claims and tests rest on what was measured." in html
-    assert "Borrowing strength" not in render(summarise(audited(people(), by="race").run))
+    assert "Borrowing strength" not in render_report(
+        summarise_run(audited(people(), by="race").run)
+    )
 
 
 def test_a_published_run_has_none(found):

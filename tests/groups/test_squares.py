@@ -11,8 +11,8 @@ from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
-from isolux.stats.numeric_statistics import root_mean_square
-from isolux.stats.test_inversion import z_statistics
+from isolux.stats.numeric_statistics import root_mean_square_statistic
+from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.survey_sample import SAMPLE
@@ -21,7 +21,7 @@ from tests._scored import members, scored
 Z = 1.959963984540054
 SQUARE = Metric(name="square", title="s", definition="s", direction="lower", high=None)
 ROOT = Metric(name="root", title="r", definition="r", direction="lower", high=None,
-              evidence="own", statistic=root_mean_square("error"))  # fmt: skip
+              evidence="own", statistic=root_mean_square_statistic("error"))  # fmt: skip
 
 
 def measured(error, groups, clusters=None, weight=None):
@@ -58,8 +58,8 @@ def test_a_root_is_tested_as_its_square_is(kind):
     a, b = (np.array([k]) for k, g in enumerate(found.groups) if g.name in "ab")
     one, two = (compare_groups(found, "g", j) for j in (root, square))
     z, of_square = (
-        z_statistics(one.compare_pairs(a, b), (Z,)),
-        z_statistics(two.compare_pairs(a, b), (Z,)),
+        z_statistics_by_test_inversion(one.compare_pairs(a, b), (Z,)),
+        z_statistics_by_test_inversion(two.compare_pairs(a, b), (Z,)),
     )
     # Another scale: the intervals reach 0 at nearly the same deviate.
     assert z == pytest.approx(of_square, rel=0.15)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.groups.measure.pair_rows import reset_weighted_thresholds
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.verbs.audit import audit
 from isolux.vocabulary.errors import SpecError
 
@@ -143,12 +143,12 @@ def test_pairs_count_by_what_they_are_worth(tmp_path):
 def test_a_weighted_threshold_by_hand():
     """Weights 1, 2, 3, 4 of falling .9, .7, .5, .3: .35 of 10 is 3.5, which holds 1 + 2."""
     falls, weight = np.array([0.9, 0.7, 0.5, 0.3]), np.array([1.0, 2.0, 3.0, 4.0])
-    found = threshold_at_far(falls, 0.35, weight)
+    found = lowest_threshold_at_far(falls, 0.35, weight)
     assert found == np.nextafter(0.5, 1.0)
-    assert threshold_at_far(falls, 1.0, weight) == -np.inf
-    turned = threshold_at_far(falls[::-1], 0.35, weight[::-1])
+    assert lowest_threshold_at_far(falls, 1.0, weight) == -np.inf
+    turned = lowest_threshold_at_far(falls[::-1], 0.35, weight[::-1])
     assert turned == found
-    assert threshold_at_far(falls, 0.5, np.ones(4)) == threshold_at_far(falls, 0.5)
+    assert lowest_threshold_at_far(falls, 0.5, np.ones(4)) == lowest_threshold_at_far(falls, 0.5)
 
 
 def test_a_threshold_that_was_given_stays():

@@ -85,7 +85,9 @@ def test_where_it_is_not_worth_it_or_cannot_be_nothing_is_begun(monkeypatch, why
         case "one core":
             monkeypatch.setattr(background_packing, "count_cores", lambda: 1)
         case "few addresses":
-            monkeypatch.setattr(background_packing, "address_space_limit", lambda: 1 << 30)
+            monkeypatch.setattr(
+                background_packing, "read_address_space_limit_bytes", lambda: 1 << 30
+            )
         case "no thread":
             monkeypatch.setattr(threading.Thread, "start", refuse)
     scores = _scores()

@@ -60,7 +60,9 @@ def test_a_signal_during_the_wait_is_raised_after_it():
 
 
 def test_under_a_limit_of_addresses_the_work_comes_first_and_in_no_thread(monkeypatch):
-    monkeypatch.setattr("isolux.io.background_thread.address_space_limit", lambda: 1 << 31)
+    monkeypatch.setattr(
+        "isolux.io.background_thread.read_address_space_limit_bytes", lambda: 1 << 31
+    )
     seen = []
     with run_in_background(lambda: seen.append(threading.current_thread())):
         assert seen == [threading.main_thread()]

@@ -57,7 +57,7 @@ def test_a_drawn_set_runs_nothing(tmp_path, monkeypatch, capsys):
 
 def test_a_list_of_problems_runs_nothing():
     problems = pl.DataFrame({"unit_id": NAMES, "found": [f"{name}.jpg" for name in NAMES]})
-    _runs_nothing(check._format_problems(problems, Path("problems.csv")))
+    _runs_nothing(check._write_problems_and_format_note(problems, Path("problems.csv")))
 
 
 def _runs_nothing(text: str) -> None:

@@ -31,7 +31,7 @@ def test_two_pieces_are_at_work_at_once_where_there_are_two_cores(monkeypatch):
 
 def test_under_a_limit_of_addresses_there_are_no_threads(monkeypatch):
     monkeypatch.setattr(threads, "count_cores", lambda: 2)
-    monkeypatch.setattr(threads, "address_space_limit", lambda: 1 << 30)
+    monkeypatch.setattr(threads, "read_address_space_limit_bytes", lambda: 1 << 30)
     assert set(map_in_threads(lambda _: threading.get_ident(), "abc")) == {threading.get_ident()}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.analyses.label_errors.annotators import assess_annotators
-from isolux.analyses.label_errors.gaps import correct_by_annotators
+from isolux.analyses.label_errors.annotators import warn_of_unreliable_annotators
+from isolux.analyses.label_errors.gaps import correct_gaps_by_annotators
 from tests.laws._mislabelled import LEVEL, labelled, people_of, truth_of, world
 
 RATES = (0.7, 0.9)
@@ -83,14 +83,14 @@ def doubted(kind: str, *, worlds: int, replicates: int, people: int = 300) -> di
         true, score, _, _, cluster = world(rng, RATES, error=0.1, subjects=people, photos=1)
         said = KINDS[kind](rng, true, 2)
         votes = np.eye(2)[said] * (said >= 0)[:, :, None]
-        found = assess_annotators(votes, [f"a{k}" for k in range(said.shape[1])], seed)
+        found = warn_of_unreliable_annotators(votes, [f"a{k}" for k in range(said.shape[1])], seed)
         no, doubt = no + bool(found.impossible_reason), doubt + bool(found.boundary_reasons)
         if found.impossible_reason:
             continue
         code = votes.sum(axis=1).argmax(axis=1)
         own = people_of(score, code, cluster, 2)
         # Of what is doubted the value alone is looked at.
-        one = correct_by_annotators(
+        one = correct_gaps_by_annotators(
             own, votes, 2 if found.boundary_reasons else replicates, LEVEL, seed
         )
         gaps.append(one.gap[0])

@@ -16,11 +16,11 @@ from isolux.groups.interval_methods import compute_intervals
 from isolux.groups.means import all_means
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
-    cluster_means,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.differences import mean_difference, paired_mean_difference
+from isolux.stats.differences import independent_mean_difference, paired_mean_difference
 from isolux.stats.test_inversion import Difference
 from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._grid import Cell, draw
@@ -55,7 +55,7 @@ def reduced(photos: np.ndarray, right: np.ndarray) -> tuple[ClusterMeans, Cluste
     copies = np.ones(photos.shape[0] * photos.shape[2], dtype=np.int64)
     whole = [_rows(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
     rho = np.repeat(pooled_intracluster_correlation(*whole, copies), 2)
-    both = cluster_means(_rows(right), _rows(photos), copies, rho)
+    both = means_from_cluster_sums(_rows(right), _rows(photos), copies, rho)
     a, b = (np.arange(k, 2 * len(photos), 2) for k in (0, 1))
     return at(both, a), at(both, b)
 
@@ -81,7 +81,7 @@ def apart(photos: np.ndarray, right: np.ndarray) -> Difference:
     left = right - np.stack([a.value, b.value], axis=1)[:, :, None] * photos
     units = a.n_units * b.n_units
     shared = (photos[:, 0] * photos[:, 1]).sum(axis=1) / units
-    return mean_difference(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
+    return independent_mean_difference(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
 
 
 def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Difference:
@@ -92,7 +92,7 @@ def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Differen
     for own in right:
         sums = _rows(own[:, None])
         rho = pooled_intracluster_correlation(sums, counts, copies)
-        models.append(cluster_means(sums, counts, copies, rho))
+        models.append(means_from_cluster_sums(sums, counts, copies, rho))
     first, second = models
     left = [r - m.value[:, None] * photos for r, m in zip(right, models, strict=True)]
     covariance = (left[0] * left[1]).sum(axis=1) / (first.n_units * second.n_units)

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from isolux.groups.interval_methods import closed_form_interval
-from isolux.stats.clustered_proportions import cluster_means
+from isolux.stats.clustered_proportions import means_from_cluster_sums
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
-    difference_interval,
-    has_nominal_coverage,
-    log_ratio_interval,
-    logit_interval_at_level,
-    percentile,
+    has_fraction_nominal_coverage,
+    logit_or_wilson_interval_at_level,
+    mover_difference_interval,
+    mover_log_ratio_interval,
+    percentile_interval,
 )
-from isolux.stats.resampling.sums import jackknife_acceleration
+from isolux.stats.resampling.sums import bca_acceleration_by_jackknife
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap
 
@@ -61,12 +61,12 @@ def cover(
 
 def _hits(drawn: Batch, rates: np.ndarray, *, methods: bool) -> dict[str, np.ndarray]:
     value, clusters = drawn.value, drawn.clusters.astype(float)
-    ends = logit_interval_at_level(value, drawn.se, clusters, LEVEL)
+    ends = logit_or_wilson_interval_at_level(value, drawn.se, clusters, LEVEL)
     zero = np.zeros(len(value))
     one, two = (Interval(ends.low[:, k], ends.high[:, k]) for k in (0, 1))
-    gap = difference_interval(value[:, 0], one, value[:, 1], two, zero)
-    logs = log_ratio_interval(value[:, 0], one, value[:, 1], two, zero)
-    kept = has_nominal_coverage(value, drawn.se, clusters)
+    gap = mover_difference_interval(value[:, 0], one, value[:, 1], two, zero)
+    logs = mover_log_ratio_interval(value[:, 0], one, value[:, 1], two, zero)
+    kept = has_fraction_nominal_coverage(value, drawn.se, clusters)
     inside = _inside(ends, rates)
     found = {
         "rates": inside,
@@ -83,15 +83,15 @@ def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
     flat, replicates = drawn.value.ravel(), drawn.replicates.reshape(drawn.value.size, -1)
     clusters = drawn.clusters.ravel().astype(float)
     truth = np.tile(rates, len(drawn.value))
-    speed = jackknife_acceleration(drawn.design, drawn.measure.columns, np.arange(flat.size))
-    gaps = percentile(drawn.replicates[:, 0] - drawn.replicates[:, 1], LEVEL)
+    speed = bca_acceleration_by_jackknife(drawn.design, drawn.measure.columns, np.arange(flat.size))
+    gaps = percentile_interval(drawn.replicates[:, 0] - drawn.replicates[:, 1], LEVEL)
     rows = np.arange(flat.size)
     held = drawn.design.group_rows(rows, 0), drawn.design.group_rows(rows, 1)
-    means = cluster_means(*held, drawn.design.multiplicity, 0.0)
+    means = means_from_cluster_sums(*held, drawn.design.multiplicity, 0.0)
     names = ("wilson", "clopper-pearson")
     closed = {name: closed_form_interval(name, means, clusters, LEVEL) for name in names}
     return {
-        "percentile": _inside(percentile(replicates, LEVEL), truth),
+        "percentile": _inside(percentile_interval(replicates, LEVEL), truth),
         "bca": _inside(bca_interval(flat, replicates, speed, LEVEL), truth),
         **{name: _inside(ends, truth) for name, ends in closed.items()},
         "percentile differences": _inside(gaps, rates[0] - rates[1]),

@@ -80,7 +80,7 @@ def published_claims(run, *, lift):
     FP-growth on the low-performing, then rules' lifts in the same data. The paper prints no
     thresholds: support .05 and up to three values are those of ``patterns``; ten units at least.
     """
-    from isolux.stats.itemsets import frequent_itemsets, itemset_counts
+    from isolux.stats.itemsets import count_rows_by_itemset, find_frequent_itemsets
 
     wide = run.attributes.filter(pl.col("attribute") != "age").pivot(
         "attribute", index="unit_id", values="value"
@@ -89,7 +89,7 @@ def published_claims(run, *, lift):
     value = wide.join(run.scores, on="unit_id", maintain_order="left")["value"].to_numpy()
     levels = np.unique(value)
     low = value == levels[0] if len(levels) == 2 else value <= np.quantile(value, 0.25)
-    sets = frequent_itemsets(items[low], min_support=0.05, max_length=3)
-    held = itemset_counts(items, sets.members)
+    sets = find_frequent_itemsets(items[low], min_support=0.05, max_length=3)
+    held = count_rows_by_itemset(items, sets.members)
     lifts = (sets.count / held) / low.mean()
     return bool((lifts[held >= 10] >= lift).any())

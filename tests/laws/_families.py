@@ -6,7 +6,7 @@ import numpy as np
 
 from isolux.disparity.family import AttributeTests
 from isolux.disparity.family import run_family_tests as run_family
-from isolux.stats.multiplicity import holm
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._random_streams import subject_rate
 from isolux_worlds.populations.rates import simulate_crossed
@@ -30,7 +30,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
         p = np.concatenate([x.null.p_value for x in family.tested.values()])
         true = np.concatenate([_is_null(kind, key, x) for key, x in family.tested.items()])
         by_max_t += bool(np.nanmin(adjusted[true]) <= 0.05)
-        by_holm += bool(np.nanmin(holm(p)[true]) <= 0.05)
+        by_holm += bool(np.nanmin(adjust_p_holm(p)[true]) <= 0.05)
         raw.append(float(np.nanmean(p[true] <= 0.05)))
         tests = family.n_tests
         name = ", ".join(sorted({x.test for x in family.tested.values()}))

@@ -1,9 +1,9 @@
 """Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
 
 Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by
-``policy/comparisons.py``, decided by ``p_of_violation`` and ``weighted_holm``, and people are
-reckoned by ``policy/sample_size.py``. That one world at a time gives the same answers as ``decide``
-is a test of its own.
+``policy/comparisons.py``, decided by ``one_sided_p_of_compliance`` and ``adjust_p_weighted_holm``,
+and people are reckoned by ``policy/sample_size.py``. That one world at a time gives the same
+answers as ``decide`` is a test of its own.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from scipy.special import ndtri
 from isolux.policy.comparisons import (
     ComparisonSide,
     RuleComparisons,
-    compare_differences,
-    compare_ratios,
-    compare_values,
+    compare_differences_with_margin,
+    compare_ratios_with_limit,
+    compare_values_with_limit,
 )
-from isolux.policy.rule_answers import p_of_violation
-from isolux.policy.sample_size import required_sample_size
+from isolux.policy.rule_answers import one_sided_p_of_compliance
+from isolux.policy.sample_size import n_more_people_to_decide
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
-    cluster_means,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
 from isolux.stats.intervals import Interval
-from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.multiplicity import adjust_p_weighted_holm
 from isolux.stats.test_inversion import Difference
 from tests.laws._cells import _rows as rows_of
 from tests.laws._cells import apart, at, paired
@@ -102,13 +102,13 @@ def sides(photos: np.ndarray, right: np.ndarray) -> list[Stacked]:
     copies = np.ones(w * c, dtype=np.int64)
     whole = [rows_of(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
     rho = np.repeat(pooled_intracluster_correlation(*whole, copies), k)
-    means = cluster_means(rows_of(right), rows_of(photos), copies, rho)
+    means = means_from_cluster_sums(rows_of(right), rows_of(photos), copies, rho)
     return [Stacked(at(means, np.arange(g, w * k, k)), g) for g in range(k)]
 
 
 def value_cells(photos: np.ndarray, right: np.ndarray, limit: float) -> list[RuleComparisons]:
     """Ask that every group lies above a limit."""
-    return [compare_values(side, limit, 1.0) for side in sides(photos, right)]
+    return [compare_values_with_limit(side, limit, 1.0) for side in sides(photos, right)]
 
 
 def pairs(photos: np.ndarray, right: np.ndarray) -> list[tuple[Stacked, Stacked, Difference]]:
@@ -123,14 +123,14 @@ def pairs(photos: np.ndarray, right: np.ndarray) -> list[tuple[Stacked, Stacked,
 def within_cells(photos: np.ndarray, right: np.ndarray, margin: float) -> list[RuleComparisons]:
     """Ask that no two groups differ by more."""
     return [
-        compare_differences(a, b, apart, margin, sign)
+        compare_differences_with_margin(a, b, apart, margin, sign)
         for a, b, apart in pairs(photos, right) for sign in (1.0, -1.0)
     ]  # fmt: skip
 
 
 def ratio_cells(photos: np.ndarray, right: np.ndarray, least: float) -> list[RuleComparisons]:
     """Ask that the first group's value over the second's is at least so much."""
-    return [compare_ratios(a, b, apart, least) for a, b, apart in pairs(photos, right)]
+    return [compare_ratios_with_limit(a, b, apart, least) for a, b, apart in pairs(photos, right)]
 
 
 def lost_cells(
@@ -139,7 +139,7 @@ def lost_cells(
     """Ask that no group lost more since the first answers, on the same people."""
     own = sides(photos, right[1])
     return [
-        compare_differences(
+        compare_differences_with_margin(
             side,
             side,
             paired(photos[:, g], (right[0][:, g], right[1][:, g])),
@@ -159,9 +159,9 @@ def passes(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
 
 def fails(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
     """Tell which worlds fail: a case's p, adjusted over all rules, is at most .05."""
-    p = np.stack([p_of_violation(cells) for rule in rules for cells in rule], axis=1)
+    p = np.stack([one_sided_p_of_compliance(cells) for rule in rules for cells in rule], axis=1)
     weights = np.concatenate([np.full(len(rule), 1.0 / len(rule)) for rule in rules])
-    return np.array([(weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
+    return np.array([(adjust_p_weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
 
 
 def answers(rules: Sequence[Sequence[RuleComparisons]]) -> np.ndarray:
@@ -175,12 +175,13 @@ def asked_for(rule: Sequence[RuleComparisons], groups: int) -> np.ndarray:
     """Return how many photos more each group of a single world is asked for."""
     undecided = [
         np.flatnonzero(
-            (np.asarray(c.bounds(Z).low) < -1e-12) & (p_of_violation(c) > 0.05 / len(rule))
+            (np.asarray(c.bounds(Z).low) < -1e-12)
+            & (one_sided_p_of_compliance(c) > 0.05 / len(rule))
         )
         for c in rule
     ]
     reach = Z, float(ndtri(1.0 - (1.0 - LEVEL) / len(rule)))
-    told = required_sample_size(rule, undecided, [reach] * len(rule), POWER)
+    told = n_more_people_to_decide(rule, undecided, [reach] * len(rule), POWER)
     found = np.zeros(groups)
     for cells, (first, second, _) in zip(rule, told, strict=True):
         for side, more in ((cells.first, first), (cells.second, second)):

@@ -10,10 +10,10 @@ from isolux.groups.interval_methods.skewness_adjusted import (
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.stats.clustered_proportions import cluster_means, concatenate_means
-from isolux.stats.differences import mean_difference
-from isolux.stats.test_inversion import two_sided_p, z_statistics
-from isolux.stats.weighted_means import weighted_means
+from isolux.stats.clustered_proportions import concatenate_means, means_from_cluster_sums
+from isolux.stats.differences import independent_mean_difference
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
+from isolux.stats.weighted_means import estimate_weighted_means
 
 Z = 1.959963984540054
 
@@ -46,7 +46,8 @@ def truth(law):
 def _group(values, photos=None):
     one = np.ones(len(values), dtype=np.int64)
     photos = one if photos is None else photos
-    return cluster_means(csr_array(values[None, :]), csr_array(photos[None, :].astype(float)), one,
+    return means_from_cluster_sums(
+        csr_array(values[None, :]), csr_array(photos[None, :].astype(float)), one,
                          0.0, is_proportion=False)  # fmt: skip
 
 
@@ -65,7 +66,7 @@ def _weighted(rng, law, n, spread):
     """Draw people whose weights are lognormal and have nothing to do with their scores."""
     weight = rng.lognormal(0.0, spread, (1, n))
     parts = csr_array(weight * scores(rng, law, n)), csr_array(weight), csr_array(weight**2)
-    return weighted_means(parts, None, 0.0, is_proportion=False)
+    return estimate_weighted_means(parts, None, 0.0, is_proportion=False)
 
 
 def own_intervals(groups, worlds, *, photos=1, alike=0.0, weights=0.0):
@@ -110,8 +111,8 @@ def graded(laws, sizes, worlds, *, apart=0.0):
         one, two, none = _group(a), _group(b), np.zeros(1)
         row = []
         for alike in (True, False):
-            found = mean_difference(one, two, none, none, floor_variances=alike)
-            p = two_sided_p(z_statistics(found, (Z,)))[0]
+            found = independent_mean_difference(one, two, none, none, floor_variances=alike)
+            p = two_sided_p_from_z(z_statistics_by_test_inversion(found, (Z,)))[0]
             ends = found.interval(Z)
             row += [p <= 0.05, p <= 0.005, ends.low[0] <= -apart <= ends.high[0]]
         rows.append(row)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.tasks.geodiversity import EVIDENCE, INFO
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.spec import Statistics
@@ -64,6 +64,6 @@ def covered(world: Homes, worlds: int, seed: int = 1) -> dict[str, float]:
             .row(0, named=True)
         )
         ours += row["low"] <= world.mean <= row["high"]
-        ends = wilson(evidence["hit"].sum(), evidence.height, 0.95)
+        ends = wilson_interval(evidence["hit"].sum(), evidence.height, 0.95)
         naive += bool(ends.low <= world.mean <= ends.high)
     return {"homes": ours / worlds, "photos": naive / worlds}

@@ -11,9 +11,9 @@ from scipy.special import ndtr, ndtri
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.estimates import OVERALL
 from isolux.groups.measure import measure_groups
-from isolux.stats.roc import roc_auc
+from isolux.stats.roc import roc_auc_statistic
 from isolux.stats.statistic import SumStatistic
-from isolux.stats.test_inversion import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
@@ -44,7 +44,7 @@ def _metric(name: str, statistic: object) -> Metric:
 METRICS = (
     _metric("balanced_accuracy", BALANCED_ACCURACY),
     _metric("f1", SumStatistic(_f1_columns, _f1)),
-    _metric("roc_auc", roc_auc()),
+    _metric("roc_auc", roc_auc_statistic()),
 )
 
 
@@ -192,12 +192,18 @@ def asked(estimates) -> list[Asked]:
             continue
         compared = compare_groups(estimates, "g", j)
         apart, pair = compared.compare_with_complement(first), compared.compare_pairs(first, second)
-        z, of_pair = z_statistics(apart, (Z,)), z_statistics(pair, (Z,))
-        joined = z_statistics(compared.compare_pairs(first, np.zeros(1, dtype=np.int64)), (Z,))
+        z, of_pair = (
+            z_statistics_by_test_inversion(apart, (Z,)),
+            z_statistics_by_test_inversion(pair, (Z,)),
+        )
+        joined = z_statistics_by_test_inversion(
+            compared.compare_pairs(first, np.zeros(1, dtype=np.int64)), (Z,)
+        )
         ends = apart.interval(Z)
         found.append(Asked(
-            measure.metric, two_sided_p(z).item(), ends.low.item(), ends.high.item(),
-            two_sided_p(joined).item(), two_sided_p(of_pair).item(), bool(z[0] * of_pair[0] >= 0),
+            measure.metric, two_sided_p_from_z(z).item(), ends.low.item(), ends.high.item(),
+            two_sided_p_from_z(joined).item(), two_sided_p_from_z(of_pair).item(),
+            bool(z[0] * of_pair[0] >= 0),
             bool((estimates.status[[0, one], j] == "ok").all()),
         ))  # fmt: skip
     return found

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.analyses.confounders.audit_tests import MaxStatistic, gap_interval
-from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.audit_tests import MaxStatistic, gap_t_interval
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_confounder_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
-from isolux.analyses.confounders.strata import build_layout, estimate_means
+from isolux.analyses.confounders.strata import build_stratum_layout, estimate_cell_means
 
 RULES = AdjustmentSettings(min_units=50, min_clusters=10, min_cell=50, min_mix=5)
 
@@ -62,9 +62,9 @@ def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, float
         ("light",), tuple(f"l{v}" for v in range(world.values)), code, is_image_level=False
     )
     scored = pl.DataFrame({"unit": np.arange(n), "cluster": subject, "value": right})
-    layout = build_layout(tone, [light])
-    cells = estimate_means(layout, scored, subjects, (replicates, seed, "multinomial"))
-    facts = estimate_effects(layout, cells, RULES)
+    layout = build_stratum_layout(tone, [light])
+    cells = estimate_cell_means(layout, scored, subjects, (replicates, seed, "multinomial"))
+    facts = estimate_confounder_effects(layout, cells, RULES)
     if len(facts.pairs) == 0:
         return {}
     found: dict[str, float] = {"flawless": bool(right[small].all())}
@@ -78,7 +78,7 @@ def judged(world: Minority, seed: int, replicates: int = 199) -> dict[str, float
     ):
         family = MaxStatistic()
         p = family.adjust_p(family.add(gap, clusters))
-        ends = gap_interval(gap, clusters, 0.95)
+        ends = gap_t_interval(gap, clusters, 0.95)
         found[f"{name}p"] = bool(p[0] <= 0.05)
         found[f"{name}held"] = bool(ends.low[0] <= world.gap <= ends.high[0])
         width.append(float(ends.high[0] - ends.low[0]))

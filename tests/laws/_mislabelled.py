@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.analyses.label_errors.gaps import bound_gap, correct_by_annotators, correct_by_matrix
+from isolux.analyses.label_errors.gaps import (
+    bound_gap_with_label_errors,
+    correct_gaps_by_annotators,
+    correct_gaps_by_confusion_matrix,
+)
 from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.stats.confusion import ConfusionMatrix
 
@@ -60,19 +64,19 @@ def corrected_gaps(rates, error, *, worlds, people=200, replicates=400, photos=5
         )
         own = people_of(score, code, cluster, len(rates))
         read = counted(rng, matrix, people)
-        found = correct_by_matrix(own, read, replicates, LEVEL, seed)
+        found = correct_gaps_by_confusion_matrix(own, read, replicates, LEVEL, seed)
         low, high = found.gap_low[0], found.gap_high[0]
         held.append(low <= truth <= high)
         wide.append(high - low)
         gaps.append(found.gap[0])
         # As if labels were right: the very same machinery with no error to undo.
         sure = ConfusionMatrix(read.groups, np.eye(len(rates)), None, dropped_unknown=False)
-        as_labelled = correct_by_matrix(own, sure, replicates, LEVEL, seed)
+        as_labelled = correct_gaps_by_confusion_matrix(own, sure, replicates, LEVEL, seed)
         raw.append(as_labelled.gap[0])
         naive_held.append(as_labelled.gap_low[0] <= truth <= as_labelled.gap_high[0])
         naive_wide.append(as_labelled.gap_high[0] - as_labelled.gap_low[0])
         # As if the matrix had been counted on everyone.
-        taken = correct_by_matrix(
+        taken = correct_gaps_by_confusion_matrix(
             own,
             ConfusionMatrix(read.groups, read.share, None, dropped_unknown=False),
             replicates,
@@ -105,7 +109,7 @@ def annotated_gaps(rates, errors, *, worlds, replicates=100, subjects=100, photo
             votes[np.arange(len(true)), a, said] = 1
         code = votes.sum(axis=1).argmax(axis=1)
         own = people_of(score, code, cluster, g)
-        found = correct_by_annotators(own, votes, replicates, LEVEL, seed)
+        found = correct_gaps_by_annotators(own, votes, replicates, LEVEL, seed)
         held.append(found.gap_low[0] <= truth <= found.gap_high[0])
         gaps.append(found.gap[0])
     return {
@@ -135,7 +139,9 @@ def bounded_gaps(how, *, worlds, wrong=0.1, subjects=100, photos=5, rates=(0.7, 
             if how == "worst":
                 order = order[np.argsort(score[order] == (1.0 if g == 0 else 0.0), kind="stable")]
             code[order[:k]] = 1 - g
-        found = bound_gap(people_of(score, code, cluster, 2), 0, wrong, LEVEL, seed)
+        found = bound_gap_with_label_errors(
+            people_of(score, code, cluster, 2), 0, wrong, LEVEL, seed
+        )
         held.append(found.sampled_bounds.low <= truth <= found.sampled_bounds.high)
         wide.append(found.sampled_bounds.high - found.sampled_bounds.low)
         naive.append(found.labelled)

@@ -12,13 +12,13 @@ import numpy as np
 from scipy.special import stdtr
 from scipy.stats import mannwhitneyu, permutation_test
 
-from isolux.stats.test_inversion import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from tests.laws._cells import Z, apart
 
 
 def ours(photos, right, rng):
     """Our interval's reach to 0."""
-    return two_sided_p(z_statistics(apart(photos, right), exact_z=(Z,)))
+    return two_sided_p_from_z(z_statistics_by_test_inversion(apart(photos, right), exact_z=(Z,)))
 
 
 def photos_alone(photos, right, rng):
@@ -26,7 +26,9 @@ def photos_alone(photos, right, rng):
     n, k = photos.sum(axis=2), right.sum(axis=2)
     p, pooled = k / n, (k.sum(axis=1) / n.sum(axis=1))[:, None]
     error = np.sqrt((pooled * (1 - pooled) / n).sum(axis=1))
-    return two_sided_p(np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0))
+    return two_sided_p_from_z(
+        np.divide(p[:, 0] - p[:, 1], error, out=np.zeros(len(p)), where=error > 0)
+    )
 
 
 def welch_cr2(photos, right, rng):

@@ -12,11 +12,11 @@ import polars as pl
 from isolux.analyses import confounders
 from isolux.stats.intervals import (
     Interval,
-    difference_interval,
-    has_nominal_coverage,
-    logit_interval_at_level,
+    has_fraction_nominal_coverage,
+    logit_or_wilson_interval_at_level,
+    mover_difference_interval,
 )
-from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds.photo_world.attribute_network import network
@@ -86,14 +86,14 @@ def cover(name, model_name, entry, *, worlds, replicates):
         made = accuracy_tables(settings, model, entry, seeds)
         drawn = bootstrap(made, shared=True, replicates=replicates, seed=batch)
         clusters = drawn.clusters.astype(float)
-        ends = logit_interval_at_level(drawn.value, drawn.se, clusters, LEVEL)
+        ends = logit_or_wilson_interval_at_level(drawn.value, drawn.se, clusters, LEVEL)
         good = (made.photos.sum(axis=-1) >= LEAST_UNITS) & (clusters >= LEAST_CLUSTERS)
-        good &= has_nominal_coverage(drawn.value, drawn.se, clusters)
+        good &= has_fraction_nominal_coverage(drawn.value, drawn.se, clusters)
         of_rates.append(_inside(ends, rates)[good])
         a, b = (Interval(ends.low[:, k], ends.high[:, k]) for k in (first, second))
         one, two = (drawn.replicates[:, k].reshape(-1, replicates) for k in (first, second))
-        rho = paired_correlation(one, two).reshape(each, len(first))
-        gap = difference_interval(drawn.value[:, first], a, drawn.value[:, second], b, rho)
+        rho = correlate_corresponding_rows(one, two).reshape(each, len(first))
+        gap = mover_difference_interval(drawn.value[:, first], a, drawn.value[:, second], b, rho)
         both = good[:, first] & good[:, second]
         of_gaps.append(_inside(gap, rates[first] - rates[second])[both])
         apart = (gap.low > 0) | (gap.high < 0)

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.multiplicity import bonferroni, holm
-from isolux.stats.ranks import build_group_cells, compare_groups, sort_scores
+from isolux.stats.multiplicity import adjust_p_bonferroni, adjust_p_holm
+from isolux.stats.ranks import (
+    index_groups_by_cluster,
+    rank_test_all_group_pairs,
+    sort_score_vectors,
+)
 
 ATTRIBUTES = 10
 
@@ -91,15 +95,16 @@ def false_findings(name: str, *, icc: float, worlds: int, seed: int, injected: f
             for _ in range(ATTRIBUTES)
         ]
         values = world.score(rng, owner, icc) + injected * (groups[0] == k - 1)
-        scores, units = sort_scores([values]), np.arange(len(owner))
+        scores, units = sort_score_vectors([values]), np.arange(len(owner))
         tests = [
-            compare_groups(scores, build_group_cells(units, group, owner, k)) for group in groups
+            rank_test_all_group_pairs(scores, index_groups_by_cluster(units, group, owner, k))
+            for group in groups
         ]
         naive = np.array([t.p_naive[0][upper] for t in tests])
         clustered = np.array([t.p_clustered[0][upper] for t in tests])
-        found["clustered, Holm %"] += bool((holm(clustered) <= 0.05).any())
-        found["naive, Holm %"] += bool((holm(naive) <= 0.05).any())
-        found["published %"] += bool(any((bonferroni(p) < 0.05).any() for p in naive))
+        found["clustered, Holm %"] += bool((adjust_p_holm(clustered) <= 0.05).any())
+        found["naive, Holm %"] += bool((adjust_p_holm(naive) <= 0.05).any())
+        found["published %"] += bool(any((adjust_p_bonferroni(p) < 0.05).any() for p in naive))
         single.append((clustered <= 0.05).mean())
     shares = {key: round(count / worlds, 4) for key, count in found.items()}
     return {

@@ -15,10 +15,10 @@ from isolux.disparity.comparisons import MeanComparisons
 from isolux.groups.estimates import Measure
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.raking import Margins, rake_weights
+from isolux.stats.raking import Margins, rake_weights_to_shares
 from isolux.stats.sampling import Strata, kish_effective_size
-from isolux.stats.survey_sums import build_survey_sums
-from isolux.stats.test_inversion import z_statistics
+from isolux.stats.survey_sums import build_survey_cluster_sums
+from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from isolux.vocabulary.info import Metric
 
 LEAST = 50, 10  # units and clusters of a group that is judged at all
@@ -181,10 +181,12 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     scaled, margins = world.weight / world.weight.mean(), None
     if world.kind is not None:
         margins = Margins((world.kind,), (2,), scaled)
-        scaled, _ = rake_weights(scaled, margins, (_SHARES,))
+        scaled, _ = rake_weights_to_shares(scaled, margins, (_SHARES,))
     if isinstance(world.truth, np.ndarray):
         strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
-    design = build_survey_sums(columns, dense, (group, unit), plain, scaled, strata, margins)
+    design = build_survey_cluster_sums(
+        columns, dense, (group, unit), plain, scaled, strata, margins
+    )
     found = MeanComparisons.from_design(design, MEASURE, rows)
     return found.compare_pairs(one, two), found.means
 
@@ -201,7 +203,7 @@ def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[st
         if not judged(world):
             continue
         apart, means = compared(world, weights=True)
-        p.append(abs(z_statistics(apart, (Z,))[0]) >= Z)
+        p.append(abs(z_statistics_by_test_inversion(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
         held = (ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])
         ok = means.n_effective_clusters >= MIN_EFFECTIVE_CLUSTERS
@@ -210,7 +212,7 @@ def judge(cell: Cell, worlds: int, seed: int = 0, *, beside: int = 5) -> dict[st
         if number % beside:
             continue
         apart, means = compared(world, weights=False, clusters=False)
-        naive_p.append(abs(z_statistics(apart, (Z,))[0]) >= Z)
+        naive_p.append(abs(z_statistics_by_test_inversion(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
         naive += ((ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])).tolist()
     if len(p) < worlds / 4:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from isolux.stats.sequential_tests import (
-    pair_cluster_differences,
-    run_sequential_test,
-    thin_by_weight,
+    pair_group_clusters_for_gap,
+    run_sequential_gap_test,
+    thin_clusters_to_equal_weight,
 )
 from tests._e_values import e_values
 
@@ -90,9 +90,9 @@ def weighted_series(rng, rate, *, looks, clusters, gap=0.0, begins=0):
         for name, (values, look) in found.items():
             sides = means
             if name == "kept":
-                kept = [thin_by_weight(rng, w, shares[0]) for w in weights]
+                kept = [thin_clusters_to_equal_weight(rng, w, shares[0]) for w in weights]
                 sides = [m[k] for m, k in zip(means, kept, strict=True)]
-            values.append(pair_cluster_differences(*sides))
+            values.append(pair_group_clusters_for_gap(*sides))
             look.append(np.full(len(values[-1]), t))
     return {name: (np.concatenate(v), np.concatenate(k)) for name, (v, k) in found.items()}
 
@@ -140,7 +140,7 @@ def covers(rate, gap, *, worlds, looks=200, clusters=10):
     for seed in range(worlds):
         rng = np.random.default_rng([seed, 7, int(1000 * rate)])
         x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap)
-        found = run_sequential_test(x, look, looks, 1 / ALPHA)
+        found = run_sequential_gap_test(x, look, looks, 1 / ALPHA)
         out += bool(((found.low > -gap) | (found.high < -gap) | np.isnan(found.low)).any())
         changed += bool((found.change_e_value >= 1 / ALPHA).any())
         width.append(found.high[-1] - found.low[-1])
@@ -162,7 +162,7 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
         early += at < begins
         if at >= begins:
             late.append(at - begins + 1)
-        found = run_sequential_test(
+        found = run_sequential_gap_test(
             x[look <= min(at + 20, looks - 1)],
             look[look <= min(at + 20, looks - 1)],
             min(at + 21, looks),

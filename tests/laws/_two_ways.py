@@ -13,8 +13,12 @@ from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
-from isolux.stats.survey_sums import SurveyClusterSums, add_second_clustering, build_survey_sums
-from isolux.stats.test_inversion import z_statistics
+from isolux.stats.survey_sums import (
+    SurveyClusterSums,
+    add_second_clustering,
+    build_survey_cluster_sums,
+)
+from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from tests.laws._samples import MEASURE, Z
 
 _MANY = 200_000
@@ -116,7 +120,7 @@ def designs(world: World, cell: Cell) -> tuple[SurveyClusterSums, SurveyClusterS
     if cell.weights == "population":
         margins = Margins((world.kind,), (2,), np.ones(n))
     plain = build_cluster_sums(columns, world.subject, *entries, 3)
-    one = build_survey_sums(columns, world.subject, entries, plain, weight, strata, margins)
+    one = build_survey_cluster_sums(columns, world.subject, entries, plain, weight, strata, margins)
     other = build_cluster_sums(columns, world.photographer, *entries, 3)
     clusters = world.subject, world.photographer
     return add_second_clustering(one, columns, clusters, entries, other, margins), one
@@ -137,7 +141,7 @@ def judge(
         for name, design in zip(asked, designs(draw(rng, cell), cell), strict=False):
             found = MeanComparisons.from_design(design, MEASURE, np.arange(3))
             apart = found.compare_pairs(np.array([1]), np.array([2]))
-            p[name].append(bool(abs(z_statistics(apart, (Z,))[0]) >= Z))
+            p[name].append(bool(abs(z_statistics_by_test_inversion(apart, (Z,))[0]) >= Z))
             ends = found.means.score_interval(Z)
             kept = found.means.n_effective_clusters[1:] >= MIN_EFFECTIVE_CLUSTERS
             held[name] += ((ends.low <= rate) & (rate <= ends.high))[1:][kept].tolist()

@@ -18,7 +18,7 @@ from isolux.groups.interval_methods import compute_intervals, standard_error
 from isolux.groups.measure import _count_clusters
 from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
+from isolux.stats.resampling.sums import StatisticColumns, replicate_sum_statistics
 from isolux.stats.statistic import MEAN
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Bootstrap, ComparisonSettings
@@ -67,7 +67,9 @@ def bootstrap(worlds: RateWorlds, *, shared: bool, replicates: int, seed: int) -
     design = worlds_as_groups(worlds, shared=shared)
     shape = worlds.photos.shape[:2]
     measure = a_mean(0)
-    drawn = replicate_sums(design, [measure.columns], Bootstrap(replicates=replicates, seed=seed))
+    drawn = replicate_sum_statistics(
+        design, [measure.columns], Bootstrap(replicates=replicates, seed=seed)
+    )
     value = measure.columns.evaluate(design.totals()[:, :, None])[:, 0]
     clusters = (worlds.photos > 0).sum(axis=-1)
     se = standard_error(drawn[:, 0], clusters.ravel())
@@ -131,7 +133,7 @@ def estimates_of(
 def with_bootstrap(estimates: Estimates, spec: ComparisonSettings) -> Estimates:
     """Add replicates, standard errors and intervals, by the product's own functions."""
     measures = estimates.measures
-    drawn = replicate_sums(estimates.cluster_sums, [m.columns for m in measures], spec)
+    drawn = replicate_sum_statistics(estimates.cluster_sums, [m.columns for m in measures], spec)
     drawn = drawn[: len(estimates.groups)]
     se = standard_error(drawn, estimates.n_clusters)
     interval, method = compute_intervals(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.log_odds import log_odds_ratio
+from isolux.stats.log_odds import log_odds_ratio_with_interval
 from tests.laws._figures import FULL, scaled
 
 WORLDS = scaled(2000, 250)
@@ -33,7 +33,7 @@ def share_of_worlds_held(rate, other, subjects, photos, shared, *, within=False)
         alike = np.repeat(draw.random(subjects) < shared, photos)
         one = np.repeat(draw.random(subjects), photos)
         said = (np.where(alike, one, draw.random(n)) < p).astype(float)
-        found = log_odds_ratio(said, inside, whose)
+        found = log_odds_ratio_with_interval(said, inside, whose)
         held += found.low <= truth <= found.high
     return held / WORLDS
 

@@ -17,7 +17,7 @@ from scipy.special import expit, logit, ndtr
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.test_inversion import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.survey_sample import SAMPLE
@@ -136,14 +136,20 @@ def asked(rng, cell, replicates, seed):
     apart = compare_groups(found, "g", j).compare_pairs(one, two)
     raw = found.value[one, j] - found.value[two, j]
     error = np.hypot(found.standard_error[one, j], found.standard_error[two, j])
-    p = two_sided_p(z_statistics(apart, (Z,))).item()
+    p = two_sided_p_from_z(z_statistics_by_test_inversion(apart, (Z,))).item()
     ends = apart.interval(Z)
     assert (p <= 0.05) == (ends.low.item() > 0 or ends.high.item() < 0)
     rows = np.concatenate([one, two])
     own = np.concatenate([found.interval.low[rows, j], found.interval.high[rows, j]])
     truth = np.subtract(*truths(cell))
     covered = ends.low.item() <= truth <= ends.high.item()
-    return p, two_sided_p(raw / error).item(), *own, *(found.status[rows, j] == "ok"), covered
+    return (
+        p,
+        two_sided_p_from_z(raw / error).item(),
+        *own,
+        *(found.status[rows, j] == "ok"),
+        covered,
+    )
 
 
 def _row(k, cell, worlds, replicates, key):

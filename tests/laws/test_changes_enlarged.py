@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.stats.test_inversion import two_sided_p
+from isolux.stats.test_inversion import two_sided_p_from_z
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -85,7 +85,7 @@ def asked(rng, cell, replicates, seed):
     rows = table.filter(metric=metric.name, kind="model_difference")
     a, b = (j for j, m in enumerate(found.measures) if m.metric == metric.name)
     error = np.hypot(found.standard_error[:, a], found.standard_error[:, b])
-    plain = two_sided_p((found.value[:, b] - found.value[:, a]) / error)
+    plain = two_sided_p_from_z((found.value[:, b] - found.value[:, a]) / error)
     return np.column_stack([rows.select("p_value", "low", "high").to_numpy(), plain])
 
 

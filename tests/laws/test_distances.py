@@ -15,7 +15,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.stats.test_inversion import two_sided_p, z_statistics
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.generated_images import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
@@ -115,8 +115,8 @@ def asked(rng, cell, replicates, seed, path):
     error = np.hypot(found.standard_error[one, j], found.standard_error[two, j])
     own = (low <= truths + 1e-12) & (truths - 1e-12 <= high)
     return (
-        two_sided_p(z_statistics(apart, (Z,))).item(),
-        two_sided_p(raw / error).item(),
+        two_sided_p_from_z(z_statistics_by_test_inversion(apart, (Z,))).item(),
+        two_sided_p_from_z(raw / error).item(),
         covered,
         *own,
         *ok,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.diversity import vendi_of_subjects, vendi_score
+from isolux.stats.diversity import rarefied_vendi_score, vendi_score
 from tests.laws._figures import at_least, record, scaled
 
 pytestmark = pytest.mark.law
@@ -46,7 +46,7 @@ def test_the_interval_of_as_many_subjects_holds(subjects, size, each):
     for world in range(WORLDS):
         rng = np.random.default_rng([world, subjects])
         vectors, who = photos(rng, subjects, each)
-        found = vendi_of_subjects(vectors, who, size, seed=world)
+        found = rarefied_vendi_score(vectors, who, size, seed=world)
         inside += found.low <= true <= found.high
         low += true > found.high
         widths.append(found.high - found.low)
@@ -90,7 +90,7 @@ def test_groups_of_unequal_size_are_equally_diverse_when_as_many_are_drawn():
     for world in range(scaled(500, 20)):
         rng = np.random.default_rng([world, 9])
         small, large = photos(rng, 60), photos(rng, 600)
-        drawn = [vendi_of_subjects(*group, 30, seed=world).value for group in (small, large)]
+        drawn = [rarefied_vendi_score(*group, 30, seed=world).value for group in (small, large)]
         ratios.append(drawn[0] / drawn[1])
         raw.append(vendi_score(small[0]).value / vendi_score(large[0]).value)
     row = {

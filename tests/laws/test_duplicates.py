@@ -17,14 +17,14 @@ from PIL import Image
 
 from isolux.checks.duplicates import check
 from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
-from isolux.vocabulary.plugin_options import list_option_defaults
+from isolux.vocabulary.plugin_options import list_keyword_defaults
 from tests.laws import _photographs as made
 from tests.laws._figures import FULL, record, scaled
 
 pytestmark = pytest.mark.law
 PHOTOS = scaled(2000, 60)
 DEFAULT = {
-    name: list_option_defaults(check)[name]
+    name: list_keyword_defaults(check)[name]
     for name in ("most_bits", "least_correlation", "most_apart")
 }
 HASH_ALONE = {"least_correlation": -1.0, "most_apart": np.inf}

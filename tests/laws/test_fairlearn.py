@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.intervals import Interval, difference_interval, logit_interval_at_level
+from isolux.stats.intervals import (
+    Interval,
+    logit_or_wilson_interval_at_level,
+    mover_difference_interval,
+)
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import record, scaled, sized
 from tests.laws._worlds import bootstrap
@@ -36,9 +40,13 @@ def test_coverage_beside_fairlearns():
         rates=rates.tolist(), icc=0.3, within_cluster=False, worlds=WORLDS,
     )  # fmt: skip
     drawn = bootstrap(made, shared=False, replicates=1000, seed=0)
-    ends = logit_interval_at_level(drawn.value, drawn.se, drawn.clusters.astype(float), 0.95)
+    ends = logit_or_wilson_interval_at_level(
+        drawn.value, drawn.se, drawn.clusters.astype(float), 0.95
+    )
     one, two = (Interval(ends.low[:, k], ends.high[:, k]) for k in (0, 1))
-    gap = difference_interval(drawn.value[:, 0], one, drawn.value[:, 1], two, np.zeros(WORLDS))
+    gap = mover_difference_interval(
+        drawn.value[:, 0], one, drawn.value[:, 1], two, np.zeros(WORLDS)
+    )
     theirs, their_gap = [], []
     group = np.repeat(["a", "b"], SUBJECTS * PHOTOS)
     for world in range(WORLDS):

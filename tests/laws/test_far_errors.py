@@ -15,8 +15,8 @@ import pytest
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
-from isolux.stats.numeric_statistics import root_mean_square
-from isolux.stats.test_inversion import two_sided_p, z_statistics
+from isolux.stats.numeric_statistics import root_mean_square_statistic
+from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.law
 Z, ONE_SIDED = 1.9599639845400545, 1.6448536269514722
 SQUARE = Metric(name="square", title="s", definition="s", direction="lower", high=None)
 ROOT = Metric(name="root", title="r", definition="r", direction="lower", high=None,
-              evidence="own", statistic=root_mean_square("error"))  # fmt: skip
+              evidence="own", statistic=root_mean_square_statistic("error"))  # fmt: skip
 
 
 def _student(freedom):
@@ -115,8 +115,8 @@ def asked(rng, cell, replicates, seed):
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == ROOT.name)
     rows = {group.name: row for row, group in enumerate(found.groups)}
     one, two = (np.array([rows[name]]) for name in ("a", "b"))
-    p = two_sided_p(
-        z_statistics(compare_groups(found, "g", j).compare_pairs(one, two), (Z,))
+    p = two_sided_p_from_z(
+        z_statistics_by_test_inversion(compare_groups(found, "g", j).compare_pairs(one, two), (Z,))
     ).item()
     squares = np.array([mean for _, mean in laws])
     everyone = np.average(squares, weights=cell.people)

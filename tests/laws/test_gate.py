@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import isolux
-from isolux.policy.proposal import margin_in_se
+from isolux.policy.proposal import n_standard_errors_of_margin
 from isolux.stats.proportion_difference import ProportionDifferences
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._gates import (
@@ -224,7 +224,7 @@ def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     world, worlds = ALIKE[case], scaled(1000, 200)
     first, later = (worlds_of(world, worlds, seed) for seed in (200 + case, 300 + case))
     n = len(world.rates) * (len(world.rates) - 1)
-    reach = margin_in_se(n)
+    reach = n_standard_errors_of_margin(n)
     margins = np.max(
         [np.maximum(d.interval(reach).high - (d.a - d.b), d.a - d.b - d.interval(reach).low)
          for _, _, d in pairs(*first)], axis=0,
@@ -232,7 +232,12 @@ def test_what_init_proposes_is_kept_with_the_power_that_it_says(case):
     margins = np.ceil(100 * margins - 1e-9) / 100
     kept = passes([within_cells(*later, margins)])
     floor = (
-        np.floor(100 * sides(*first)[0].one_sample_intervals()(margin_in_se(1, math.sqrt(2))).low)
+        np.floor(
+            100
+            * sides(*first)[0]
+            .one_sample_intervals()(n_standard_errors_of_margin(1, math.sqrt(2)))
+            .low
+        )
         / 100
     )
     above = sides(*later)[0].one_sample_intervals()(1.6448536).low >= floor

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import norm
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.tasks.identification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
@@ -61,7 +61,7 @@ def test_intervals_of_false_positives_hold_with_several_searches_a_person(rate, 
         inside += row["low"] <= rate <= row["high"]
         widths.append(row["high"] - row["low"])
         n = np.array([float(PEOPLE * EACH)])
-        plain = wilson(row["value"] * n, n, 0.95)
+        plain = wilson_interval(row["value"] * n, n, 0.95)
         naive += bool(plain.low[0] <= rate <= plain.high[0])
     figures = {
         "rate": rate, "agreement of a person's searches": icc, "interval covers %": inside / judged,

@@ -16,7 +16,7 @@ from scipy.stats import norm
 
 import isolux
 from isolux.disparity.biometrics import impostor_matrix
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
@@ -59,7 +59,7 @@ def test_intervals_between_groups_hold_where_pairs_share_people():
             total += 1
             inside += row["low"] <= RATE <= row["high"]
             n = np.array([float(row["pairs"])])
-            plain = wilson(row["false_match_rate"] * n, n, 0.95)
+            plain = wilson_interval(row["false_match_rate"] * n, n, 0.95)
             naive += bool(plain.low[0] <= RATE <= plain.high[0])
     figures = {"interval covers %": inside / total, "as if independent %": naive / total}
     record("impostor-matrix", [figures], worlds=WORLDS, replicates=200)

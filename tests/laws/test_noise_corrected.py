@@ -8,7 +8,7 @@ import pytest
 from isolux.disparity import family as families
 from isolux.disparity.attribute_measures import _AttributeMeasures
 from isolux.disparity.comparisons import compare_groups
-from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.dispersion import estimate_noise_corrected_sd
 from isolux.stats.null_distribution import NullTest
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
@@ -40,7 +40,7 @@ def _tau(estimates, spec: ComparisonSettings) -> dict[str, float]:
     whole = _AttributeMeasures(estimates, family, spec, "a", 0, tested)
     row = whole._build_noise_corrected_row()
     freedom = estimates.n_clusters[members, 0] - 1.0
-    apart = noise_corrected_sd(
+    apart = estimate_noise_corrected_sd(
         whole.values, whole._estimate_covariance(), spec.level, degrees_of_freedom=freedom
     )
     found = {name: float(row.numbers[name][0]) for name in ("value", "low", "high")}

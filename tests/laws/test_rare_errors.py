@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses._features import Features
-from isolux.analyses.error_model.groups import ScoreScale, compare_subgroups
+from isolux.analyses.error_model.groups import ScoreScale, compare_subgroups_with_others
 from isolux.analyses.trends import explain
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._discovery import a_run
@@ -43,7 +43,8 @@ def test_values_of_photos_that_hardly_ever_fail(rate, correlation):
     false = flawless = 0
     for _ in range(worlds):
         subject, value, kinds = photos(rng, rate, correlation)
-        found = compare_subgroups(items(kinds), value, subject.astype(np.int64), SUBJECTS, how,
+        found = compare_subgroups_with_others(
+            items(kinds), value, subject.astype(np.int64), SUBJECTS, how,
                              min_units=20, min_clusters=10, scale=ScoreScale())  # fmt: skip
         false += bool((np.nan_to_num(found.p_adjusted, nan=1.0) <= 0.05).any())
         flawless += bool((found.contrasts.mean == 1.0).any())

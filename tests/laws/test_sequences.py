@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.sequential_tests import pair_cluster_differences
+from isolux.stats.sequential_tests import pair_group_clusters_for_gap
 from tests.laws._figures import FULL, record, scaled, sized
 from tests.laws._sequences import covers, delay, false_alarms, paired, weighted_alarms
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.law
 def test_looks_drawn_together_are_paired_as_each_is(a, b):
     rng = np.random.default_rng(0)
     first, second = rng.random((5, a)), rng.random((5, b))
-    expected = [pair_cluster_differences(*look) for look in zip(first, second, strict=True)]
+    expected = [pair_group_clusters_for_gap(*look) for look in zip(first, second, strict=True)]
     np.testing.assert_allclose(paired(first, second), expected)
 
 

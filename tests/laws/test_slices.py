@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain
-from isolux.stats.slices import slice_membership, worst_slices
+from isolux.stats.slices import find_worst_slices, is_row_in_slice
 from isolux_worlds._random_streams import subject_rate
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -44,13 +44,13 @@ def printed(who, value, subject):
         (k, values == v) for k, values in enumerate(words.values()) for v in np.unique(values)
     ]
     rows = np.stack([column for _, column in columns], axis=1)
-    found = worst_slices(
+    found = find_worst_slices(
         rows, np.array([k for k, _ in columns]), 1.0 - value, subject, max_slices=5,
         min_size=len(value) // 100,
     )  # fmt: skip
     if not len(found.score):
         return False, False
-    inside = slice_membership(rows, found.members[:1])[:, 0]
+    inside = is_row_in_slice(rows, found.members[:1])[:, 0]
     a, b = value[inside], value[~inside]
     error = np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
     return True, bool((b.mean() - a.mean()) / error > 2.576)  # two-sided p of .01: .05 over five

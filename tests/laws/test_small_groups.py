@@ -14,7 +14,7 @@ from scipy.special import expit
 from isolux.groups import build_membership
 from isolux.groups.measure import measure_groups
 from isolux.groups.small_intersections import add_shrinkage_estimates
-from isolux.stats.small_groups import estimate_cells
+from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics
@@ -37,7 +37,7 @@ def test_nearer_the_truth_than_published_methods_and_intervals_hold(kind, shape)
     for number in range(WORLDS):
         world = peers.a_world(rng, kind, peers.SHAPES[shape])
         noise = np.diag(1.0 / np.maximum(world.people, 0.5))
-        found = estimate_cells(world.share, noise, world.levels)
+        found = estimate_intersection_cells(world.share, noise, world.levels)
         guesses = {name: method(world) for name, method in methods.items()} | {"ours": found.value}
         if number < 40:  # a lasso with cross-validation takes its time
             guesses["structured regression"] = peers.structured_regression(world, rng)

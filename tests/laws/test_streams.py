@@ -12,9 +12,14 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats.cluster_sums import build_cluster_sums
-from isolux.stats.resampling.sums import StatisticColumns, replicate_sums
+from isolux.stats.resampling.sums import StatisticColumns, replicate_sum_statistics
 from isolux.stats.statistic import MEAN
-from isolux.stats.weights import BLOCK_SIZE, multinomial_weights, poisson_weights, seeded_blocks
+from isolux.stats.weights import (
+    BLOCK_SIZE,
+    draw_multinomial_weights,
+    draw_poisson_weights,
+    iterate_seeded_replicate_blocks,
+)
 from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled, sized
 
@@ -31,7 +36,7 @@ def _means(seed: int, weights: str = "multinomial", *, alike: bool = False) -> n
     columns = csr_array(np.column_stack([x, np.ones(x.size)]))
     design = build_cluster_sums(columns, at, np.zeros(x.size, np.int64), at, 1)
     spec = Bootstrap(replicates=REPLICATES, seed=seed, weights=weights)
-    return replicate_sums(design, [StatisticColumns(MEAN, 0, 2)], spec)[0, 0]
+    return replicate_sum_statistics(design, [StatisticColumns(MEAN, 0, 2)], spec)[0, 0]
 
 
 @pytest.mark.law(whole=False)
@@ -65,8 +70,8 @@ def test_poisson_weights_have_the_exact_variance():
     at = np.ones(X.size, dtype=np.int64)
     sums = np.concatenate(
         [
-            (X - X.mean()) @ poisson_weights(rng, at, n)
-            for rng, n in seeded_blocks(REPLICATES, 5, "bootstrap")
+            (X - X.mean()) @ draw_poisson_weights(rng, at, n)
+            for rng, n in iterate_seeded_replicate_blocks(REPLICATES, 5, "bootstrap")
         ]
     )
     assert abs(sums.var() / (EXACT * X.size**2) - 1.0) < 4.5 * RELATIVE_ERROR
@@ -75,8 +80,10 @@ def test_poisson_weights_have_the_exact_variance():
 
 def test_blocks_purposes_and_seeds_are_independent_of_one_another():
     def first(seed: int, purpose: str, block: int = 0) -> np.ndarray:
-        drawn = list(seeded_blocks(BLOCK_SIZE * (block + 1), seed, purpose))[block]
-        return X @ multinomial_weights(drawn[0], np.ones(X.size, np.int64), 20_000)
+        drawn = list(iterate_seeded_replicate_blocks(BLOCK_SIZE * (block + 1), seed, purpose))[
+            block
+        ]
+        return X @ draw_multinomial_weights(drawn[0], np.ones(X.size, np.int64), 20_000)
 
     drawn = [
         first(0, "bootstrap"), first(0, "bootstrap", 1), first(1, "bootstrap"),

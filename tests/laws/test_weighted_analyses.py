@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 from isolux.analyses._survey_sample import SurveySample
-from isolux.analyses.confounders.audit_tests import gap_interval
-from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
+from isolux.analyses.confounders.audit_tests import gap_t_interval
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_confounder_effects
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
-from isolux.analyses.confounders.strata import build_layout, estimate_means
-from isolux.stats.ranks.weighted import RankWeights, compare_weighted
+from isolux.analyses.confounders.strata import build_stratum_layout, estimate_cell_means
+from isolux.stats.ranks.weighted import RankWeights, weighted_rank_test_two_groups
 from isolux.stats.sampling import Strata as Drawn
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._samples import Cell, World, draw, judged
@@ -57,8 +57,8 @@ def test_weighted_ranks_claim_seldom_what_is_not_there(k):
     for rng, world in _worlds(CELLS[k], 1):
         drawn = RankWeights(world.weight, world.cluster, _strata(world))
         sides = np.flatnonzero(world.group == 0), np.flatnonzero(world.group == 1)
-        graded = compare_weighted(_scores(rng, world), sides, drawn).p
-        p.append((graded, compare_weighted(world.right, sides, drawn).p))
+        graded = weighted_rank_test_two_groups(_scores(rng, world), sides, drawn).p
+        p.append((graded, weighted_rank_test_two_groups(world.right, sides, drawn).p))
     found = (np.array(p) <= 0.05).mean(axis=0)
     row = {**CELLS[k].row(), "judged": len(p), "graded scores: p <= .05, %": found[0],
            "right or wrong: p <= .05, %": found[1]}  # fmt: skip
@@ -73,7 +73,7 @@ def _mixed(rng, world: World, replicates: int) -> tuple[float, float]:
     n = len(world.right)
     light = (rng.random(n) < np.where(world.group == 0, 0.7, 0.4)).astype(np.int64)
     groups = SensitiveAttribute("tone", ("a", "b"), np.arange(n), world.group)
-    layout = build_layout(
+    layout = build_stratum_layout(
         groups, [ExplanatoryStrata(("light",), ("dim", "bright"), light, is_image_level=False)]
     )
     scored = pl.DataFrame({"unit": np.arange(n), "cluster": world.cluster, "value": world.right})
@@ -81,14 +81,14 @@ def _mixed(rng, world: World, replicates: int) -> tuple[float, float]:
     sampled = SurveySample(scaled_, _strata(world), is_calibrated=False)
     clusters = len(world.stratum)
     settings = replicates, int(rng.integers(1 << 30)), "multinomial"
-    cells = estimate_means(layout, scored, clusters, settings, sampled)
+    cells = estimate_cell_means(layout, scored, clusters, settings, sampled)
     gap = (
-        estimate_effects(layout, cells, AdjustmentSettings(min_mix=5))
+        estimate_confounder_effects(layout, cells, AdjustmentSettings(min_mix=5))
         .explanations[0]
         .standardised.gap
     )
     least = layout.take_groups(cells.independent_clusters).min(keepdims=True)
-    ends = gap_interval(gap, least, 0.95)
+    ends = gap_t_interval(gap, least, 0.95)
     return float(ends.low[0]), float(ends.high[0])
 
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.answer import Answer, answer_of
+from isolux.statements.answer import Answer, answer_from_run
 from isolux.verbs.audit import Audit
 from tests.laws._figures import FULL, KEPT, PART, at_least, record
 from tests.laws._who_leads_worlds import (
@@ -100,7 +100,7 @@ def audit_world(cell: Cell, seed: int) -> Told:
     )  # fmt: skip
     known = ~pl.any_horizontal(pl.col("group_a", "group_b").str.contains(UNKNOWN))
     pairs = audit.disparities.filter(pl.col("kind") == "difference", known)
-    answer = answer_of(audit.run)
+    answer = answer_from_run(audit.run)
     further = " ".join(answer.further)
     marks = AT_760B3A57[cell.n_attributes, cell.injected, cell.with_intersections].split()
     is_shown = pairs.filter(pl.col("status") == "ok", pl.col("p_adjusted") <= 0.05).height > 0

@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity import formulas as formula
 from isolux.disparity.disparity_table import measure_disparities
-from isolux.stats.intervals import percentile
+from isolux.stats.intervals import percentile_interval
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
@@ -45,7 +45,7 @@ def _one(rates: list[float], photos, successes, *, shared: bool, seed: int) -> d
         found[f"{kind} covered"] = row["low"] - 1e-12 <= true <= row["high"] + 1e-12
         found[f"{kind} holds 0"] = row["low"] <= 0.0
     for kind, function in (("range", formula.value_range), ("epsilon", formula.epsilon)):
-        ends = percentile(function(drawn), 0.95)
+        ends = percentile_interval(function(drawn), 0.95)
         found[f"{kind} by percentile covered"] = ends.low <= truth[kind] <= ends.high
         found[f"{kind} by percentile holds 0"] = ends.low <= 0.0
     p = by_kind["omnibus_test"]["p_value"]  # null: nothing varies within groups that are apart

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.shrinkage import shrink_differences
+from isolux.stats.shrinkage import shrink_differences_empirical_bayes
 from tests.laws._figures import record, scaled
 
 pytestmark = pytest.mark.law
@@ -34,7 +34,13 @@ def test_the_leading_gap(attributes, groups, differ, apart):
         seen = (drawn[:, first] - drawn[:, second]).ravel()
         at = int(np.argmax(np.abs(seen)))
         if abs(seen[at]) / error[at] >= FOUND:
-            rows.append((abs(gaps[at]), abs(seen[at]), abs(shrink_differences(seen, error)[at])))
+            rows.append(
+                (
+                    abs(gaps[at]),
+                    abs(seen[at]),
+                    abs(shrink_differences_empirical_bayes(seen, error)[at]),
+                )
+            )
     truth, raw, less = np.array(rows).T
     row = {"attributes": attributes, "groups": groups, "attributes that differ": differ,
            "apart, standard errors": apart, "found, %": len(rows) / worlds,

@@ -8,7 +8,7 @@ from functools import partial
 import polars as pl
 import pytest
 
-from isolux.cli.audit_screen import show_audit
+from isolux.cli.audit_screen import print_audit
 from isolux.io import run_directory
 from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, explain_missing_tables, tables
 from isolux.papers.facet.recall import build_recall_by_class_and_age
@@ -179,7 +179,7 @@ def test_a_table_that_is_not_printed_says_why(classified, capsys):
     for why in told.values():
         assert "have fewer than the 50 people that it needs (--min-units)" in why
     protocol_of_run = {**run.record["protocol"], "tables": {}, "absent": told}
-    show_audit(replace(run, record={**run.record, "protocol": protocol_of_run}), None)
+    print_audit(replace(run, record={**run.record, "protocol": protocol_of_run}), None)
     out = capsys.readouterr().out
     assert "Table 4" in out
     assert "is not printed: " in out

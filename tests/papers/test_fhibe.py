@@ -13,7 +13,7 @@ from isolux.papers.facet import PROTOCOLS as FACET
 from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.plugin_options import list_option_defaults
+from isolux.vocabulary.plugin_options import list_keyword_defaults
 from isolux.vocabulary.registry import load
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
@@ -263,9 +263,9 @@ def test_every_protocol_names_what_its_task_and_dataset_take(name):
     spec = protocol(name, "fhibe:here")
     dataset = name.partition("_on_")[2] or "fhibe"
     task = load("tasks", spec.task.name)
-    assert set(spec.task.settings) <= set(list_option_defaults(task.score))
+    assert set(spec.task.settings) <= set(list_keyword_defaults(task.score))
     for item in spec.people.data_option:
-        assert item.partition("=")[0] in list_option_defaults(load("datasets", dataset).load)
+        assert item.partition("=")[0] in list_keyword_defaults(load("datasets", dataset).load)
     known = [metric.name for metric in task.INFO.metrics]
     assert set(spec.task.metrics) <= set(known)
     assert spec.statistics.min_clusters == 10
@@ -280,9 +280,9 @@ def test_options_that_disagreements_name_exist():
     for name, texts in DISAGREEMENTS.items():
         score = load("tasks", PROTOCOLS[name]["task"]).score
         for option in re.findall(r"--option (\w+)=", " ".join(texts)):
-            assert option in list_option_defaults(score), (name, option)
+            assert option in list_keyword_defaults(score), (name, option)
         for option in re.findall(r"--data-option (\w+)=", " ".join(texts)):
-            assert option in list_option_defaults(load("datasets", "fhibe").load), (name, option)
+            assert option in list_keyword_defaults(load("datasets", "fhibe").load), (name, option)
 
 
 @pytest.mark.parametrize("name", sorted(PROTOCOLS))

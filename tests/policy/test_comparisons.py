@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.measure import measure_groups
-from isolux.policy.comparisons import ComparisonSide, compare_pairs
+from isolux.policy.comparisons import ComparisonSide, group_pair_differences_less_noise_bias
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics
@@ -61,7 +61,7 @@ def test_what_chance_enlarges_is_held_to_a_limit_with_the_interval_that_is_print
     assert ends.high == pytest.approx(estimates.interval.high[rows, j], rel=1e-9)
     # As far apart as they may be: either may be lower by what chance has added.
     first, second = np.array([1, 2]), np.array([2, 1])
-    apart = compare_pairs(estimates, "g", j, first, second).interval(Z)
+    apart = group_pair_differences_less_noise_bias(estimates, "g", j, first, second).interval(Z)
     audited = compare_groups(estimates, "g", j).compare_pairs(first, second).interval(Z)
     assert (apart.low <= audited.low).all()
     assert (apart.high >= audited.high).all()

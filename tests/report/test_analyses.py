@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.report.html import render
-from isolux.report.summary import summarise
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
 from isolux.vocabulary.tables import FINDINGS
 from tests.report import _runs as runs
 from tests.report._page import parse
@@ -24,7 +24,7 @@ def page(n):
     ]  # fmt: skip
     found = FINDINGS.conform(pl.DataFrame(rows)) if rows else FINDINGS.empty()
     record = {**run.record, "analyses": [{"name": "slices", "title": "The worst slices"}]}
-    tree = parse(render(summarise(replace(run, record=record, findings=found))))
+    tree = parse(render_report(summarise_run(replace(run, record=record, findings=found))))
     return next(s for s in tree.all("section") if s.attributes.get("id") == "analysis-1")
 
 
@@ -64,7 +64,7 @@ def test_tables_print_a_small_p_as_a_bound_and_nothing_as_text_among_texts():
         "analyses": [{"name": "slices", "title": "The worst slices"}],
         "explained": {"slices": {"One": table}},
     }
-    tree = parse(render(summarise(replace(run, record=record))))
+    tree = parse(render_report(summarise_run(replace(run, record=record))))
     rows = [[c.text for c in row.all("td")] for row in tree.all("tr")]
     found = [row for row in rows if len(row) == 3 and row[2] in ("b", "–")]
     assert [cells[0].replace("\xa0", " ") for cells in found] == ["< 0.001", "0.250"]
@@ -93,7 +93,7 @@ def table_of(unit):
     said = {"name": "confounders", "title": "T"}
     more = {"explained": {"confounders": {"Gaps": GAP_TABLE}}, "analyses": [said]}
     measures = {"accuracy": {"title": "Accuracy", "unit": unit, "direction": "higher"}}
-    root = parse(render(summarise(runs.full_run(**more, measures=measures))))
+    root = parse(render_report(summarise_run(runs.full_run(**more, measures=measures))))
     (found,) = [t for t in root.all("table") if t.text.startswith("Gaps")]
     heads, cells = ([c.text for c in found.all(part)[0].all("th", "td")] for part in
                     ("thead", "tbody"))  # fmt: skip

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from isolux.report.comparison import summarise_comparison
-from isolux.report.figures import draw_change_figure
-from isolux.report.html import render_comparison
+from isolux.report.figures import draw_model_change_figure
+from isolux.report.html import render_comparison_report
 from tests.report import _runs as runs
 
 
@@ -45,7 +45,7 @@ def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
 
     monkeypatch.setattr(
         _lines,
-        "find_metric",
+        "find_metric_or_neutral",
         lambda task, name: Metric(name=name, title="Error", definition="", direction="lower"),
     )
     turned = summarise_comparison(runs.comparison_run())
@@ -105,13 +105,13 @@ def test_where_everyone_lost_it_says_of_whom_no_loss_is_shown():
 
 
 def test_the_terminal_shows_the_least_changes_of_each_attribute(monkeypatch, capsys):
-    from isolux.cli.comparison_screen import show_comparison
+    from isolux.cli.comparison_screen import print_comparison
 
     run = run_where_everyone_gained()
     gained = pl.when(pl.col("attribute") == "age").then(pl.col("value").abs()).otherwise("value")
     run = replace(run, disparities=run.disparities.with_columns(value=gained))
     monkeypatch.setenv("COLUMNS", "80")
-    show_comparison(run, None)
+    print_comparison(run, None)
     lines = capsys.readouterr().out.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("age ("))
     rows = run.disparities.filter(attribute="age", metric="accuracy").sort("value")
@@ -141,7 +141,7 @@ def test_a_group_that_one_model_could_not_be_judged_on_is_still_shown():
 
 def test_the_figure_joins_both_values_and_shows_the_change(compared):
     section = compared.sections[0]
-    figure = draw_change_figure(section.title, section.tables[0], compared.models)
+    figure = draw_model_change_figure(section.title, section.tables[0], compared.models)
     assert f"First: {section.tables[0].rows[0].group} −" in figure.alt
     assert "erm (hollow) and arl (filled)" in figure.caption
     assert ">0</text>" in figure.svg  # the zero line is on the axis
@@ -157,7 +157,7 @@ def test_a_change_has_one_more_digit_where_the_printed_values_differ_by_another_
 
 
 def test_a_table_says_what_its_intervals_and_its_verdicts_are_of(compared):
-    page = " ".join(render_comparison(runs.comparison_run()).replace("\xa0", " ").split())
+    page = " ".join(render_comparison_report(runs.comparison_run()).replace("\xa0", " ").split())
     told = (
         "Each change has its own 95 % interval; p is adjusted over all groups and metrics but the"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.report.description import render_description, write_description
+from isolux.report.description import render_description_page, write_description_page
 from isolux.report.description.figures import MOST_BARS
 from isolux.vocabulary.info import DatasetInfo, Reference
 from tests.report._page import parse
@@ -36,7 +36,9 @@ SIDE = pl.DataFrame(
 
 
 def test_names_are_escaped_and_nothing_is_asked_of_the_network():
-    html = render_description({"Sizes": SIZES, f"By {HOSTILE}": TONES}, {HOSTILE: INFO}, [HOSTILE])
+    html = render_description_page(
+        {"Sizes": SIZES, f"By {HOSTILE}": TONES}, {HOSTILE: INFO}, [HOSTILE]
+    )
     assert HOSTILE not in html
     assert "default-src 'none'" in html
     page = parse(html)
@@ -45,7 +47,7 @@ def test_names_are_escaped_and_nothing_is_asked_of_the_network():
 
 
 def test_a_share_gets_bars_and_a_table_of_counts_none():
-    page = parse(render_description({"Sizes": SIZES, "By tone": TONES}, {"made": INFO}))
+    page = parse(render_description_page({"Sizes": SIZES, "By tone": TONES}, {"made": INFO}))
     (figure,) = page.all("figure")
     assert "60.0" in figure.text
     assert "By tone" in [node.text for node in page.all("h2")]
@@ -53,7 +55,7 @@ def test_a_share_gets_bars_and_a_table_of_counts_none():
 
 
 def test_datasets_side_by_side_get_dots_with_intervals():
-    page = parse(render_description({"Side by side": SIDE}, {"one": INFO, "two": INFO}))
+    page = parse(render_description_page({"Side by side": SIDE}, {"one": INFO, "two": INFO}))
     (figure,) = page.all("figure")
     assert "one" in figure.text
     assert "two" in figure.text
@@ -65,7 +67,7 @@ def test_a_long_table_has_no_figure_and_every_row():
     table = pl.DataFrame(
         {"job": [f"j{i}" for i in range(n)], "people": [1] * n, "% of people": [1.0] * n}
     )
-    page = parse(render_description({"By job": table}, {"made": INFO}))
+    page = parse(render_description_page({"By job": table}, {"made": INFO}))
     assert not page.all("figure")
     assert len(page.all("tbody")[0].all("tr")) == n
 
@@ -73,14 +75,16 @@ def test_a_long_table_has_no_figure_and_every_row():
 def test_a_table_of_nothing_known_still_prints():
     table = pl.DataFrame({"tone": ["1"], "people": [0], "% of people": [None]},
                          schema_overrides={"% of people": pl.Float64})  # fmt: skip
-    page = parse(render_description({"By tone": table}, {"made": INFO}))
+    page = parse(render_description_page({"By tone": table}, {"made": INFO}))
     assert not page.all("figure")
     assert "–" in page.all("tbody")[0].text
 
 
 def test_it_is_written_whole(tmp_path):
-    path = write_description(tmp_path / "page.html", {"Sizes": SIZES}, {"made": INFO})
-    assert path.read_text(encoding="utf-8") == render_description({"Sizes": SIZES}, {"made": INFO})
+    path = write_description_page(tmp_path / "page.html", {"Sizes": SIZES}, {"made": INFO})
+    assert path.read_text(encoding="utf-8") == render_description_page(
+        {"Sizes": SIZES}, {"made": INFO}
+    )
 
 
 VENDI = pl.DataFrame(
@@ -120,7 +124,7 @@ DRAWN = {"Distances: L1": CURVES, "Map": POINTS}
 
 
 def test_diversity_gets_intervals_curves_and_a_map():
-    html = render_description(DIVERSE, {"made": INFO}, figure_data=DRAWN)
+    html = render_description_page(DIVERSE, {"made": INFO}, figure_data=DRAWN)
     assert HOSTILE not in html
     page = parse(html)
     told = [node.text for node in page.all("figcaption")]
@@ -132,25 +136,28 @@ def test_diversity_gets_intervals_curves_and_a_map():
     assert "Vendi score is the number of" in page.text
     assert (
         "Vendi score is the number of"
-        not in parse(render_description({"S": SIZES}, {"m": INFO})).text
+        not in parse(render_description_page({"S": SIZES}, {"m": INFO})).text
     )
 
 
 def test_curves_say_in_words_where_half_of_the_pairs_lie():
-    html = render_description(DIVERSE, {"made": INFO}, figure_data=DRAWN)
+    html = render_description_page(DIVERSE, {"made": INFO}, figure_data=DRAWN)
     assert "half of the pairs are nearer than A 2, " in html
 
 
 def test_places_from_captions_say_that_they_are_approximate():
     table = pl.DataFrame({"caption_region": ["Europe"], "people": [1], "% of people": [100.0]})
-    text = parse(render_description({"By caption_region": table}, {"made": INFO})).text
+    text = parse(render_description_page({"By caption_region": table}, {"made": INFO})).text
     assert "Places are approximate" in text
-    assert "Places are approximate" not in parse(render_description({"S": SIZES}, {"m": INFO})).text
+    assert (
+        "Places are approximate"
+        not in parse(render_description_page({"S": SIZES}, {"m": INFO})).text
+    )
 
 
 def test_percent_have_one_place_in_every_table():
     table = pl.DataFrame({"attribute": ["a"], "unknown": [0], "% unknown": [0.0]})
-    page = parse(render_description({"Known": table}, {"made": INFO}))
+    page = parse(render_description_page({"Known": table}, {"made": INFO}))
     assert [node.text for node in page.all("tbody")[0].all("td")] == ["0", "0.0"]
 
 
@@ -165,17 +172,17 @@ BOXES = pl.DataFrame(
 
 
 def test_sizes_of_boxes_are_drawn_for_all_images_and_for_those_of_one_person():
-    page = parse(render_description({"Box": BOXES}, {"m": INFO}))
+    page = parse(render_description_page({"Box": BOXES}, {"m": INFO}))
     whole, alone = page.all("figure")
     assert "75.0" in whole.text
     assert "50.0" in alone.text
     only = BOXES.with_columns(pl.col("people").alias("one person in the image"))
-    assert len(parse(render_description({"Box": only}, {"m": INFO})).all("figure")) == 1
+    assert len(parse(render_description_page({"Box": only}, {"m": INFO})).all("figure")) == 1
 
 
 def test_a_single_group_is_no_figure():
     table = pl.DataFrame({"tone": ["1"], "people": [3], "% of people": [100.0]})
-    assert not parse(render_description({"By tone": table}, {"m": INFO})).all("figure")
+    assert not parse(render_description_page({"By tone": table}, {"m": INFO})).all("figure")
 
 
 def test_its_charts_are_valid_vega_lite(monkeypatch):
@@ -190,7 +197,9 @@ def test_its_charts_are_valid_vega_lite(monkeypatch):
         return "<svg></svg>"
 
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", checked)
-    render_description({**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, figure_data=DRAWN)
+    render_description_page(
+        {**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, figure_data=DRAWN
+    )
     assert len(seen) == 6
 
 
@@ -202,26 +211,28 @@ def many(n, rows=8):
 
 
 def test_of_many_tables_the_first_are_open_and_the_others_have_a_line_each():
-    page = parse(render_description(many(20), {"made": INFO}))
+    page = parse(render_description_page(many(20), {"made": INFO}))
     closed = [node.text for node in page.all("summary")]
     assert 10 < len(closed) < 20
     assert closed[-1].split() == ["By", "attribute", "19", "8", "rows"]
     assert len(page.all("table")) == 21  # none is left out
     links = [node.text for node in page.all("nav")[0].all("a")]
     assert links == ["Sizes", *(f"By attribute {k}" for k in range(20))]
-    few = parse(render_description(many(3), {"made": INFO}))
+    few = parse(render_description_page(many(3), {"made": INFO}))
     assert few.all("details") == []
 
 
 def test_a_long_table_is_folded_and_the_next_stays_open():
     long = many(1, 80)["By attribute 0"]
-    page = parse(render_description({"Sizes": SIZES, "By job": long, **many(1)}, {"made": INFO}))
+    page = parse(
+        render_description_page({"Sizes": SIZES, "By job": long, **many(1)}, {"made": INFO})
+    )
     (closed,) = page.all("summary")
     assert closed.text.split() == ["By", "job", "80", "rows"]
 
 
 def test_very_many_tables_and_notes_are_folded_together():
-    page = parse(render_description(many(90), {"made": INFO}, [f"note {k}" for k in range(9)]))
+    page = parse(render_description_page(many(90), {"made": INFO}, [f"note {k}" for k in range(9)]))
     told = [" ".join(node.text.split()) for node in page.all("summary")]
     assert "4 more" in told
     (more,) = [one for one in told if one.endswith("more tables")]

@@ -13,7 +13,7 @@ from PIL import Image
 
 import isolux
 from isolux.report import error_gallery
-from isolux.report.error_gallery import THUMBNAIL_PX, write_gallery
+from isolux.report.error_gallery import THUMBNAIL_PX, write_error_gallery
 from isolux.report.html import write_report
 from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset
@@ -91,7 +91,7 @@ def pictures(path):
 
 
 def test_the_worst_of_each_group_the_largest_first(run, folder, tmp_path):
-    done = write_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
+    done = write_error_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
     tree, images = pictures(done.path)
     assert (done.n_shown, len(images), done.notes) == (4, 4, ())
     told = [li.text.split(" · ")[1] for li in tree.all("li")]
@@ -104,7 +104,7 @@ def test_the_worst_of_each_group_the_largest_first(run, folder, tmp_path):
 
 
 def test_a_picture_is_cut_out_small_and_without_its_exif(run, folder, tmp_path):
-    done = write_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=1)
+    done = write_error_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=1)
     _, (image, _) = pictures(done.path)
     head, _, data = image.attributes["src"].partition(",")
     assert head == "data:image/jpeg;base64"
@@ -117,7 +117,7 @@ def test_a_picture_is_cut_out_small_and_without_its_exif(run, folder, tmp_path):
 
 def test_the_box_is_drawn_where_it_was_annotated(tmp_path):
     black = np.zeros((300, 400, 3), dtype=np.uint8)
-    cut = np.asarray(error_gallery._crop_thumbnail(black, [100.0, 80.0, 40.0, 60.0]))
+    cut = np.asarray(error_gallery._crop_person_thumbnail(black, [100.0, 80.0, 40.0, 60.0]))
     # Around: .75 × 60 = 45 px, so the cut is x 55 to 185, y 35 to 185, shown 240 / 150 as large.
     y, x = np.nonzero(cut.max(axis=2) > 200)
     scale = 240 / 150
@@ -131,17 +131,17 @@ def test_the_box_is_drawn_where_it_was_annotated(tmp_path):
 )
 def test_without_a_box_in_it_the_whole_picture_is_shown(box):
     pixels = np.zeros((300, 400, 3), dtype=np.uint8)
-    assert error_gallery._crop_thumbnail(pixels, box).size == (240, 180)
+    assert error_gallery._crop_person_thumbnail(pixels, box).size == (240, 180)
 
 
 def test_the_licence_is_asked_first(run, folder, tmp_path):
     path = tmp_path / "gallery.html"
     with pytest.raises(SpecError, match="does not say that its pictures may be shown") as caught:
-        write_gallery(run, made(CLOSED), path, images=folder, per_group=1)
+        write_error_gallery(run, made(CLOSED), path, images=folder, per_group=1)
     assert "Closed: evaluation only; people may withdraw at any time" in str(caught.value)
     assert "--confirm-image-rights" in str(caught.value)
     assert not path.exists()
-    done = write_gallery(run, made(CLOSED), path, images=folder, per_group=1, may_show=True)
+    done = write_error_gallery(run, made(CLOSED), path, images=folder, per_group=1, may_show=True)
     tree, _ = pictures(done.path)
     assert "Withdrawal: people may withdraw at any time." in tree.text
     assert "delete this file" in tree.text
@@ -165,16 +165,16 @@ def test_the_licence_is_asked_first(run, folder, tmp_path):
 def test_which_licences_permit_it(run, folder, tmp_path, licence, may):
     people = made(replace(OPEN, licence=licence))
     if may:
-        write_gallery(run, people, tmp_path / "g.html", images=folder, per_group=1)
+        write_error_gallery(run, people, tmp_path / "g.html", images=folder, per_group=1)
     else:
         with pytest.raises(SpecError, match="may be shown"):
-            write_gallery(run, people, tmp_path / "g.html", images=folder, per_group=1)
+            write_error_gallery(run, people, tmp_path / "g.html", images=folder, per_group=1)
 
 
 def test_whoever_left_the_dataset_is_not_shown(run, folder, tmp_path):
     people = made()
     left = replace(people, instances=people.instances.filter(pl.col("instance_id") != "p39"))
-    done = write_gallery(run, left, tmp_path / "gallery.html", images=folder, per_group=20)
+    done = write_error_gallery(run, left, tmp_path / "gallery.html", images=folder, per_group=20)
     assert done.n_shown == 29
     assert "p39" not in parse(done.path.read_text(encoding="utf-8")).text
 
@@ -186,7 +186,7 @@ def test_damaged_and_missing_pictures_are_left_out_and_counted(run, folder, tmp_
     (folder / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (folder.parent / "secret.jpg").write_bytes(whole)
     people = made(uri=pl.Series(uri))
-    done = write_gallery(run, people, tmp_path / "gallery.html", images=folder, per_group=2)
+    done = write_error_gallery(run, people, tmp_path / "gallery.html", images=folder, per_group=2)
     assert done.n_shown == 1
     assert done.notes == (
         "1 picture was left out: a path leads out of its folder.",
@@ -199,14 +199,14 @@ def test_damaged_and_missing_pictures_are_left_out_and_counted(run, folder, tmp_
 
 
 def test_it_is_never_in_the_report(run, folder, tmp_path):
-    write_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
+    write_error_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
     report = write_report(run, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "gallery" not in report
     assert "data:image" not in report
 
 
 def test_the_page_runs_and_fetches_nothing(run, folder, tmp_path):
-    done = write_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
+    done = write_error_gallery(run, made(), tmp_path / "gallery.html", images=folder, per_group=2)
     tree, images = pictures(done.path)
     (policy,) = (
         n.attributes["content"]
@@ -223,15 +223,15 @@ def test_the_page_runs_and_fetches_nothing(run, folder, tmp_path):
 
 def test_no_folder_and_no_number_are_refused(run, folder, tmp_path):
     with pytest.raises(FileError, match="no such folder of images"):
-        write_gallery(run, made(), tmp_path / "g.html", images=folder / "no", per_group=1)
+        write_error_gallery(run, made(), tmp_path / "g.html", images=folder / "no", per_group=1)
     with pytest.raises(SpecError, match="a gallery without people"):
-        write_gallery(run, made(), tmp_path / "g.html", images=folder, per_group=0)
+        write_error_gallery(run, made(), tmp_path / "g.html", images=folder, per_group=0)
 
 
 def test_a_changed_dataset_is_said(run, folder, tmp_path):
     before = replace(run, record={**run.record, "inputs": {"a.csv": "00"}})
     now = replace(made(), inputs={"a.csv": "11"})
-    done = write_gallery(before, now, tmp_path / "g.html", images=folder, per_group=1)
+    done = write_error_gallery(before, now, tmp_path / "g.html", images=folder, per_group=1)
     assert done.notes == (
         "The dataset has changed since the audit; people who have left it are not shown.",
     )

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from isolux.report import figures
-from isolux.report.html import render
-from isolux.report.summary import summarise
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
 from tests.report import _runs as runs
 from tests.report._page import parse
 
@@ -18,12 +18,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def summary():
-    return summarise(runs.detector_run())
+    return summarise_run(runs.detector_run())
 
 
 @pytest.fixture(scope="module")
 def tree(summary):
-    return parse(render(summary))
+    return parse(render_report(summary))
 
 
 def section(tree, n):
@@ -70,7 +70,7 @@ def test_the_two_views_have_no_section_of_their_own(summary):
 
 
 def test_each_group_has_a_panel_with_everyone_dashed(summary):
-    (figure,) = figures.draw_curve_figures(summary.sections[0])
+    (figure,) = figures.draw_share_curve_figures(summary.sections[0])
     root = ET.fromstring(figure.svg)  # noqa: S314 - our own drawing
     told = [e.text for e in root.iter() if e.tag == f"{SVG}text"]
     assert set(runs.RACES) <= set(told)
@@ -82,7 +82,7 @@ def test_each_group_has_a_panel_with_everyone_dashed(summary):
 
 def test_a_group_that_the_run_does_not_know_has_no_panel(summary):
     crossed = next(s for s in summary.sections if s.is_intersection)
-    (figure,) = figures.draw_curve_figures(crossed)
+    (figure,) = figures.draw_share_curve_figures(crossed)
     assert "Black × Female" in figure.alt
     assert "<script>" not in figure.svg
     assert figure.caption.endswith("13 more have no panel.")
@@ -100,16 +100,16 @@ def test_curves_are_valid_vega_lite(monkeypatch, summary):
         return "<svg></svg>"
 
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", check)
-    assert [f.svg for f in figures.draw_curve_figures(summary.sections[0])] == ["<svg></svg>"]
+    assert [f.svg for f in figures.draw_share_curve_figures(summary.sections[0])] == ["<svg></svg>"]
     assert len(seen) == 1
 
 
 def test_without_these_analyses_there_is_neither(summary):
     run = runs.detector_run()
-    bare = summarise(replace(run, record={**run.record, "explained": {}}))
+    bare = summarise_run(replace(run, record={**run.record, "explained": {}}))
     assert all(not s.curves and not s.breakdowns for s in bare.sections)
-    assert figures.draw_curve_figures(bare.sections[0]) == ()
-    assert "By size" not in parse(render(bare)).text
+    assert figures.draw_share_curve_figures(bare.sections[0]) == ()
+    assert "By size" not in parse(render_report(bare)).text
 
 
 def test_another_models_tables_are_not_shown(summary):
@@ -120,7 +120,7 @@ def test_another_models_tables_are_not_shown(summary):
         **other,
         "size_and_occlusion": {"b": {**other["size_and_occlusion"]["b"], "rows": rows}},
     }
-    shown = summarise(replace(run, record={**run.record, "explained": changed}))
+    shown = summarise_run(replace(run, record={**run.record, "explained": changed}))
     assert all(not s.breakdowns for s in shown.sections)
     assert shown.sections[0].curves
 
@@ -131,13 +131,15 @@ def test_the_headline_names_people_whose_group_is_known():
     runs.add_everyone(tables, of, 3000, 0.7)
     rates = {("A",): (1000, 0.60), ("B",): (1000, 0.80), ("unknown",): (1000, 0.30)}
     runs.add_attribute(tables, of, "site", rates, everyone=0.7)
-    found = summarise(runs.run_of(tables))
+    found = summarise_run(runs.run_of(tables))
     lead = found.sections[0].lead
     assert {lead.group_a, lead.group_b} == {"A", "B"}
     assert "worse for people with site = A than for" in found.answer
     assert "unknown" not in found.answer
     (table,) = (
-        t for t in parse(render(found)).all("table") if "strips" in t.attributes.get("class", "")
+        t
+        for t in parse(render_report(found)).all("table")
+        if "strips" in t.attributes.get("class", "")
     )
     names = [row.all("th")[0].text for row in table.all("tbody")[0].all("tr")]
     assert names == ["A", "B", "unknown"]
@@ -150,4 +152,4 @@ def test_a_line_that_repeats_another_is_not_told_twice():
     for of, told in (("accuracy", rates), ("recall", rates), ("miss_rate", missed)):
         runs.add_everyone(tables, runs.line(of), 2000, 0.7)
         runs.add_attribute(tables, runs.line(of), "site", told, everyone=0.7)
-    assert summarise(runs.run_of(tables)).sections[0].verdict.also == ("recall",)
+    assert summarise_run(runs.run_of(tables)).sections[0].verdict.also == ("recall",)

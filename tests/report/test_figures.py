@@ -8,18 +8,18 @@ import pytest
 
 from isolux.report import figures
 from isolux.report.figures import svg as _svg
-from isolux.report.figures.heatmap import contrast
-from isolux.report.figures.svg import headings, shorten_names
-from isolux.report.summary import summarise
+from isolux.report.figures.heatmap import wcag_contrast_ratio
+from isolux.report.figures.svg import shorten_names_distinctly, wrap_names_evenly
+from isolux.report.summary import summarise_run
 from tests.report import _runs as runs
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(run):
-    for section in summarise(run).sections:
-        main = figures.draw_intersection_figure(section)
-        yield from ([main] if main else []) + figures.draw_other_metrics(section)
+    for section in summarise_run(run).sections:
+        main = figures.draw_intersection_heat_map(section)
+        yield from ([main] if main else []) + figures.draw_secondary_metric_figures(section)
 
 
 def texts(figure):
@@ -30,8 +30,8 @@ def texts(figure):
 @pytest.fixture(scope="module")
 def by_attribute():
     return {
-        s.attribute: (s, figures.draw_intersection_figure(s))
-        for s in summarise(runs.full_run()).sections
+        s.attribute: (s, figures.draw_intersection_heat_map(s))
+        for s in summarise_run(runs.full_run()).sections
     }
 
 
@@ -61,16 +61,22 @@ def test_text_on_every_shade_can_be_read():
             round(a + (b - a) * step / 100)
             for a, b in zip(_heatmap._LIGHT, _heatmap._DARK, strict=True)
         )
-        assert max(contrast(fill, _heatmap._WHITE), contrast(fill, _heatmap._BLACK)) >= 4.5
+        assert (
+            max(
+                wcag_contrast_ratio(fill, _heatmap._WHITE),
+                wcag_contrast_ratio(fill, _heatmap._BLACK),
+            )
+            >= 4.5
+        )
 
 
 def test_shades_differ_in_lightness_alone_so_grey_print_keeps_their_order():
-    from isolux.report.figures.heatmap import _DARK, _LIGHT, _luminance
+    from isolux.report.figures.heatmap import _DARK, _LIGHT, _wcag_relative_luminance
 
     def shade(step):
         return tuple(a + (b - a) * step / 20 for a, b in zip(_LIGHT, _DARK, strict=True))
 
-    light = [_luminance(shade(step)) for step in range(21)]
+    light = [_wcag_relative_luminance(shade(step)) for step in range(21)]
     assert light == sorted(light, reverse=True)
 
 
@@ -157,11 +163,11 @@ def test_charts_are_valid_vega_lite(monkeypatch):
 
 def test_cut_names_stay_different():
     names = ["x" * 40 + "a", "x" * 40 + "b", "x" * 40 + "c"]
-    assert len(set(shorten_names(names, 10))) == 3
-    assert len(set(headings(names, 8))) == 3
+    assert len(set(shorten_names_distinctly(names, 10))) == 3
+    assert len(set(wrap_names_evenly(names, 8))) == 3
 
 
 def test_slimming_touches_no_text():
     noisy = '<svg class="a"><text aria-hidden="true" x="1.23456"> class="b" 1.23456</text></svg>'
     slim = '<text x="1.2"> class="b" 1.23456</text></svg>'
-    assert _svg._slim(noisy).endswith(slim)
+    assert _svg._strip_svg_noise(noisy).endswith(slim)

@@ -6,7 +6,13 @@ import re
 
 import pytest
 
-from isolux.report.figures.svg import field, fit_texts, has_exact_width, to_svg, width_em
+from isolux.report.figures.svg import (
+    build_channel,
+    draw_chart_svg,
+    estimate_text_width_em,
+    fix_text_widths,
+    has_exact_width,
+)
 
 pytest.importorskip("vl_convert", reason="EXTRA figures ABSENT: no width was compared")
 
@@ -25,9 +31,11 @@ NAMES = [
 
 def drawn(name):
     axis = {"title": None, "domain": False, "ticks": False, "labelPadding": 0}
-    y = field("g", "nominal", axis=axis)
-    return to_svg({"data": {"values": [{"g": name}]}, "mark": "point", "width": 10, "height": 20,
-                   "encoding": {"y": y}})  # fmt: skip
+    y = build_channel("g", "nominal", axis=axis)
+    size = {"width": 10, "height": 20}
+    return draw_chart_svg(
+        {"data": {"values": [{"g": name}]}, "mark": "point", **size, "encoding": {"y": y}}
+    )
 
 
 def width(svg):
@@ -38,8 +46,8 @@ def width(svg):
 def test_a_width_is_what_the_engine_leaves_room_for(name):
     room = width(drawn(name)) - width(drawn(""))
     # The engine rounds up to whole pixels, and sets some pairs (AV) a little closer.
-    assert 12 * width_em(name) == pytest.approx(room, abs=1.5)
-    assert f'textLength="{12 * width_em(name):.1f}"' in drawn(name)
+    assert 12 * estimate_text_width_em(name) == pytest.approx(room, abs=1.5)
+    assert f'textLength="{12 * estimate_text_width_em(name):.1f}"' in drawn(name)
 
 
 def test_of_other_scripts_the_figure_is_wide_enough_and_their_letters_are_not_squeezed():
@@ -56,5 +64,5 @@ def test_of_other_scripts_the_figure_is_wide_enough_and_their_letters_are_not_sq
 def test_lines_of_a_text_are_told_one_by_one_and_entities_count_once():
     svg = '<text font-size="10px"><tspan>a &amp;</tspan><tspan x="0">b</tspan></text>'
     # a 0.556, space 0.278, & 0.667: 1.501 sizes of the font
-    assert re.findall(r'textLength="([\d.]+)"', fit_texts(svg)) == ["15.0", "5.6"]
-    assert fit_texts('<text font-size="10px"></text>') == '<text font-size="10px"></text>'
+    assert re.findall(r'textLength="([\d.]+)"', fix_text_widths(svg)) == ["15.0", "5.6"]
+    assert fix_text_widths('<text font-size="10px"></text>') == '<text font-size="10px"></text>'

@@ -12,9 +12,14 @@ import polars as pl
 import pytest
 
 from isolux.report import html as page_room
-from isolux.report.figures.heatmap import contrast
-from isolux.report.html import choose_rows, render, render_comparison, write_report
-from isolux.report.summary import summarise
+from isolux.report.figures.heatmap import wcag_contrast_ratio
+from isolux.report.html import (
+    choose_printed_rows,
+    render_comparison_report,
+    render_report,
+    write_report,
+)
+from isolux.report.summary import summarise_run
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.tables import FINDINGS
 from tests.docs._wording import banned_words
@@ -36,8 +41,8 @@ MAKERS = {
 @pytest.fixture(scope="module")
 def texts():
     """Every kind of page, rendered once."""
-    found = {name: render(summarise(make())) for name, make in MAKERS.items()}
-    return found | {"comparison": render_comparison(runs.comparison_run())}
+    found = {name: render_report(summarise_run(make())) for name, make in MAKERS.items()}
+    return found | {"comparison": render_comparison_report(runs.comparison_run())}
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +78,8 @@ def test_the_policy_forbids_what_the_page_does_not_hold(texts, trees, name):
     for kind in ("style", "script"):
         (node,) = trees[name].all(kind)
         inside = "".join(node.children)
-        assert page_room._hash(inside) in policy  # what runs is what was hashed
-        assert f"{kind}-src {page_room._hash(inside)}" in policy
+        assert page_room._format_csp_hash(inside) in policy  # what runs is what was hashed
+        assert f"{kind}-src {page_room._format_csp_hash(inside)}" in policy
     assert not [n for n in trees[name].all() if any(k.startswith("on") for k in n.attributes)]
     assert " style=" not in re.sub(r"<style>.*?</style>", "", texts[name], flags=re.DOTALL)
 
@@ -152,7 +157,7 @@ def test_rates_below_one_percent_can_be_told_apart_in_strips_and_tables():
     runs.add_everyone(tables, of, 100000, 0.001)
     rates = {("a",): (50000, 0.0018), ("b",): (50000, 0.0002)}
     runs.add_attribute(tables, of, "tone", rates, everyone=0.001)
-    root = parse(render(summarise(runs.run_of(tables))))
+    root = parse(render_report(summarise_run(runs.run_of(tables))))
     found = []
     for table in root.all("table"):
         if {"strips", "groups"} & set(table.attributes.get("class", "").split()):
@@ -216,7 +221,7 @@ def test_an_unsure_group_has_a_hollow_point_and_a_footnote():
     runs.add_everyone(tables, of, 1000, 0.7)
     rates = {("a",): (900, 0.7), ("b",): (60, 0.8)}  # 20 clusters of three: boundary
     runs.add_attribute(tables, of, "x", rates, everyone=0.7)
-    root = parse(render(summarise(runs.run_of(tables))))
+    root = parse(render_report(summarise_run(runs.run_of(tables))))
     (table,) = (t for t in root.all("table") if "strips" in t.attributes.get("class", ""))
     marked = {r.all("th")[0].text: "class" in r.all("circle")[0].attributes
               for r in table.all("tbody")[0].all("tr")}  # fmt: skip
@@ -229,16 +234,16 @@ def test_without_a_margin_nothing_is_said_of_how_far_apart_groups_are_at_most(tr
     assert "etectable" not in trees["full"].all("main")[0].text.replace("have detected", "")
     run = runs.full_run()
     spec = {**run.record["spec"], "margin": 3.0}
-    asked = render(summarise(replace(run, record={**run.record, "spec": spec})))
+    asked = render_report(summarise_run(replace(run, record={**run.record, "spec": spec})))
     assert "At most apart" in asked
 
 
 def test_sentences_that_follow_the_answer_stand_below_it():
     found = replace(
-        summarise(runs.full_run()),
+        summarise_run(runs.full_run()),
         answer="The first.", accounting="10 of 12 were judged.", further=("The second.",),
     )  # fmt: skip
-    text = parse(render(found)).all("header")[0].text
+    text = parse(render_report(found)).all("header")[0].text
     assert text.index("10 of 12 were judged.") < text.index("The first. The second.")
 
 
@@ -247,7 +252,9 @@ def test_percent_in_a_papers_table_is_not_printed_to_the_thousandth():
     shares = {"columns": ["model", "AR"], "rows": [["m", 0.75942]]}
     said = {"name": "facet:x", "title": "FACET", "tables": {"T": table, "S": shares}}
     run = runs.full_run()
-    root = parse(render(summarise(replace(run, record={**run.record, "protocol": said}))))
+    root = parse(
+        render_report(summarise_run(replace(run, record={**run.record, "protocol": said})))
+    )
     (found,) = [s for s in root.all("section") if s.attributes.get("id") == "protocol"]
     cells = [[c.text for c in t.all("tbody")[0].all("th", "td")] for t in found.all("table")]
     assert cells == [["m", "75.9", "0.400", "12"], ["m", "0.759"]]
@@ -269,7 +276,7 @@ def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
 )
 def test_what_would_tell_who_belongs_together_is_said_for_the_task(task, told):
     run = runs.small_run()
-    root = parse(render(summarise(replace(run, record={**run.record, "task": task}))))
+    root = parse(render_report(summarise_run(replace(run, record={**run.record, "task": task}))))
     (caution,) = [n for n in root.all("p") if n.attributes.get("class") == "caution"]
     assert told in caution.text
     assert "--cluster" not in caution.text
@@ -282,7 +289,7 @@ def test_groups_without_a_value_for_another_reason_than_their_size_are_told_it()
     few = run.group_metrics.with_columns(
         reason=pl.when(pl.col("status") == "insufficient units").then(pl.lit(why)),
     )
-    text = parse(render(summarise(replace(run, group_metrics=few)))).text
+    text = parse(render_report(summarise_run(replace(run, group_metrics=few)))).text
     assert f": {why}." in " ".join(text.split())
     assert "units are needed" not in text
 
@@ -307,19 +314,19 @@ def sentences(tree):
 
 @pytest.mark.parametrize("make", [runs.full_run, runs.null_run, facet_run])
 def test_no_sentence_is_read_twice(make):
-    counted = Counter(sentences(render(summarise(make()))))
+    counted = Counter(sentences(render_report(summarise_run(make()))))
     # What a group needs is said where it lacks it: with each attribute.
     assert {s for s, n in counted.items() if n > 1 and "are needed" not in s} == set()
 
 
 def test_the_finding_that_the_answer_says_is_not_said_again():
     run = runs.full_run()
-    claims = [summarise(run).answer, *(f"claim {i}" for i in range(2, 7))]
+    claims = [summarise_run(run).answer, *(f"claim {i}" for i in range(2, 7))]
     rows = pl.DataFrame(
         [{"analysis": "group_gaps", "status": "ok", "rank": i, "claim": claim}
          for i, claim in enumerate(claims, 1)]
     )  # fmt: skip
-    found = summarise(replace(run, findings=FINDINGS.conform(rows))).findings
+    found = summarise_run(replace(run, findings=FINDINGS.conform(rows))).findings
     assert [row.rank for row in found] == [2, 3, 4, 5, 6]
 
 
@@ -332,7 +339,7 @@ def test_the_finding_that_the_answer_says_is_not_said_again():
     ],
 )
 def test_synthetic_people_are_called_so_before_any_number(changed, said):
-    root = parse(render(summarise(runs.full_run(**changed))))
+    root = parse(render_report(summarise_run(runs.full_run(**changed))))
     (header,) = root.all("header")
     assert ("These people are synthetic." in header.text) == said
 
@@ -357,14 +364,14 @@ def test_numbers_for_sorting_stand_beside_the_text(trees):
 
 def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
     monkeypatch.setattr(page_room, "CLASS_ROWS_SHOWN", 10)
-    summary = summarise(runs.classes_run())
+    summary = summarise_run(runs.classes_run())
     recall = summary.sections[0].blocks[1]
-    shown = choose_rows(recall)
+    shown = choose_printed_rows(recall)
     assert (len(shown.rows), shown.total) == (10, 156)
     least = min(abs(row.difference or 0) for _, row in shown.rows)
     rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
     assert all(abs(row.difference or 0) <= least for row in rest)
-    assert "The 10 rows furthest from overall, of 156" in parse(render(summary)).text
+    assert "The 10 rows furthest from overall, of 156" in parse(render_report(summary)).text
 
 
 def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
@@ -374,13 +381,13 @@ def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
         runs.add_everyone(tables, of, 900, 0.6)
         rates = {(name,): (400 if j == i else 0, 0.6) for j, name in enumerate("abc")}
         runs.add_attribute(tables, of, "x", rates, everyone=0.6)
-    summary = summarise(runs.run_of(tables))
-    shown = choose_rows(summary.sections[0].blocks[0])
+    summary = summarise_run(runs.run_of(tables))
+    shown = choose_printed_rows(summary.sections[0].blocks[0])
     assert [(t.line.label, row.group) for t, row in shown.rows] == [
         ("class 0", "a"), ("class 1", "b"), ("class 2", "c"),
     ]  # fmt: skip
     assert (shown.total, shown.empty) == (3, 6)
-    assert "6 pairs of a class and a group have no people" in parse(render(summary)).text
+    assert "6 pairs of a class and a group have no people" in parse(render_report(summary)).text
 
 
 @pytest.mark.parametrize("ink", ["ink", "muted", "accent", "arrow"])
@@ -392,17 +399,17 @@ def test_text_has_the_contrast_of_wcag_aa(ink, dark):
         colour = re.findall(rf"--{name}: #([0-9a-f]{{6}});", style)[int(dark)]
         return tuple(int(colour[i : i + 2], 16) for i in (0, 2, 4))
 
-    assert contrast(rgb(ink), rgb("paper")) >= 4.5
+    assert wcag_contrast_ratio(rgb(ink), rgb("paper")) >= 4.5
 
 
 def test_fifteen_groupings_make_a_page_below_one_and_a_half_megabytes():
-    summary = summarise(runs.wide_run())
+    summary = summarise_run(runs.wide_run())
     assert len(summary.sections) == 15
-    assert len(render(summary).encode()) < 1_500_000
+    assert len(render_report(summary).encode()) < 1_500_000
 
 
 def test_the_same_run_gives_the_same_page(texts):
-    assert render(summarise(runs.full_run())) == texts["full"]
+    assert render_report(summarise_run(runs.full_run())) == texts["full"]
 
 
 def test_write_report_is_whole_or_not_at_all(tmp_path):
@@ -421,7 +428,7 @@ def test_a_comparison_is_recognised(tmp_path):
 def test_p_values_that_nobody_adjusted_are_not_called_adjusted():
     run = runs.full_run()
     spec = {**run.record["spec"], "correction": "none"}
-    root = parse(render(summarise(replace(run, record={**run.record, "spec": spec}))))
+    root = parse(render_report(summarise_run(replace(run, record={**run.record, "spec": spec}))))
     assert "Unadjusted p" in root.text
     assert "p-values are not adjusted for the other comparisons" in root.text
     assert not re.search(r"\bAdjusted p|[( ]adjusted p", root.text)
@@ -431,8 +438,8 @@ def test_a_damaged_or_full_cache_of_templates_fails_no_report(monkeypatch, tmp_p
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def rendered():
-        page_room._environment.cache_clear()
-        return render(summarise(runs.small_run()))
+        page_room._create_jinja_environment.cache_clear()
+        return render_report(summarise_run(runs.small_run()))
 
     page = rendered()
     (folder,) = tmp_path.iterdir()
@@ -449,4 +456,4 @@ def test_a_damaged_or_full_cache_of_templates_fails_no_report(monkeypatch, tmp_p
         patch.setattr(tempfile, "NamedTemporaryFile", full)
         assert rendered() == page
     assert list(folder.iterdir()) == []
-    page_room._environment.cache_clear()
+    page_room._create_jinja_environment.cache_clear()

@@ -5,10 +5,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.report.summary import _OWN_DATA, summarise
-from isolux.report.summary.sentences import reading_order
+from isolux.report.summary import _OWN_DATA, summarise_run
+from isolux.report.summary.sentences import sort_sections_by_rank
 from isolux.report.wording import NBSP
-from isolux.statements.metric_lines import read_lines
+from isolux.statements.metric_lines import read_metric_lines
 from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
@@ -18,7 +18,7 @@ from tests.report import _runs as runs
 
 @pytest.fixture(scope="module")
 def full():
-    return summarise(runs.full_run())
+    return summarise_run(runs.full_run())
 
 
 def section(summary, attribute):
@@ -27,7 +27,7 @@ def section(summary, attribute):
 
 def test_every_number_is_the_tables_own():
     run = runs.full_run()
-    summary = summarise(run)
+    summary = summarise_run(run)
     of_race = run.group_metrics.filter(attribute="race", metric="accuracy")
     shown = {row.group: row.estimate for row in section(summary, "race").main.rows}
     assert len(shown) == 7
@@ -51,14 +51,14 @@ def test_groups_stand_by_value_worst_first_and_ages_in_their_own_order(full):
 def test_only_published_data_are_cited():
     """What the reader of a table of one's own refers to is no citation of that table."""
     run = runs.full_run()
-    assert "FairFace" in summarise(run).audited.citation
+    assert "FairFace" in summarise_run(run).audited.citation
     own = {**run.record["dataset"], "licence": "the licence of your table"}
-    told = summarise(replace(run, record={**run.record, "dataset": own})).audited
+    told = summarise_run(replace(run, record={**run.record, "dataset": own})).audited
     assert (told.citation, told.licence) == ("", "the licence of your table")
 
 
 def test_every_reader_of_ones_own_data_is_known_by_its_licence():
-    infos = [registry.dataset_info(name) for name in registry.names("datasets")]
+    infos = [registry.load_dataset_info(name) for name in registry.names("datasets")]
     for info in infos:
         if {one.key for one in info.references} & {"datasheets", "pytorch", "fiftyone", "yolo"}:
             assert info.licence.startswith(_OWN_DATA), info.title
@@ -101,8 +101,8 @@ def test_the_largest_pairs_are_shown_and_all_are_counted(full):
 
 def test_verdicts(full):
     assert section(full, "race").verdict.outcome == "differ"
-    assert summarise(runs.null_run()).sections[0].verdict.outcome == "no difference found"
-    unjudged = summarise(runs.small_run()).sections[0].verdict
+    assert summarise_run(runs.null_run()).sections[0].verdict.outcome == "no difference found"
+    unjudged = summarise_run(runs.small_run()).sections[0].verdict
     assert unjudged.outcome == "not judged"
     assert (unjudged.worst, unjudged.n_judged) == (None, 0)
 
@@ -113,8 +113,8 @@ def test_the_level_of_the_test_goes_with_the_intervals():
     p = run.disparities.with_columns(
         p_adjusted=pl.when(kind="difference").then(0.2).otherwise("p_adjusted")
     )
-    assert summarise(replace(run, disparities=p)).sections[0].verdict.outcome != "differ"
-    found = summarise(replace(run, disparities=p, record=strict))
+    assert summarise_run(replace(run, disparities=p)).sections[0].verdict.outcome != "differ"
+    found = summarise_run(replace(run, disparities=p, record=strict))
     assert found.sections[0].verdict.outcome == "differ"
 
 
@@ -125,7 +125,7 @@ def measured(run, metric, direction):
 
 
 def test_worst_and_best_follow_the_metrics_direction():
-    verdict = section(summarise(measured(runs.full_run(), "accuracy", "lower")), "race").verdict
+    verdict = section(summarise_run(measured(runs.full_run(), "accuracy", "lower")), "race").verdict
     assert verdict.worst.group == "Middle Eastern"  # the highest error
     assert verdict.best.group == "Black"
 
@@ -136,7 +136,7 @@ def test_people_of_unknown_value_are_never_the_worst_group():
     rates = {("a",): (500, 0.7), ("b",): (500, 0.8), ("unknown",): (200, 0.3)}
     runs.add_everyone(tables, of, 1200, 0.7)
     runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
-    found = summarise(runs.run_of(tables)).sections[0]
+    found = summarise_run(runs.run_of(tables)).sections[0]
     assert found.verdict.worst.group == "a"
     assert [row.group for row in found.main.rows] == ["a", "b", "unknown"]
 
@@ -151,11 +151,11 @@ def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
     for part in ("worse for Black people labelled Female than for Middle Eastern",
                  "47.2 to 56.6", "adjusted p < 0.001"):  # fmt: skip
         assert part in said(full.answer)
-    assert reading_order(full.sections)[0].attribute == "race*gender"
+    assert sort_sections_by_rank(full.sections)[0].attribute == "race*gender"
 
 
 def test_the_answer_of_a_null_says_what_cannot_be_ruled_out_and_claims_no_absence():
-    answer = said(summarise(runs.null_run()).answer)
+    answer = said(summarise_run(runs.null_run()).answer)
     assert answer.startswith("No difference in accuracy was established")
 
 
@@ -171,7 +171,7 @@ def test_worse_follows_the_metrics_direction(direction, told):
     runs.add_everyone(tables, of, 1000, 0.7)
     rates = {("a",): (500, 0.6), ("b",): (500, 0.8)}
     runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
-    answer = said(summarise(measured(runs.run_of(tables), "error", direction)).answer)
+    answer = said(summarise_run(measured(runs.run_of(tables), "error", direction)).answer)
     assert told in answer.replace("Error", "error")
     assert ("worse" in answer) == (direction == "lower")
 
@@ -191,7 +191,7 @@ def test_the_answer_says_what_is_in_doubt_and_no_interval_where_there_is_none(is
         for row in run.disparities.iter_rows(named=True)
     ]
     frame = pl.DataFrame(rows, schema=run.disparities.schema)
-    answer = said(summarise(replace(run, disparities=frame)).answer)
+    answer = said(summarise_run(replace(run, disparities=frame)).answer)
     assert "caution: few clusters" in answer
     assert (" to " in answer) != is_bare
 
@@ -203,9 +203,9 @@ def test_attributes_are_read_in_the_order_of_the_answer():
     runs.add_attribute(tables, of, "hair", hair, everyone=0.8)
     tones = {("dark",): (300, 0.50), ("light",): (900, 0.70)}
     runs.add_attribute(tables, of, "tone", tones, everyone=0.8)
-    found = summarise(runs.run_of(tables))
+    found = summarise_run(runs.run_of(tables))
     assert "worse for people with tone = dark" in found.answer
-    first, second = reading_order(found.sections)
+    first, second = sort_sections_by_rank(found.sections)
     assert (first.attribute, second.attribute) == ("tone", "hair")
     assert (second.lead.group_a, second.lead.group_b) == ("curly", "straight")
 
@@ -218,8 +218,8 @@ def test_an_intersection_leads_where_no_single_attribute_differs():
     )
     both = {("a", "x"): (400, 0.5), ("b", "x"): (400, 0.9)}
     runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
-    found = summarise(runs.run_of(tables))
-    assert reading_order(found.sections)[0].attribute == "tone*hair"
+    found = summarise_run(runs.run_of(tables))
+    assert sort_sections_by_rank(found.sections)[0].attribute == "tone*hair"
 
 
 def test_only_what_the_test_tells_from_chance_is_named():
@@ -227,8 +227,8 @@ def test_only_what_the_test_tells_from_chance_is_named():
     none = run.disparities.with_columns(
         p_adjusted=pl.when(pl.col("p_adjusted").is_not_null()).then(1.0)
     )
-    assert "works worse for" in summarise(run).answer
-    found = summarise(replace(run, disparities=none))
+    assert "works worse for" in summarise_run(run).answer
+    found = summarise_run(replace(run, disparities=none))
     assert "works worse for" not in found.answer
     assert {s.verdict.outcome for s in found.sections} <= {"no difference found", "not judged"}
 
@@ -252,7 +252,7 @@ def unknown_run(n, value, *, scored=True):
 
 
 def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_difference():
-    found = summarise(unknown_run(100, 0.4))
+    found = summarise_run(unknown_run(100, 0.4))
     # 40 of the 100 score 1. Widest: 60 zeros join a, 40 ones join b; closest: the other way round.
     widest = (800 + 40) / 1040 - 600 / 1060
     closest = 800 / 1060 - (600 + 40) / 1040
@@ -276,11 +276,11 @@ def test_people_of_whom_nobody_was_asked_are_told_from_those_annotated_as_unknow
     account = {"tone": {"n_units": 2100, "n_unknown": 100, "n_unannotated": n}}
     counts = {"unit": "people", "n_read": 2100, "models": {}, "attributes": account, "uneven": []}
     run = replace(run, record={**run.record, "accounting": counts})
-    assert told in summarise(run).sections[0].unknown
+    assert told in summarise_run(run).sections[0].unknown
 
 
 def test_of_the_unknown_who_are_too_few_anything_may_be_true():
-    told = said(summarise(unknown_run(20, 0.5)).sections[0].unknown)
+    told = said(summarise_run(unknown_run(20, 0.5)).sections[0].unknown)
     # None is judged below 50: between all 20 wrong in a and all 20 right in b, some mixture.
     ends = [(800 + k) / (1000 + k) - 600 / (1020 - k) for k in range(21)]
     low = [800 / (1020 - k) - (600 + k) / (1000 + k) for k in range(21)]
@@ -289,17 +289,17 @@ def test_of_the_unknown_who_are_too_few_anything_may_be_true():
 
 
 def test_no_bounds_are_given_for_a_metric_that_is_not_a_mean():
-    told = summarise(unknown_run(100, 0.4, scored=False)).sections[0].unknown
+    told = summarise_run(unknown_run(100, 0.4, scored=False)).sections[0].unknown
     assert told.endswith("are in none of the groups compared.")
 
 
 def test_limits_say_what_this_run_cannot():
-    text = " ".join(summarise(runs.full_run()).limits)
+    text = " ".join(summarise_run(runs.full_run()).limits)
     assert "perceived by annotators" in text
     assert "1 group had too little data" in text
     assert "Rows were taken as independent" not in text
     assert "not a certificate" in text
-    small = summarise(runs.small_run())
+    small = summarise_run(runs.small_run())
     assert "Rows were taken as independent" in " ".join(small.limits)
 
 
@@ -313,7 +313,7 @@ def test_settings_explain_every_field_and_mark_choices(full):
 
 
 def test_injected_truths_are_found_whichever_way_the_pair_is_turned():
-    first, turned, absent = summarise(runs.injected_run()).injected_effects
+    first, turned, absent = summarise_run(runs.injected_run()).injected_effects
     # Black .639 − White .771 = −.132, injected −.13
     assert first.estimate == pytest.approx(-0.132)
     assert first.covered is True
@@ -335,7 +335,7 @@ def test_kinds_of_disparity_that_nobody_told_the_report_about_are_still_shown():
         kind=pl.lit("demographic_parity_difference")
     )
     run = replace(run, disparities=pl.concat([run.disparities, row]))
-    (named,) = summarise(run).sections[0].measures
+    (named,) = summarise_run(run).sections[0].measures
     assert (named.name, named.metric_phrase) == ("demographic parity difference", "accuracy")
     assert named.value == pytest.approx(0.757 - 0.744)
 
@@ -348,7 +348,7 @@ def test_a_run_of_a_task_that_is_not_installed_is_still_told():
         group_metrics=run.group_metrics.with_columns(task=gone, metric=pl.lit("angular_error")),
         disparities=run.disparities.with_columns(task=gone, metric=pl.lit("angular_error")),
     )
-    summary = summarise(run)
+    summary = summarise_run(run)
     assert summary.sections[0].verdict.line.title == "Angular error"
     assert summary.sections[0].verdict.line.direction == "none"
 
@@ -357,7 +357,7 @@ def test_several_models_are_told_apart():
     run = runs.null_run()
     both = [run.group_metrics, run.group_metrics.with_columns(model=pl.lit("other"))]
     titles = [
-        line.title for line, _ in summarise(replace(run, group_metrics=pl.concat(both))).overall
+        line.title for line, _ in summarise_run(replace(run, group_metrics=pl.concat(both))).overall
     ]
     assert titles == ["Accuracy, erm", "Accuracy, other"]
 
@@ -366,7 +366,7 @@ def test_a_users_own_table_is_called_by_its_file():
     record = runs.record(dataset={"name": "table", "title": "a table of your own"})
     record["spec"]["data"] = "table:folder/people.csv"
     tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    summary = summarise(Run(record, *(t.empty() for t in tables)))
+    summary = summarise_run(Run(record, *(t.empty() for t in tables)))
     assert summary.title == "Audit of erm on people.csv"
     assert summary.answer.startswith("No attribute was named")
 
@@ -391,7 +391,7 @@ def test_the_metric_that_was_asked_for_is_read_first(metrics, asked, first):
     record = {"model": "m", "spec": {"metric": list(metrics)}, "metrics": list(names)}
     rows = pl.DataFrame([{"model": "m", "task": "detection", "metric": name, "label": None,
                           "threshold": None} for name in sorted(names)])  # fmt: skip
-    assert next(iter(read_lines(rows, record).values())).metric == first
+    assert next(iter(read_metric_lines(rows, record).values())).metric == first
 
 
 @pytest.mark.parametrize(
@@ -411,6 +411,6 @@ def test_the_size_of_a_box_is_no_label(attributes, phrase):
         runs.add_attribute(tables, of, attribute, rates, everyone=0.75)
     run = runs.run_of(tables)
     dataset = {"label_source": "perceived", "terms": {}}
-    limits = summarise(replace(run, record={**run.record, "dataset": dataset})).limits
+    limits = summarise_run(replace(run, record={**run.record, "dataset": dataset})).limits
     (text,) = [text for text in limits if "judged the groups" in text or "perceived" in text]
     assert phrase in text

@@ -7,7 +7,7 @@ import os
 import polars as pl
 import pytest
 
-from isolux.report.suppression import choose_hidden_cells, flag_publishable
+from isolux.report.suppression import choose_suppressed_cells, flag_publishable_rows
 from tests.report._attack import Attack, counted, random_people
 
 RUNS = 200 if os.environ.get("ISOLUX_FAULTS") == "whole" else 12
@@ -23,7 +23,7 @@ def test_an_attack_recovers_and_narrows_no_small_count_of_published_runs():
         people, names = random_people(seed)
         rows = counted(people, names, seed)
         minimum = (3, 5, 10, 20)[seed % 4]
-        kept = flag_publishable(rows, choose_hidden_cells(rows, minimum))
+        kept = flag_publishable_rows(rows, choose_suppressed_cells(rows, minimum))
         shown, hidden = rows.filter(kept), small(rows.filter(~kept), minimum)
         assert small(shown, minimum).is_empty()
         attack = Attack(shown, people, names)
@@ -74,7 +74,7 @@ def table(**groups: int) -> pl.DataFrame:
     ],
 )
 def test_the_smallest_others_protect_a_small_group(groups, hidden):
-    found = choose_hidden_cells(table(**groups), 10)
+    found = choose_suppressed_cells(table(**groups), 10)
     assert {values[0] for _, values, _ in found} == hidden
 
 
@@ -83,7 +83,7 @@ def test_people_of_unknown_value_are_a_group_that_can_be_small():
     rows = rows.with_columns(
         n_units=pl.when(pl.col("attribute").is_null()).then(105).otherwise(pl.col("n_units"))
     )
-    assert {values for _, values, _ in choose_hidden_cells(rows, 10)} == {("A",)}
+    assert {values for _, values, _ in choose_suppressed_cells(rows, 10)} == {("A",)}
 
 
 def test_people_with_several_values_have_no_sum_to_protect():
@@ -91,7 +91,7 @@ def test_people_with_several_values_have_no_sum_to_protect():
     rows = rows.with_columns(
         n_units=pl.when(pl.col("attribute").is_null()).then(90).otherwise(pl.col("n_units"))
     )
-    assert {values for _, values, _ in choose_hidden_cells(rows, 10)} == {("C",)}
+    assert {values for _, values, _ in choose_suppressed_cells(rows, 10)} == {("C",)}
 
 
 def test_a_rare_value_of_one_class_does_not_hide_other_attributes():
@@ -110,5 +110,5 @@ def test_a_rare_value_of_one_class_does_not_hide_other_attributes():
         model=pl.lit("m"), task=pl.lit("t"), threshold=pl.lit(None, pl.Float64),
         metric=pl.when(pl.col("label").is_null()).then(pl.lit("a")).otherwise(pl.lit("r")),
     )  # fmt: skip
-    found = choose_hidden_cells(frame, 10)
+    found = choose_suppressed_cells(frame, 10)
     assert {values for _, values, _ in found} == {("A",), ("B",), ("C",)}

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from isolux.report.comparison import summarise_comparison
-from isolux.report.html import render, render_comparison
-from isolux.report.summary import summarise
+from isolux.report.html import render_comparison_report, render_report
+from isolux.report.summary import summarise_run
 from tests.report import _runs as runs
 from tests.report._page import parse
 
@@ -50,28 +50,28 @@ def test_a_comparison_says_what_of_it_is_detection():
 
 
 def test_it_stands_in_the_head_of_the_page_before_the_answer():
-    root = parse(render_comparison(compared()))
+    root = parse(render_comparison_report(compared()))
     (header,) = root.all("header")
     assert header.text.index("not detected count as mistakes") < header.text.index("Accuracy for")
 
 
 def test_a_terminal_says_it_before_the_first_sentence(monkeypatch, capsys):
-    from isolux.cli.comparison_screen import show_comparison
+    from isolux.cli.comparison_screen import print_comparison
 
     monkeypatch.setenv("COLUMNS", "80")
-    show_comparison(compared(), None)
+    print_comparison(compared(), None)
     out = " ".join(capsys.readouterr().out.split())
     assert 0 < out.index("it is 83.3 % with erm and 66.7 %") < out.index("Overall arl is ")
 
 
 def test_an_audit_says_how_many_mistakes_are_people_who_were_not_detected():
     run = replace(runs.full_run(), evidence={"classification": answers("erm", FIRST)})
-    _, text = caution_of(summarise(run).cautions)
+    _, text = caution_of(summarise_run(run).cautions)
     assert text == (
         "They are 40.0 % of everyone and 80.0 % of all mistakes; of the people who were detected "
         "83.3 % got a right answer."
     )
-    assert "not detected count as mistakes" in parse(render(summarise(run))).text
+    assert "not detected count as mistakes" in parse(render_report(summarise_run(run))).text
 
 
 @pytest.mark.parametrize("change", ["all detected", "left out", "no evidence", "another metric"])
@@ -86,7 +86,7 @@ def test_it_is_silent_where_nothing_is_counted_so(change):
     if change == "another metric":
         recall = run.group_metrics.filter(metric="recall")
         run = replace(run, group_metrics=recall)
-    assert summarise(run).cautions == ()
+    assert summarise_run(run).cautions == ()
 
 
 def test_two_models_that_detect_nobody_in_common_are_told_apart_without_a_third_number():

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.cli.audit_screen import show_audit
+from isolux.cli.audit_screen import print_audit
 from isolux.report.figures import svg
-from isolux.stats.pairwise import map_vectors
+from isolux.stats.pairwise import map_to_plane_by_tsne
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import import_optional
 
@@ -47,7 +47,7 @@ def test_a_report_without_figures_says_so_once_and_what_adds_them(
     assert "pip install 'isolux[figures]'" in html.unescape(text)
     assert "<figure" not in text
     assert 0 < text.index("This page has no figures") < text.index("<main")
-    show_audit(run.run, page)
+    print_audit(run.run, page)
     shown = capsys.readouterr().out
     assert "It has no figures, only tables" in shown
     assert f"then: isolux report {tmp_path / 'run'}" in shown
@@ -58,7 +58,7 @@ def test_a_report_with_figures_says_nothing_of_them(run, tmp_path, capsys):
     page = run.report(tmp_path / "run")
     assert "no figures" not in page.read_text()
     assert "<figure" in page.read_text()
-    show_audit(run.run, page)
+    print_audit(run.run, page)
     assert "no figures" not in capsys.readouterr().out
 
 
@@ -73,7 +73,7 @@ def test_a_map_and_an_error_model_name_their_extra(without_learn):
     from isolux.analyses.error_model.forest import Forest
 
     for ask in (
-        lambda: map_vectors(np.eye(5)),
+        lambda: map_to_plane_by_tsne(np.eye(5)),
         lambda: Forest().fit(np.zeros((20, 2)), np.zeros(20)),
     ):
         with pytest.raises(SpecError, match=r"(?s)needs scikit-learn.*isolux\[learn\]"):

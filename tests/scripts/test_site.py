@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
+from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
 from isolux.vocabulary import registry
 from scripts.site.copied import ADDRESS, SECTIONS, copy_pages
 from scripts.site.plugins import write_plugins
@@ -47,9 +47,9 @@ def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
 def test_every_plugin_has_a_page_with_what_it_says(tmp_path):
     write_plugins(tmp_path)
     for kind in LISTABLE_KINDS:
-        for name in registry.names(package_of_kind(kind)):
+        for name in registry.names(find_package_of_kind(kind)):
             page = (tmp_path / "plugins" / kind / f"{name}.md").read_text(encoding="utf-8")
-            assert plain(registry.load_info(package_of_kind(kind), name).summary) in page
+            assert plain(registry.load_info(find_package_of_kind(kind), name).summary) in page
     page = (tmp_path / "plugins" / "cards" / "ll144.md").read_text(encoding="utf-8")
     assert "| key | what it is |" in page
 

@@ -6,8 +6,8 @@ import re
 from urllib.parse import unquote
 
 import isolux
-from isolux.cli.app import build_program
-from isolux.cli.listing import LISTABLE_KINDS, package_of_kind
+from isolux.cli.app import build_cli_program
+from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
 from isolux.vocabulary import registry
 from tests.site import _built as built
 
@@ -43,9 +43,9 @@ def test_every_plugin_function_and_command_has_its_page():
     wanted = [
         f"plugins/{kind}/{name}.html"
         for kind in LISTABLE_KINDS
-        for name in registry.names(package_of_kind(kind))
+        for name in registry.names(find_package_of_kind(kind))
     ]
-    wanted += [f"reference/command_{name}.html" for name in build_program([]).commands]
+    wanted += [f"reference/command_{name}.html" for name in build_cli_program([]).commands]
     for name in isolux.__all__:
         if not name.startswith("_"):
             kind = "class" if isinstance(getattr(isolux, name), type) else "function"

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.accounting import describe_accounting
+from isolux.statements.accounting import describe_people_accounting
 from isolux.verbs.publish import publish
 from isolux.vocabulary.containers import Run
 
@@ -41,7 +41,7 @@ def emptied(column: str, which: pl.Expr) -> pl.Expr:
 
 
 def test_where_nobody_is_lost_one_sentence_says_so() -> None:
-    assert describe_accounting(audited(people())) == "All 400 people read were scored."
+    assert describe_people_accounting(audited(people())) == "All 400 people read were scored."
 
 
 def test_people_without_truth_or_value_are_counted_by_what_is_missing() -> None:
@@ -55,7 +55,7 @@ def test_people_without_truth_or_value_are_counted_by_what_is_missing() -> None:
     assert run.record["accounting"]["attributes"] == {
         "light": {"n_units": 392, "n_unknown": 21, "n_unannotated": 12}
     }
-    assert describe_accounting(run) == (
+    assert describe_people_accounting(run) == (
         "Of 400 people, 392 were scored; 8 have no truth. "
         "Light was not annotated for 12 and is unknown for 9 of the 392."
     )
@@ -68,7 +68,7 @@ def test_what_a_warning_counts_is_not_counted_again() -> None:
     table = people(answer=emptied("answer", (at % 2 == 1) & (at < 160)))  # 80 by night alone
     run = audited(table, undetected="leave-out")
     assert any("80 of " in text for text in run.record["warnings"])
-    text = describe_accounting(run)
+    text = describe_people_accounting(run)
     assert text.startswith("Of 400 people, 320 were scored")
     assert "80" not in text
     assert "%" not in text  # the warning names the groups
@@ -84,7 +84,7 @@ def test_a_share_that_differs_between_groups_is_told_by_the_audits_own_alpha(n_l
     uneven = run.record["accounting"]["uneven"]
     assert [row["groups"][0] for row in uneven] == [["night", n_lost, 200]] * is_told
     warned = {**run.record, "warnings": []}
-    text = describe_accounting(Run(**{**_fields(run), "record": warned}))
+    text = describe_people_accounting(Run(**{**_fields(run), "record": warned}))
     assert ("4 % of night and 0 % of day have no score." in text) == is_told
 
 
@@ -103,7 +103,7 @@ def test_a_published_page_keeps_the_line_only_where_it_tells_of_nobody() -> None
     whole, few = audited(people()), audited(people(truth=emptied("truth", at < 8)))
     for run, kept in ((whole, "All 400 people read were scored."), (few, "")):
         cut = publish(run, 10)
-        assert describe_accounting(cut) == kept
+        assert describe_people_accounting(cut) == kept
         assert set(cut.record["accounting"]) <= {"line"}
 
 
@@ -115,7 +115,7 @@ def test_pairs_count_comparisons_and_those_that_failed(tmp_path) -> None:
     table.write_csv(file)
     run = isolux.audit(f"pairs:{file}", by="race", task="face_verification", replicates=100).run
     assert run.record["accounting"]["n_read"] == 300
-    assert describe_accounting(run) == "Of 300 pairs, 288 were scored; 12 failed."
+    assert describe_people_accounting(run) == "Of 300 pairs, 288 were scored; 12 failed."
 
 
 def test_cases_of_a_table_of_counts_are_counted_and_not_its_rows(tmp_path) -> None:
@@ -124,13 +124,15 @@ def test_cases_of_a_table_of_counts_are_counted_and_not_its_rows(tmp_path) -> No
     ).write_csv(file)  # fmt: skip
     run = isolux.audit(f"counts:{file}", by="race", task="counts", replicates=100).run
     assert run.record["accounting"]["attributes"]["race"]["n_unknown"] == 30
-    assert describe_accounting(run) == "All 220 cases read were scored. Race is unknown for 30."
+    assert (
+        describe_people_accounting(run) == "All 220 cases read were scored. Race is unknown for 30."
+    )
 
 
 def test_a_weighted_sample_counts_people() -> None:
     at = pl.int_range(N)
     table = people(truth=emptied("truth", at < 8), weight=pl.lit(2.0) + at % 3)
-    told = describe_accounting(audited(table, weight="weight"))
+    told = describe_people_accounting(audited(table, weight="weight"))
     assert told == "Of 400 people, 392 were scored; 8 have no truth."
 
 
@@ -149,7 +151,7 @@ def test_two_models_with_different_losses_are_both_named(scored, undetected, tol
     counts = {"unit": "faces", "n_read": 100, "attributes": {}, "uneven": [], "models": models}
     run = audited(people())
     other = Run(**{**_fields(run), "record": {"accounting": counts}})
-    assert describe_accounting(other) == told
+    assert describe_people_accounting(other) == told
 
 
 def test_a_line_has_at_most_40_words() -> None:
@@ -164,6 +166,6 @@ def test_a_line_has_at_most_40_words() -> None:
         "unit": "people", "n_read": 100, "attributes": attributes, "models": {"a": state},
     }  # fmt: skip
     run = audited(people())
-    told = describe_accounting(Run(**{**_fields(run), "record": {"accounting": counts}}))
+    told = describe_people_accounting(Run(**{**_fields(run), "record": {"accounting": counts}}))
     assert told.startswith("Of 100 people, 90 were scored; 3 were not detected and count as")
     assert 20 < len(told.split()) <= 40

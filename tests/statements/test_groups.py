@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.groups import GroupPhrases, read_group_phrases, read_templates
+from isolux.statements.groups import GroupPhrases, parse_group_templates, read_group_phrases
 from isolux.vocabulary.errors import SpecError
 
 PEOPLE = [
@@ -91,7 +91,7 @@ def test_a_template_is_replaced_literally(attribute: str, values: list[str], phr
 )
 def test_a_template_that_cannot_be_used_is_refused(texts: list[str], message: str) -> None:
     with pytest.raises(SpecError, match=message):
-        read_templates(texts, ["race"])
+        parse_group_templates(texts, ["race"])
 
 
 def test_a_run_keeps_what_its_groups_are_called() -> None:
@@ -102,8 +102,11 @@ def test_a_run_keeps_what_its_groups_are_called() -> None:
     told = isolux.audit(rows, by=["race", "race*light"], describe_as="race=people called {value}",
                         **settings)  # fmt: skip
     phrases = read_group_phrases(told.run)
-    assert phrases.describe("race", "a b") == "people called a b"
-    assert phrases.describe("race*light", "C × dim") == "people called C in images with light = dim"
-    assert phrases.describe(None, "overall") == "overall"
+    assert phrases.describe_table_group("race", "a b") == "people called a b"
+    assert (
+        phrases.describe_table_group("race*light", "C × dim")
+        == "people called C in images with light = dim"
+    )
+    assert phrases.describe_table_group(None, "overall") == "overall"
     with pytest.raises(SpecError, match="not audited"):
         isolux.audit(rows, by="race", describe_as="light={value}", **settings)

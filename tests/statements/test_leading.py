@@ -3,7 +3,11 @@
 import polars as pl
 import pytest
 
-from isolux.statements.leading import find_leaders, find_rivals, orient_comparisons
+from isolux.statements.leading import (
+    list_other_worse_groups,
+    orient_comparisons_worse_first,
+    select_leading_comparisons,
+)
 from tests.statements._runs import block, run_of
 
 RACES = {"Asian": 0.93, "Black": 0.60, "Indian": 0.94, "White": 0.95}
@@ -15,11 +19,11 @@ EVERY_PAIR = [
 
 def oriented(*blocks, lower=()):
     run = run_of(*blocks)
-    return orient_comparisons(run.disparities, run.group_metrics, 0.05, lower)
+    return orient_comparisons_worse_first(run.disparities, run.group_metrics, 0.05, lower)
 
 
 def leaders(*blocks, lower=()):
-    return find_leaders(oriented(*blocks, lower=lower))
+    return select_leading_comparisons(oriented(*blocks, lower=lower))
 
 
 def lead(values, *pairs, lower=(), **more):
@@ -32,8 +36,8 @@ def sides(row):
 
 def rivals(values, *pairs):
     comparisons = oriented(block(values, *pairs))
-    leader = find_leaders(comparisons).row(0, named=True)
-    found = find_rivals(comparisons, leader)
+    leader = select_leading_comparisons(comparisons).row(0, named=True)
+    found = list_other_worse_groups(comparisons, leader)
     return leader, found.select("group", "reference", "is_established", "is_order_open").rows()
 
 
@@ -213,5 +217,7 @@ def test_the_order_of_rows_and_the_names_of_groups_change_nothing():
 def test_the_tables_are_left_as_they_are():
     run = run_of(block(RACES, *EVERY_PAIR))
     before: pl.DataFrame = run.disparities.clone()
-    find_leaders(orient_comparisons(run.disparities, run.group_metrics, 0.05, ()))
+    select_leading_comparisons(
+        orient_comparisons_worse_first(run.disparities, run.group_metrics, 0.05, ())
+    )
     assert run.disparities.equals(before)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.statements.metric_lines import describe_counts, describe_ratio
+from isolux.statements.metric_lines import describe_error_rate_ratio, describe_rates_as_counts
 from isolux.statements.numbers import (
     MINUS,
+    format_bare_value,
     format_fixed,
-    format_gap,
+    format_gap_size,
     format_interval,
-    format_points,
-    format_value,
+    format_values_and_gap,
 )
-from isolux.statements.run_terms import list_declared_metrics
+from isolux.statements.run_terms import list_declared_metrics_by_name
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ def test_halves_go_away_from_nothing(value, places, expected):
 def test_what_is_left_of_a_subtraction_is_no_digit():
     assert 100 * (0.85 - 0.6375) != 100 * 0.2125, "else this tests nothing"
     assert format_fixed(100 * (0.85 - 0.6375)) == format_fixed(100 * 0.2125) == "21.3"
-    assert format_value(0.85 - 0.6375) == format_value(0.2125) == "21.3"
-    assert format_points(0.6375 - 0.85) == "21.3 points"
-    assert format_value(3.145, "ms") == format_value(3.145 - 4e-16, "ms") == "3.15"
+    assert format_bare_value(0.85 - 0.6375) == format_bare_value(0.2125) == "21.3"
+    assert format_gap_size(0.6375 - 0.85) == "21.3 points"
+    assert format_bare_value(3.145, "ms") == format_bare_value(3.145 - 4e-16, "ms") == "3.15"
 
 
 def test_other_units_have_three_digits_and_thousands_are_printed_whole():
     numbers = (0.01234, 9.996, 999.4, 999.5, 1000, -12345.6, 1_700_000_053.81)
-    assert [format_value(x, "ms") for x in numbers] == [
+    assert [format_bare_value(x, "ms") for x in numbers] == [
         "0.0123", "10.0", "999", "1,000", "1,000", "−12,346", "1,700,000,054",
     ]  # fmt: skip
     assert format_interval(0.213, 12.34, "years", 4.1) == "0.2 to 12.3", (
@@ -63,7 +63,7 @@ def _read(text):
 @pytest.mark.parametrize("unit", ["fraction", "years"])
 def test_a_value_lies_within_its_printed_interval(unit):
     for low, value, high in _triples(np.random.default_rng(3), 3000):
-        said = [_read(format_value(float(x), unit)) for x in (low, value, high)]
+        said = [_read(format_bare_value(float(x), unit)) for x in (low, value, high)]
         assert said[0] <= said[1] <= said[2], (low, value, high)
 
 
@@ -72,18 +72,18 @@ def test_one_number_is_printed_once_alike(unit):
     rng = np.random.default_rng(4)
     for _, value, _ in _triples(rng, 3000):
         noisy = float(value * (1.0 + rng.choice([-1, 1]) * 2e-15))
-        assert format_value(float(value), unit) == format_value(noisy, unit)
-        assert format_value(float(value), unit) == format_value(noisy, unit)
-        assert format_points(float(value), unit) == format_points(float(-value), unit), (
+        assert format_bare_value(float(value), unit) == format_bare_value(noisy, unit)
+        assert format_bare_value(float(value), unit) == format_bare_value(noisy, unit)
+        assert format_gap_size(float(value), unit) == format_gap_size(float(-value), unit), (
             "a size has no sign"
         )
-    assert format_value(0.000996) == "0.1", "as 0.1 itself"
+    assert format_bare_value(0.000996) == "0.1", "as 0.1 itself"
 
 
 def test_a_printed_gap_is_the_difference_of_the_printed_values_or_has_one_more_digit():
     rng = np.random.default_rng(5)
     for a, b, width in rng.uniform(0, 1, (2000, 3)) * 10.0 ** rng.uniform(-4, 0, (2000, 1)):
-        text = format_gap(a, b, a - b, (a - b - width / 9, a - b + width / 9))
+        text = format_values_and_gap(a, b, a - b, (a - b - width / 9, a - b + width / 9))
         first, second, gap = (float(x.split()[0]) for x in text[:3])
         decimals = [len(x.split()[0].partition(".")[2]) for x in text[:3]]
         assert decimals[0] == decimals[1]
@@ -96,15 +96,15 @@ def test_a_printed_gap_is_the_difference_of_the_printed_values_or_has_one_more_d
 
 
 def test_small_rates_can_be_told_apart():
-    assert format_gap(0.0002, 0.0018, -0.0016, (None, None))[:3] == (
+    assert format_values_and_gap(0.0002, 0.0018, -0.0016, (None, None))[:3] == (
         "0.02 %", "0.18 %", "0.16 points",
     )  # fmt: skip
-    assert format_gap(0.0002, 0.051, -0.0508, (None, None))[:2] == ("0.02 %", "5.10 %")
-    years = format_gap(5.21, 4.9, 0.31, (0.1, 0.52), "years")
+    assert format_values_and_gap(0.0002, 0.051, -0.0508, (None, None))[:2] == ("0.02 %", "5.10 %")
+    years = format_values_and_gap(5.21, 4.9, 0.31, (0.1, 0.52), "years")
     assert years == ("5.21 years", "4.90 years", "0.31 years", "0.10 to 0.52")
 
 
-METRICS = list_declared_metrics(["classification", "face_detection", "face_verification"])
+METRICS = list_declared_metrics_by_name(["classification", "face_detection", "face_verification"])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ METRICS = list_declared_metrics(["classification", "face_detection", "face_verif
     ],
 )
 def test_shares_of_people_are_said_in_people(metric, label, values, phrase):
-    assert describe_counts(METRICS[metric], label, values) == phrase
+    assert describe_rates_as_counts(METRICS[metric], label, values) == phrase
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_shares_of_people_are_said_in_people(metric, label, values, phrase):
     ],
 )
 def test_an_error_is_so_many_times_as_frequent_only_where_that_is_shown(values, ends, times):
-    text = describe_ratio(METRICS["false_match_rate"], values, ends)
+    text = describe_error_rate_ratio(METRICS["false_match_rate"], values, ends)
     assert times in text
     assert bool(text) == bool(times)
-    assert not describe_ratio(METRICS["accuracy"], values, ends)
+    assert not describe_error_rate_ratio(METRICS["accuracy"], values, ends)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.answer import describe_opposite_errors
+from isolux.statements.answer import describe_opposite_class_gaps
 from isolux.vocabulary.containers import Run
 
 # By age and truth, so many right of so many: the old women and the boys are served worst.
@@ -29,7 +29,7 @@ def audited(cells: dict[tuple[str, str], tuple[int, int]], **settings: object) -
 
 def test_old_women_are_called_men_and_boys_girls() -> None:
     run = audited(OPPOSITE)
-    told = describe_opposite_errors(run)
+    told = describe_opposite_class_gaps(run)
     first, second = told.split(";")[:2]  # the pair's order is that of the wider gap's class
     for part in ("opposite ways", "child", "are called woman", "5.0 %)"):
         assert part in first
@@ -48,7 +48,7 @@ def test_old_women_are_called_men_and_boys_girls() -> None:
 )
 def test_one_direction_or_one_that_is_not_established_is_no_opposite(changes, why) -> None:
     cells = OPPOSITE | changes | {("adult", "man"): (190, 200)}
-    told = describe_opposite_errors(audited(cells))
+    told = describe_opposite_class_gaps(audited(cells))
     assert told == "", why
 
 
@@ -60,10 +60,10 @@ def test_people_who_were_not_detected_were_not_called_anything() -> None:
     record = {**run.record, "accounting": {**run.record["accounting"], "models": models}}
     other = Run(record, run.scores, run.attributes, run.group_metrics, run.disparities,
                 run.findings, run.evidence)  # fmt: skip
-    told = describe_opposite_errors(other)
+    told = describe_opposite_class_gaps(other)
     assert "are missed" in told
     assert "called" not in told
 
 
 def test_other_metrics_have_no_classes() -> None:
-    assert describe_opposite_errors(audited(OPPOSITE, metric=["accuracy"])) == ""
+    assert describe_opposite_class_gaps(audited(OPPOSITE, metric=["accuracy"])) == ""

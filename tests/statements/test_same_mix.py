@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.accounting import describe_standardised_gap, standardise_pairs
-from isolux.statements.run_terms import words_of
+from isolux.statements.accounting import compute_standardised_gaps, describe_standardised_gap
+from isolux.statements.run_terms import read_display_terms
 from isolux.vocabulary.containers import Run
 from tests._shared import shared_data
 
@@ -51,12 +51,12 @@ def pair(run: Run, **changes: object) -> dict[str, object]:
 @pytest.mark.parametrize("settings", [{}, {"weight": "weight"}, {"cluster": "owner"}])
 def test_the_gap_at_the_same_mix_of_ages(settings) -> None:
     run = audited(**settings)
-    (row,) = standardise_pairs(run, [pair(run)]).to_dicts()
+    (row,) = compute_standardised_gaps(run, [pair(run)]).to_dicts()
     # Both ages are half of everyone: (.9 - .9) / 2 + (.575 - .5) / 2; raw it is .64 - .82.
     assert row["gap"] == pytest.approx(0.0375)
     assert row["low"] < row["gap"] < row["high"]
     assert (row["others"], row["share"], row["n_strata"]) == (["age"], 1.0, 2)
-    text = describe_standardised_gap(row, -0.18, "fraction", words_of(run))
+    text = describe_standardised_gap(row, -0.18, "fraction", read_display_terms(run))
     assert text.startswith("at the same mix of age: −3.8 (")  # the sign turns
     assert text.endswith("; exploratory)")
     assert not {"explained", "p ", "p="} & set(text.split())
@@ -64,7 +64,7 @@ def test_the_gap_at_the_same_mix_of_ages(settings) -> None:
 
 def test_it_is_the_same_the_other_way_round() -> None:
     run = audited()
-    (row,) = standardise_pairs(run, [pair(run, group_a="B", group_b="A")]).to_dicts()
+    (row,) = compute_standardised_gaps(run, [pair(run, group_a="B", group_b="A")]).to_dicts()
     assert row["gap"] == pytest.approx(-0.0375)
 
 
@@ -78,18 +78,18 @@ def test_it_is_the_same_the_other_way_round() -> None:
 )
 def test_where_there_is_nothing_to_hold_alike_there_is_no_row(settings, changes) -> None:
     run = audited(**settings)
-    assert standardise_pairs(run, [pair(run, **changes)]).is_empty()
+    assert compute_standardised_gaps(run, [pair(run, **changes)]).is_empty()
 
 
 def test_neither_a_published_page_nor_a_protocol_has_one() -> None:
     from isolux.verbs.publish import publish
 
     run = audited()
-    assert standardise_pairs(publish(run, 10), [pair(run)]).is_empty()
+    assert compute_standardised_gaps(publish(run, 10), [pair(run)]).is_empty()
     spec = {**run.record["spec"], "protocol": "fairface:gender"}
     other = Run({**run.record, "spec": spec}, run.scores, run.attributes, run.group_metrics,
                 run.disparities, run.findings, run.evidence)  # fmt: skip
-    assert standardise_pairs(other, [pair(run)]).is_empty()
+    assert compute_standardised_gaps(other, [pair(run)]).is_empty()
 
 
 def test_with_less_than_half_of_a_group_in_common_strata_nothing_is_said() -> None:
@@ -102,7 +102,7 @@ def test_with_less_than_half_of_a_group_in_common_strata_nothing_is_said() -> No
         few.drop("index"), by=["race", "age"], id="name", target="truth",
         prediction_column="answer", metric=["accuracy"], replicates=100,
     ).run  # fmt: skip
-    assert standardise_pairs(run, [pair(run)]).is_empty()
+    assert compute_standardised_gaps(run, [pair(run)]).is_empty()
 
 
 def test_fairface_by_race_agrees_with_a_table_by_hand() -> None:
@@ -111,7 +111,7 @@ def test_fairface_by_race_agrees_with_a_table_by_hand() -> None:
         f"table:{path}", by=["race", "age"], id="file", target="gender", metric=["accuracy"],
         prediction_column="predicted_gender", replicates=100,
     ).run  # fmt: skip
-    (row,) = standardise_pairs(
+    (row,) = compute_standardised_gaps(
         run, [pair(run, group_a="Black", group_b="Middle Eastern")]
     ).to_dicts()
     table = pl.read_csv(path).with_columns(

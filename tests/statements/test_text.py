@@ -5,9 +5,9 @@ import pytest
 
 import isolux
 from isolux.analyses.group_gaps import explain
-from isolux.statements.answer import answer_of
+from isolux.statements.answer import answer_from_run
 from isolux.statements.choice import choose_statements
-from isolux.statements.text import describe_finding
+from isolux.statements.text import describe_statement_briefly
 from tests.statements._runs import block, run_of
 
 MAX_FIRST, MAX_FINDING = 40, 30
@@ -63,7 +63,7 @@ def test_a_first_sentence_has_at_most_40_words_and_a_finding_30(name):
         frame = frame.with_columns(answer=pl.when("yes").then(pl.lit("in")).otherwise(pl.lit("no")))
         settings |= {"target": "answer", "positive": "in", "metric": ["selection_rate"]}
     audit = isolux.audit(frame.drop("yes"), id="id", by=list(by), replicates=199, **settings)
-    answer, findings = answer_of(audit.run), audit.findings
+    answer, findings = answer_from_run(audit.run), audit.findings
     assert len(answer.first.split()) <= MAX_FIRST, answer.first
     assert findings["claim"][0] == answer.first
     for row in findings[1:].iter_rows(named=True):
@@ -83,7 +83,7 @@ def one(a, b, *, half=0.01, status=None, **measure):
     """Word the finding of two groups A and B."""
     run = run_of(block({"A": a, "B": b}, ("A", "B", 0.001), half=half, status=status, **measure))
     choice = choose_statements(run)
-    return describe_finding(choice.stated[0], choice.names)
+    return describe_statement_briefly(choice.stated[0], choice.names)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_caution_is_in_the_brackets():
 )
 def test_whether_p_is_adjusted_is_said(spec, phrase):
     run = run_of(block({"A": 0.6, "B": 0.9}, ("A", "B", 0.001)), **spec)
-    assert phrase in answer_of(run).first
+    assert phrase in answer_from_run(run).first
 
 
 def test_the_level_of_the_tests_is_one_minus_that_of_the_intervals():
@@ -128,9 +128,8 @@ def test_the_level_of_the_tests_is_one_minus_that_of_the_intervals():
 def test_with_several_models_each_sentence_begins_with_its_model():
     parts = [block({"A": 0.6, "B": 0.9}, ("A", "B", 0.001), model=name) for name in ("m", "other")]
     choice = choose_statements(run_of(*parts))
-    assert [describe_finding(s, choice.names).partition(":")[0] for s in choice.stated] == [
-        "m", "other",
-    ]  # fmt: skip
+    sentences = [describe_statement_briefly(s, choice.names) for s in choice.stated]
+    assert [sentence.partition(":")[0] for sentence in sentences] == ["m", "other"]
 
 
 def test_a_shrunken_gap_stands_beside_the_raw_one_of_an_intersection():
@@ -138,17 +137,17 @@ def test_a_shrunken_gap_stands_beside_the_raw_one_of_an_intersection():
     values = {f"A{i} × F": 0.90 for i in range(8)} | {"A9 × F": 0.82, "B × M": 0.90}
     pairs = [(name, "B × M", 0.5) for name in list(values)[:8]] + [("A9 × F", "B × M", 0.02)]
     rows = block(values, *pairs, attribute="race*sex", half=0.1)
-    first = answer_of(run_of(rows)).first
+    first = answer_from_run(run_of(rows)).first
     assert "8.0 points lower" in first
     assert "shrunken estimate" in first
     single = block({"A": 0.82, "B": 0.90}, ("A", "B", 0.02), half=0.1)
-    assert "shrunken" not in answer_of(run_of(single)).first
+    assert "shrunken" not in answer_from_run(run_of(single)).first
 
 
 def test_a_name_of_500_letters_does_not_drown_a_sentence():
     long = "L" * 500
     run = run_of(block({long: 0.6, "B": 0.9}, (long, "B", 0.001)))
-    assert len(answer_of(run).first) < 500
+    assert len(answer_from_run(run).first) < 500
     assert choose_statements(run).stated[0].row["group"] == long
 
 
@@ -178,6 +177,6 @@ def test_of_many_attributes_a_null_result_names_the_first_and_counts_the_others(
     blocks = [
         block({"a": 0.9, "b": 0.91}, ("a", "b", 0.8), attribute=f"x{k}") for k in range(31)
     ]  # fmt: skip
-    first = answer_of(run_of(*blocks)).first
+    first = answer_from_run(run_of(*blocks)).first
     assert "x0, x1, x2 and 28 more" in first
     assert len(first.split()) <= MAX_FIRST

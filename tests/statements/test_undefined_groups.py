@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.answer import answer_of
+from isolux.statements.answer import answer_from_run
 from isolux.vocabulary.containers import Run
 
 SENTENCE = "B (race) has no true positive rate of label = yes: nobody in this group was scored"
@@ -29,7 +29,7 @@ def audited(truth: dict[str, tuple[int, int]], **settings: object) -> Run:
 
 
 def sentences(run: Run) -> str:
-    answer = answer_of(run)
+    answer = answer_from_run(run)
     return " ".join([answer.first, *answer.further])
 
 

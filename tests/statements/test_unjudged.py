@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.statements.accounting import describe_small_groups, find_small_groups
+from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
 from isolux.statements.choice import choose_statements
-from isolux.statements.metric_lines import LINE_COLUMNS, read_lines
+from isolux.statements.metric_lines import LINE_COLUMNS, read_metric_lines
 from isolux.vocabulary.containers import Run
 
 
@@ -34,10 +34,12 @@ def audited(table: pl.DataFrame, **settings: object) -> Run:
 
 
 def told(run: Run, metric: str) -> tuple[pl.DataFrame, str]:
-    lines = read_lines(run.group_metrics, run.record, run.disparities)
+    lines = read_metric_lines(run.group_metrics, run.record, run.disparities)
     key, line = next((k, line) for k, line in lines.items() if line.metric == metric)
-    found = find_small_groups(run, dict(zip(LINE_COLUMNS, key, strict=True)), line.direction)
-    return found, describe_small_groups(found, line, choose_statements(run).names)
+    found = find_groups_too_small_to_judge(
+        run, dict(zip(LINE_COLUMNS, key, strict=True)), line.direction
+    )
+    return found, describe_groups_too_small(found, line, choose_statements(run).names)
 
 
 SIZES = {"A": (180, 200), "B": (160, 200), "C": (5, 12), "D": (9, 20), "E": (1, 5), "F": (29, 30)}
@@ -89,6 +91,6 @@ def test_of_errors_higher_is_worse() -> None:
     scores = world(SIZES).select(unit_id="name", value=1.0 - pl.col("right").cast(pl.Float64))
     who = world(SIZES).select(unit_id="name", race="race")
     run = isolux.audit(scores, who, by="race", replicates=100).run
-    (key,) = read_lines(run.group_metrics, run.record)
-    found = find_small_groups(run, dict(zip(LINE_COLUMNS, key, strict=True)), "lower")
+    (key,) = read_metric_lines(run.group_metrics, run.record)
+    found = find_groups_too_small_to_judge(run, dict(zip(LINE_COLUMNS, key, strict=True)), "lower")
     assert found.filter("looks_worse")["group"].to_list() == ["E", "C", "D"]

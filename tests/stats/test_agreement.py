@@ -9,7 +9,12 @@ import polars as pl
 import pytest
 from statsmodels.stats import inter_rater
 
-from isolux.stats.agreement import alpha, cohen_kappa, count_labels, fleiss_kappa
+from isolux.stats.agreement import (
+    cohen_kappa_statistic,
+    count_labels_by_item,
+    fleiss_kappa_statistic,
+    krippendorff_alpha_statistic,
+)
 
 # Krippendorff (2011), section C: four observers, twelve units, 41 answers; the values that the
 # paper prints for the nominal, ordinal and interval metric.
@@ -75,7 +80,7 @@ def by_definition(items: list[list[int]], scale: str) -> float:
 )
 def test_alpha_is_that_of_the_published_table(scale, printed):
     items = [[int(answer) - 1 for answer in one] for one in PUBLISHED]
-    assert round(value(alpha(scale), items), 3) == printed
+    assert round(value(krippendorff_alpha_statistic(scale), items), 3) == printed
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
@@ -83,7 +88,9 @@ def test_alpha_is_that_of_the_published_table(scale, printed):
 def test_alpha_is_that_of_its_definition(scale, seed):
     rng = np.random.default_rng(seed)
     items = [rng.integers(0, 5, rng.integers(0, 6)).tolist() for _ in range(30)]
-    assert value(alpha(scale), items) == pytest.approx(by_definition(items, scale), abs=1e-12)
+    assert value(krippendorff_alpha_statistic(scale), items) == pytest.approx(
+        by_definition(items, scale), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
@@ -92,8 +99,8 @@ def test_a_weight_of_two_is_an_item_twice(scale):
     items = [rng.integers(0, 4, 3).tolist() for _ in range(12)]
     weights = rng.integers(0, 3, 12)
     twice = [one for one, w in zip(items, weights, strict=True) for _ in range(w)]
-    once = value(alpha(scale), items, weights)
-    assert once == pytest.approx(value(alpha(scale), twice), abs=1e-12)
+    once = value(krippendorff_alpha_statistic(scale), items, weights)
+    assert once == pytest.approx(value(krippendorff_alpha_statistic(scale), twice), abs=1e-12)
 
 
 def test_numbers_may_lie_anywhere():
@@ -101,13 +108,13 @@ def test_numbers_may_lie_anywhere():
     far = [[x + 1e6 for x in one] for one in ([1.0, 2.0], [4.0, 4.5], [9.0, 7.0])]
     near = [[x - 1e6 for x in one] for one in far]
     tables = [pl.DataFrame({"codes": [[0, 1]] * 3, "numbers": one}) for one in (near, far)]
-    one, other = (float(alpha("interval")(t, np.ones(3))) for t in tables)
+    one, other = (float(krippendorff_alpha_statistic("interval")(t, np.ones(3))) for t in tables)
     assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_fleiss_kappa_is_that_of_the_published_table_and_of_statsmodels():
     items = [[code for code, n in enumerate(row) for _ in range(n)] for row in PSYCHIATRISTS]
-    found = value(fleiss_kappa(), items)
+    found = value(fleiss_kappa_statistic(), items)
     assert round(found, 3) == 0.430
     assert found == pytest.approx(inter_rater.fleiss_kappa(np.array(PSYCHIATRISTS)), abs=1e-12)
 
@@ -120,11 +127,17 @@ def test_cohen_kappa_is_that_of_statsmodels(seed):
     crossed = np.zeros((4, 4))
     np.add.at(crossed, (said[:, 0], said[:, 1]), 1)
     expected = inter_rater.cohens_kappa(crossed, return_results=False)
-    assert value(cohen_kappa(), said.tolist()) == pytest.approx(expected, abs=1e-12)
+    assert value(cohen_kappa_statistic(), said.tolist()) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    "statistic", [alpha("nominal"), alpha("ordinal"), alpha("interval"), fleiss_kappa()]
+    "statistic",
+    [
+        krippendorff_alpha_statistic("nominal"),
+        krippendorff_alpha_statistic("ordinal"),
+        krippendorff_alpha_statistic("interval"),
+        fleiss_kappa_statistic(),
+    ],
 )
 def test_answers_that_are_all_alike_say_nothing_of_chance(statistic):
     assert np.isnan(value(statistic, [[1, 1], [1, 1, 1]]))
@@ -135,15 +148,20 @@ def test_answers_that_are_all_alike_say_nothing_of_chance(statistic):
 def test_agreement_is_none_at_random_and_one_when_perfect(scale):
     rng = np.random.default_rng(0)
     said = rng.integers(0, 4, (4_000, 3))
-    assert value(alpha(scale), said.tolist()) == pytest.approx(0.0, abs=0.03)
+    assert value(krippendorff_alpha_statistic(scale), said.tolist()) == pytest.approx(0.0, abs=0.03)
     perfect = [[x] * 3 for x in said[:, 0].tolist()]
-    assert value(alpha(scale), perfect) == pytest.approx(1.0, abs=1e-12)
+    assert value(krippendorff_alpha_statistic(scale), perfect) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
     """Of 30 items four hold an answer other than 0, and two agree on it in two: 2 × 4 and 3 × 2."""
     items = [[0, 0]] * 26 + [[0, 1]] * 2 + [[1, 1]] * 2
-    for statistic in (alpha("nominal"), alpha("ordinal"), fleiss_kappa(), cohen_kappa()):
+    for statistic in (
+        krippendorff_alpha_statistic("nominal"),
+        krippendorff_alpha_statistic("ordinal"),
+        fleiss_kappa_statistic(),
+        cohen_kappa_statistic(),
+    ):
         sums = statistic.columns(table(items)).sum(axis=0)
         assert float(statistic.count_rarest_class(sums)) == 6.0
         assert (
@@ -153,4 +171,8 @@ def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
 
 
 def test_tallies_count_answers():
-    assert count_labels(table([[0, 2, 2], [], [1]])).tolist() == [[1, 0, 2], [0, 0, 0], [0, 1, 0]]
+    assert count_labels_by_item(table([[0, 2, 2], [], [1]])).tolist() == [
+        [1, 0, 2],
+        [0, 0, 0],
+        [0, 1, 0],
+    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isolux.stats.clustered_proportions import ClusterMeans
-from isolux.stats.differences import floor_variance
+from isolux.stats.differences import raise_variance_towards_pooled
 
 ONE, NO = np.ones(1), np.array([False])
 
@@ -20,18 +20,21 @@ def _group(variance, peaked, n=70):
 
 def test_a_group_that_varies_more_keeps_its_variance():
     large, small = _group(1e-4, 3.0), _group(9e-4, 25.0)
-    assert floor_variance(small, large, NO).variance == small.variance
+    assert raise_variance_towards_pooled(small, large, NO).variance == small.variance
 
 
 @pytest.mark.parametrize(("peaked", "least", "most"), [(3.0, 1.0, 1.25), (25.0, 4.0, 6.0)])
 def test_peaked_numbers_say_little_of_their_variance(peaked, least, most):
     # Both of 70 rows; together they vary by (1 + 9) / 2 = 5 times as much as the narrow one.
     narrow, wide = _group(1e-4, 3.0), _group(9e-4, peaked)
-    times = floor_variance(narrow, wide, NO).variance / narrow.variance
+    times = raise_variance_towards_pooled(narrow, wide, NO).variance / narrow.variance
     assert least <= times.item() <= most
 
 
 def test_weighted_and_flat_groups_are_left_as_they_are():
     narrow, wide = _group(1e-4, 3.0), _group(9e-4, 25.0)
-    assert floor_variance(replace(narrow, kurtosis=None), wide, NO).variance == narrow.variance
-    assert floor_variance(narrow, wide, np.array([True])).variance == narrow.variance
+    assert (
+        raise_variance_towards_pooled(replace(narrow, kurtosis=None), wide, NO).variance
+        == narrow.variance
+    )
+    assert raise_variance_towards_pooled(narrow, wide, np.array([True])).variance == narrow.variance

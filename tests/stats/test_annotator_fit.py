@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.annotator_fit import assess_annotator_model
+from isolux.stats.annotator_fit import diagnose_annotator_model
 
 
 def answers(rng, true, right, groups=2):
@@ -22,7 +22,7 @@ def test_the_agreement_of_a_pair_by_hand():
     # Three who always agree: the model makes all of them infallible but for a hundredth of an
     # answer in each cell, and expects of each pair what it sees.
     true = np.repeat([0, 1], 30)
-    fit = assess_annotator_model(votes_of(np.stack([true] * 3, axis=1)))
+    fit = diagnose_annotator_model(votes_of(np.stack([true] * 3, axis=1)))
     assert fit.annotators == 3
     assert (fit.labels_per_person, fit.people_per_annotator) == (3.0, 60.0)
     assert fit.agreement_p < 1e-10
@@ -39,7 +39,7 @@ def test_the_agreement_of_a_pair_by_hand():
 @pytest.mark.parametrize("right", [(0.85, 0.85, 0.85, 0.85), (0.9, 0.7, 0.8, 0.6, 0.95)])
 def test_independent_answers_seldom_misfit(right):
     found = [
-        assess_annotator_model(votes_of(answers(rng, rng.integers(0, 2, 300), right)), seed)
+        diagnose_annotator_model(votes_of(answers(rng, rng.integers(0, 2, 300), right)), seed)
         for seed, rng in ((seed, np.random.default_rng(seed)) for seed in range(30))
     ]
     assert all(fit.agreement_p < 0.01 for fit in found)
@@ -51,9 +51,9 @@ def test_copied_answers_misfit():
     rng = np.random.default_rng(1)
     said = answers(rng, rng.integers(0, 2, 300), [0.8] * 5)
     said[:, 1] = said[:, 0]
-    fit = assess_annotator_model(votes_of(said))
+    fit = diagnose_annotator_model(votes_of(said))
     assert fit.fit_p <= 0.02
-    three = assess_annotator_model(votes_of(said[:, :3]))
+    three = diagnose_annotator_model(votes_of(said[:, :3]))
     assert np.isnan(three.fit_p)
     assert three.possible_copiers == (0, 1)
 
@@ -62,18 +62,18 @@ def test_hard_people_mislead_several():
     rng = np.random.default_rng(2)
     true, hard = rng.integers(0, 2, 400), rng.random(400) < 0.3
     said = np.where(hard[:, None], answers(rng, true, [0.55] * 5), answers(rng, true, [0.97] * 5))
-    assert assess_annotator_model(votes_of(said)).fit_p <= 0.02
+    assert diagnose_annotator_model(votes_of(said)).fit_p <= 0.02
 
 
 def test_random_answers_carry_nothing():
     found = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        found.append(assess_annotator_model(votes_of(rng.integers(0, 2, (200, 3)))).agreement_p)
+        found.append(diagnose_annotator_model(votes_of(rng.integers(0, 2, (200, 3)))).agreement_p)
     assert sum(p <= 0.01 for p in found) <= 3  # 1 % of 40: four or more once in 1,000 runs
     # Nor do those that nearly always give the same answer: they agree, but not beyond that.
     lazy = (np.random.default_rng(9).random((400, 3)) < 0.05).astype(int)
-    assert assess_annotator_model(votes_of(lazy)).agreement_p > 0.01
+    assert diagnose_annotator_model(votes_of(lazy)).agreement_p > 0.01
 
 
 def test_many_annotators_with_few_people_in_common():
@@ -83,26 +83,26 @@ def test_many_annotators_with_few_people_in_common():
     for person in range(300):
         who = rng.choice(60, 3, replace=False)
         said[person, who] = own[person, who]
-    fit = assess_annotator_model(votes_of(said))
+    fit = diagnose_annotator_model(votes_of(said))
     assert fit.agreement_p < 0.01
     assert np.isnan(fit.fit_p)
     assert fit.labels_per_person == 3.0
     assert fit.people_per_annotator < 25
     said[said >= 0] = rng.integers(0, 2, (said >= 0).sum())
-    assert assess_annotator_model(votes_of(said)).agreement_p > 0.01
+    assert diagnose_annotator_model(votes_of(said)).agreement_p > 0.01
 
 
 def test_who_is_worse_than_chance():
     rng = np.random.default_rng(4)
     said = answers(rng, rng.integers(0, 3, 400), [0.9, 0.85, 0.8, 0.9, 0.1], groups=3)
-    fit = assess_annotator_model(votes_of(said, 3))
+    fit = diagnose_annotator_model(votes_of(said, 3))
     assert fit.worse_than_chance == [4]
     assert fit.accuracy[4] == pytest.approx(0.1, abs=0.05)
 
 
 def test_people_without_answers_and_annotators_with_none():
     said = np.full((30, 3), -1)
-    fit = assess_annotator_model(votes_of(said))
+    fit = diagnose_annotator_model(votes_of(said))
     assert np.isnan(fit.agreement_p)
     assert np.isnan(fit.accuracy).all()
     assert (fit.annotators, fit.labels_per_person, fit.people_per_annotator) == (0, 0.0, 0.0)
@@ -113,9 +113,9 @@ def test_an_annotator_who_gives_both_labels_has_given_no_answer():
     rng = np.random.default_rng(5)
     true = rng.integers(0, 2, 200)
     votes = votes_of(answers(rng, true, [0.85, 0.85, 0.85]))
-    fit = assess_annotator_model(votes)
+    fit = diagnose_annotator_model(votes)
     both = np.concatenate([votes, np.ones((200, 1, 2))], axis=1)
-    more = assess_annotator_model(both)
+    more = diagnose_annotator_model(both)
     assert (more.annotators, more.labels_per_person) == (3, 3.0)
     assert np.isnan(more.accuracy[3])
     assert more.accuracy[:3].tolist() == pytest.approx(fit.accuracy.tolist())

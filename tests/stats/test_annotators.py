@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene, fit_glad, label_shares
-from isolux.stats.label_noise import fit_dawid_skene_votes
+from isolux.stats.annotators import AnnotatorLabels, fit_dawid_skene, fit_glad, label_shares_by_item
+from isolux.stats.label_noise import dawid_skene_group_posterior
 
 
 def injected(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.95)):
@@ -25,7 +25,7 @@ def injected(seed, *, items=400, annotators=8, classes=3, each=5, skill=(0.5, 0.
 def by_loops(answers, rounds):
     """Dawid & Skene's EM, by arrays of every annotator and answer, from the shares of answers."""
     n, a, k = answers.n_items, answers.n_annotators, answers.n_classes
-    chance = label_shares(answers)
+    chance = label_shares_by_item(answers)
     said = np.zeros((n, a, k))
     said[answers.item_index, answers.annotator_index, answers.label] = 1
     for _ in range(rounds):
@@ -41,21 +41,21 @@ def by_loops(answers, rounds):
 @pytest.mark.parametrize("seed", range(3))
 def test_two_rounds_are_those_of_arrays(seed):
     answers, *_ = injected(seed, items=60)
-    fitted = fit_dawid_skene(answers, close=np.inf)  # whatever moved: it stops at once
+    fitted = fit_dawid_skene(answers, tolerance=np.inf)  # whatever moved: it stops at once
     np.testing.assert_allclose(fitted.posterior, by_loops(answers, 2), atol=1e-10)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_leaps_end_where_plain_rounds_end(seed):
     answers, *_ = injected(seed, items=60)
-    fitted = fit_dawid_skene(answers, close=1e-9)
+    fitted = fit_dawid_skene(answers, tolerance=1e-9)
     assert fitted.has_converged
     np.testing.assert_allclose(fitted.posterior, by_loops(answers, 4_000), atol=1e-5)
 
 
 def test_it_says_when_it_did_not_settle():
     answers, *_ = injected(0, items=60)
-    assert not fit_dawid_skene(answers, rounds=3, close=0.0).has_converged
+    assert not fit_dawid_skene(answers, max_rounds=3, tolerance=0.0).has_converged
 
 
 def test_dawid_skene_is_that_of_the_audit():
@@ -63,9 +63,9 @@ def test_dawid_skene_is_that_of_the_audit():
     answers, *_ = injected(4, items=120)
     votes = np.zeros((120, 8, 3))
     votes[answers.item_index, answers.annotator_index, answers.label] = 1
-    fitted = fit_dawid_skene(answers, rounds=100)
+    fitted = fit_dawid_skene(answers, max_rounds=100)
     np.testing.assert_allclose(
-        fitted.posterior, fit_dawid_skene_votes(votes, rounds=100), atol=1e-5
+        fitted.posterior, dawid_skene_group_posterior(votes, max_rounds=100), atol=1e-5
     )
 
 
@@ -75,7 +75,7 @@ def test_what_is_injected_is_found(fit):
     answers, truth, skills = injected(1, items=4_000)
     fitted = fit(answers)
     best = (fitted.posterior.argmax(axis=1) == truth).mean()
-    vote = (label_shares(answers).argmax(axis=1) == truth).mean()
+    vote = (label_shares_by_item(answers).argmax(axis=1) == truth).mean()
     assert best > vote + 0.01
     np.testing.assert_allclose(fitted.accuracy, skills, atol=0.03)
     assert fitted.has_converged
@@ -102,8 +102,8 @@ def test_a_weight_of_two_is_an_item_twice(fit):
     item = np.repeat(np.arange(60), [len(r) for r in rows]).astype(np.int32)
     at = np.concatenate(rows)
     copied = AnnotatorLabels(item, answers.annotator_index[at], answers.label[at], 60, 8, 3)
-    settings = {"rounds": 400, "close": 1e-8}
-    once, both = fit(answers, weights=weights, **settings), fit(copied, **settings)
+    settings = {"max_rounds": 400, "tolerance": 1e-8}
+    once, both = fit(answers, item_weights=weights, **settings), fit(copied, **settings)
     np.testing.assert_allclose(once.posterior, both.posterior[:50], atol=0.01)
 
 
@@ -114,4 +114,4 @@ def test_an_item_without_answers_has_the_classes_shares():
     )  # fmt: skip
     chance = fit_dawid_skene(answers).posterior
     assert chance[2].sum() == pytest.approx(1.0)
-    assert label_shares(answers)[2].tolist() == [0.0, 0.0]
+    assert label_shares_by_item(answers)[2].tolist() == [0.0, 0.0]

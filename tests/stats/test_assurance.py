@@ -7,13 +7,15 @@ import pytest
 from scipy.stats import norm
 
 from isolux.stats import power_analysis
-from isolux.stats.power_analysis import DecisionCases, deciding_error
+from isolux.stats.power_analysis import DecisionCases, max_se_for_decision_power
 
 Z = 1.6448536
 
 
 def chance_of_deciding(cases, most):
-    return power_analysis._decision_probability(cases, most, power_analysis._draw_normals(cases))
+    return power_analysis._probability_rule_is_decided(
+        cases, most, power_analysis._draw_correlated_case_normals(cases)
+    )
 
 
 def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> DecisionCases:
@@ -36,7 +38,7 @@ def test_the_chance_of_one_case_is_the_closed_form(slack, factor):
 def test_the_error_that_is_found_has_the_power(slack):
     cases = one_value(slack, error=2.0)
     for power in (0.6, 0.8, 0.9):
-        found = deciding_error(cases, power)
+        found = max_se_for_decision_power(cases, power)
         assert chance_of_deciding(cases, found) == pytest.approx(power, abs=0.01)
 
 
@@ -49,7 +51,7 @@ def test_two_stages_of_a_flat_prior_decide_as_promised():
         first = truth + rng.standard_normal()
         if abs(first) >= Z:
             continue  # decided at once
-        error = deciding_error(one_value(first))
+        error = max_se_for_decision_power(one_value(first))
         weight = error**2  # of today's people among all
         later = weight * first + (1 - weight) * (
             truth + rng.standard_normal() * np.sqrt(error**2 / (1 - error**2))
@@ -62,7 +64,7 @@ def test_a_rule_of_several_cases_waits_for_all_or_for_one_that_fails():
     first = np.arange(2)
     alone, ones = one_value(1.0), np.ones(2)
     both = DecisionCases(ones, Z * ones, Z * ones, ones, first, first * 0 - 1, ones)
-    assert deciding_error(both) < deciding_error(alone)
+    assert max_se_for_decision_power(both) < max_se_for_decision_power(alone)
     beyond = DecisionCases(
         np.array([1.0, -3.0]), Z * ones, Z * ones, ones, first, first * 0 - 1, ones
     )
@@ -74,11 +76,13 @@ def test_the_least_sure_group_gets_people_first():
     pair = DecisionCases(
         1.2 * ones, Z * ones, Z * ones, np.array([0.99, 0.14]), zero, zero + 1, ones
     )
-    assert 0.14 < deciding_error(pair) < 0.99  # the sure one is left as it is
+    assert 0.14 < max_se_for_decision_power(pair) < 0.99  # the sure one is left as it is
 
 
 def test_what_is_not_known_is_not_reckoned():
-    assert np.isnan(deciding_error(one_value(np.nan)))
-    assert np.isnan(deciding_error(one_value(1.0, error=0.0)))
+    assert np.isnan(max_se_for_decision_power(one_value(np.nan)))
+    assert np.isnan(max_se_for_decision_power(one_value(1.0, error=0.0)))
     none = np.zeros(0)
-    assert np.isnan(deciding_error(DecisionCases(*[none] * 4, *[none.astype(int)] * 2, none)))
+    assert np.isnan(
+        max_se_for_decision_power(DecisionCases(*[none] * 4, *[none.astype(int)] * 2, none))
+    )

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.stats.roc import average_precision
+from isolux.stats.roc import average_precision_of_scores_statistic
 
 
 def mean_precision(scores, positive, weights):
     evidence = pl.DataFrame({"positive_score": scores, "is_positive": positive})
-    return average_precision()(evidence, weights)
+    return average_precision_of_scores_statistic()(evidence, weights)
 
 
 def test_ties_are_one_threshold():
@@ -34,7 +34,7 @@ def test_it_agrees_with_scikit_learn_under_weights_and_ties():
 
 def test_without_positives_there_is_no_value():
     rows = pl.DataFrame({"positive_score": [0.1, 0.2], "is_positive": [False, False]})
-    assert np.isnan(average_precision()(rows, np.ones(2)))
+    assert np.isnan(average_precision_of_scores_statistic()(rows, np.ones(2)))
     assert np.isnan(mean_precision(np.empty(0), np.empty(0, dtype=bool), np.empty(0)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.stats.confusion import caution_on_swapped_labels, read_confusion_matrix
+from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
 from isolux.vocabulary.errors import TableError
 
 # 100 cases of each true group: f is labelled m of 20, m is labelled f of 5.
@@ -21,7 +21,7 @@ def read(tmp_path, text):
 def test_the_headings_decide_and_as_many_cases_of_each_truth_raise_no_doubt(tmp_path):
     found = read(tmp_path, "true,labelled,count\n" + COUNTS)
     assert found.share.tolist() == [[0.8, 0.2], [0.05, 0.95]]
-    assert caution_on_swapped_labels(found) == []
+    assert caution_if_labels_look_swapped(found) == []
     # The same rows under headings in another order: columns are found by name.
     again = read(tmp_path, "labelled,true,count\nf,f,80\nm,f,20\nf,m,5\nm,m,95\n")
     assert again.share.tolist() == found.share.tolist()
@@ -29,7 +29,7 @@ def test_the_headings_decide_and_as_many_cases_of_each_truth_raise_no_doubt(tmp_
 
 def test_as_many_cases_of_each_label_are_cautioned_about(tmp_path):
     found = read(tmp_path, "labelled,true,count\n" + COUNTS)
-    (told,) = caution_on_swapped_labels(found)
+    (told,) = caution_if_labels_look_swapped(found)
     assert "each label has 100 cases, and true groups have 85 (f) and 115 (m)" in told
     assert "are the columns true and labelled swapped in the file?" in told
 
@@ -45,4 +45,4 @@ def test_shares_that_sum_to_1_by_label_are_refused_with_that_question(tmp_path):
 def test_nothing_is_said_where_either_side_could_be_the_truth(tmp_path):
     even = read(tmp_path, "true,labelled,count\n" + CASES.format(80, 20, 20, 80))
     uneven = read(tmp_path, "true,labelled,count\n" + CASES.format(80, 20, 5, 90))
-    assert caution_on_swapped_labels(even) == caution_on_swapped_labels(uneven) == []
+    assert caution_if_labels_look_swapped(even) == caution_if_labels_look_swapped(uneven) == []

@@ -7,7 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats import correlation_shrinkage
-from isolux.stats.correlation_shrinkage import deviations_from_overall, shrinkage_factors
+from isolux.stats.correlation_shrinkage import (
+    correlation_shrinkage_factors,
+    mean_influences_from_overall,
+)
 
 
 def block(rows, everyone=None):
@@ -21,11 +24,15 @@ def test_by_hand():
     # sum (uv)² = 4 of 16, so chance gives 1/4 as well: nothing is left. With itself r² = 1, and
     # sqrt(1 - 1/4) is left.
     u, v = [1, 1, -1, -1], [1, 1, -1, 1]
-    kept = shrinkage_factors([block(u), block(v), block(u)], np.ones(4, int))
+    kept = correlation_shrinkage_factors([block(u), block(v), block(u)], np.ones(4, int))
     assert kept[0] == pytest.approx([1.0, 0.0, np.sqrt(0.75)])
     # A column that stands for two clusters is the same as the column twice.
-    once = shrinkage_factors([block([1, 2, -3]), block([2, 1, -3])], np.array([2, 1, 1]))
-    twice = shrinkage_factors([block([1, 1, 2, -3]), block([2, 2, 1, -3])], np.ones(4, int))
+    once = correlation_shrinkage_factors(
+        [block([1, 2, -3]), block([2, 1, -3])], np.array([2, 1, 1])
+    )
+    twice = correlation_shrinkage_factors(
+        [block([1, 1, 2, -3]), block([2, 2, 1, -3])], np.ones(4, int)
+    )
     assert once == pytest.approx(twice)
 
 
@@ -34,8 +41,8 @@ def test_what_everyone_adds_is_taken_off():
     common = 5 * rng.normal(size=60)
     a, b = rng.normal(size=(3, 60)), rng.normal(size=(2, 60))
     blocks = [block(a + common, common), block(b + common, common)]
-    plain = shrinkage_factors([block(a), block(b)], np.ones(60, int))
-    assert shrinkage_factors(blocks, np.ones(60, int)) == pytest.approx(plain, abs=1e-9)
+    plain = correlation_shrinkage_factors([block(a), block(b)], np.ones(60, int))
+    assert correlation_shrinkage_factors(blocks, np.ones(60, int)) == pytest.approx(plain, abs=1e-9)
 
 
 def by_loops(blocks, copies):
@@ -66,12 +73,12 @@ def test_against_loops_and_some_rows_for_all(monkeypatch):
         for weight in (0.0, 0.5, 0.7)
     ]
     copies = rng.integers(1, 4, 300)
-    found = shrinkage_factors(blocks, copies)
+    found = correlation_shrinkage_factors(blocks, copies)
     assert found == pytest.approx(by_loops(blocks, copies), abs=1e-9)
     monkeypatch.setattr(
         correlation_shrinkage, "_MAX_MULTIPLICATIONS", 300 * (3 * 12) ** 2
     )  # twelve rows a block
-    few = shrinkage_factors(blocks, copies)
+    few = correlation_shrinkage_factors(blocks, copies)
     assert abs(few - found).max() > 0
     assert few == pytest.approx(found, abs=0.25)
     assert few[1, 2] == pytest.approx(found[1, 2], abs=0.1)
@@ -84,9 +91,11 @@ def test_what_is_shared_is_kept_and_chance_is_not():
     apart, together = [], []
     for _ in range(200):
         one, other, cause = rng.normal(size=(6, 90)), rng.normal(size=(6, 90)), rng.normal(size=90)
-        apart.append(shrinkage_factors([block(one), block(other)], np.ones(90, int))[0, 1])
+        apart.append(
+            correlation_shrinkage_factors([block(one), block(other)], np.ones(90, int))[0, 1]
+        )
         both = [block(one + cause), block(other + cause)]
-        together.append(shrinkage_factors(both, np.ones(90, int))[0, 1])
+        together.append(correlation_shrinkage_factors(both, np.ones(90, int))[0, 1])
     assert np.mean(np.square(apart)) < 0.2
     assert np.median(apart) == pytest.approx(0.0, abs=0.2)
     assert min(together) > 0.9
@@ -97,16 +106,18 @@ def test_it_is_a_matrix_of_correlations():
     rng = np.random.default_rng(4)
     a, c = rng.normal(size=(1, 60)), rng.normal(size=(1, 60))
     c -= a * (a @ c.T) / (a @ a.T)  # exactly uncorrelated
-    kept = shrinkage_factors([block(a), block(a + c), block(c)], np.ones(60, int))
+    kept = correlation_shrinkage_factors([block(a), block(a + c), block(c)], np.ones(60, int))
     assert np.linalg.eigvalsh(kept).min() > -1e-12
     assert np.diagonal(kept) == pytest.approx(np.ones(3))
     assert kept[0, 1] > 0.5
 
 
 def test_groups_that_do_not_vary():
-    kept = shrinkage_factors([block(np.zeros((2, 9))), block(np.ones((1, 9)))], np.ones(9, int))
+    kept = correlation_shrinkage_factors(
+        [block(np.zeros((2, 9))), block(np.ones((1, 9)))], np.ones(9, int)
+    )
     assert kept.tolist() == [[1.0, 0.0], [0.0, 1.0]]
     empty = csr_array((2, 5))
-    own, everyone = deviations_from_overall(empty, empty, (np.zeros(2), np.zeros(2)))
+    own, everyone = mean_influences_from_overall(empty, empty, (np.zeros(2), np.zeros(2)))
     assert own.toarray().tolist() == [[0.0] * 5]
     assert everyone.shape == (1, 5)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.detection_cells.detection_kernels import sort_descending
+from isolux.stats.detection_cells.detection_kernels import stable_argsort_descending
 from isolux.vocabulary.errors import SpecError
 
 EMPTY = np.empty(0, dtype=np.int64)
@@ -82,7 +82,7 @@ def test_a_cell_holds_what_it_would_hold_alone(world):
     ],
 )
 def test_falling_scores_keep_the_order_of_equals(score):
-    assert np.array_equal(sort_descending(score), np.argsort(-score, kind="stable"))
+    assert np.array_equal(stable_argsort_descending(score), np.argsort(-score, kind="stable"))
 
 
 def test_what_cannot_be_ranked():

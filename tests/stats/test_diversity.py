@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.stats import diversity
-from isolux.stats.diversity import vendi_of_subjects, vendi_score
+from isolux.stats.diversity import rarefied_vendi_score, vendi_score
 from isolux.vocabulary.errors import InputError, SpecError
 
 # The package asks scipy for a name that scipy has moved.
@@ -124,7 +124,7 @@ def test_one_photo_of_each_subject_is_drawn():
     # 20 subjects at right angles, ten photos each: 10 drawn subjects are 10 different people,
     # whichever photos they come with. Photos taken as people would be fewer directions.
     subject = np.repeat(np.arange(20), 10)
-    found = vendi_of_subjects(np.eye(20)[subject], subject, 10)
+    found = rarefied_vendi_score(np.eye(20)[subject], subject, 10)
     assert found.value == pytest.approx(10.0)
     assert (found.low, found.high) == (pytest.approx(10.0), pytest.approx(10.0))
     assert found.reason is None
@@ -132,7 +132,7 @@ def test_one_photo_of_each_subject_is_drawn():
 
 def test_the_interval_is_the_delete_d_jackknifes():
     made = vectors(60, 30, seed=4)
-    found = vendi_of_subjects(made, np.arange(60), 15, seed=3)
+    found = rarefied_vendi_score(made, np.arange(60), 15, seed=3)
     rng = np.random.default_rng(3)
     logs = [
         math.log(vendi_score(made[rng.choice(60, size=15, replace=False, shuffle=False)]).value)
@@ -146,6 +146,6 @@ def test_the_interval_is_the_delete_d_jackknifes():
 
 @pytest.mark.parametrize(("subjects", "size"), [(19, 10), (30, 5), (0, 10)])
 def test_too_few_subjects_say_so(subjects, size):
-    found = vendi_of_subjects(np.ones((subjects, 3)), np.arange(subjects), size)
+    found = rarefied_vendi_score(np.ones((subjects, 3)), np.arange(subjects), size)
     assert (found.value, found.low, found.high) == (None, None, None)
     assert found.reason == f"{subjects} subjects of the 20 needed"

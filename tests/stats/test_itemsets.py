@@ -10,10 +10,10 @@ import pytest
 
 from isolux.stats.itemsets import (
     Itemsets,
-    best_subset_value,
-    frequent_itemsets,
-    itemset_counts,
-    min_row_count,
+    count_rows_by_itemset,
+    find_frequent_itemsets,
+    max_value_of_proper_subsets,
+    min_rows_for_support,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
@@ -40,7 +40,7 @@ def by_every_subset(rows, least, longest):
 def test_five_baskets_by_hand():
     # bread 4 of 5, milk 4, beer 3; bread and milk 3, bread and beer 2, milk and beer 2, all three 1
     rows = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 1]], dtype=bool)
-    found = frequent_itemsets(rows, min_support=0.4)
+    found = find_frequent_itemsets(rows, min_support=0.4)
     assert as_dict(found) == {
         frozenset({0}): 4, frozenset({1}): 4, frozenset({2}): 3,
         frozenset({0, 1}): 3, frozenset({0, 2}): 2, frozenset({1, 2}): 2,
@@ -52,18 +52,18 @@ def test_five_baskets_by_hand():
 def test_all_subsets_that_enough_rows_hold(n, longest):
     rng = np.random.default_rng(n)
     rows = rng.random((n, 9)) < rng.random(9)
-    found = frequent_itemsets(rows, min_support=0.2, max_length=longest)
-    assert as_dict(found) == by_every_subset(rows, min_row_count(n, 0.2), longest)
-    assert np.array_equal(itemset_counts(rows, found.members), found.count)
+    found = find_frequent_itemsets(rows, min_support=0.2, max_length=longest)
+    assert as_dict(found) == by_every_subset(rows, min_rows_for_support(n, 0.2), longest)
+    assert np.array_equal(count_rows_by_itemset(rows, found.members), found.count)
 
 
 def test_more_sets_than_there_was_room_for(monkeypatch):
     from isolux.stats import itemsets
 
     rows = np.random.default_rng(0).random((60, 12)) < 0.8
-    whole = frequent_itemsets(rows, min_support=0.1)
+    whole = find_frequent_itemsets(rows, min_support=0.1)
     monkeypatch.setattr(itemsets, "_INITIAL_CAPACITY", 5)
-    small = frequent_itemsets(rows, min_support=0.1)
+    small = find_frequent_itemsets(rows, min_support=0.1)
     assert len(whole.count) > 5
     assert np.array_equal(small.members, whole.members)
     assert np.array_equal(small.count, whole.count)
@@ -74,7 +74,7 @@ def test_the_same_itemsets_as_mlxtend(seed):
     patterns = pytest.importorskip("mlxtend.frequent_patterns")
     rng = np.random.default_rng(seed)
     rows = rng.random((300, 14)) < rng.random(14)
-    ours = frequent_itemsets(rows, min_support=0.07, max_length=4)
+    ours = find_frequent_itemsets(rows, min_support=0.07, max_length=4)
     supports = as_dict(ours, ours.support)
     assert 0.07 in supports.values()
     assert theirs(patterns.apriori, rows, 0.07) == supports
@@ -94,9 +94,9 @@ def theirs(algorithm, rows, support):
 def test_the_best_part_of_a_set_is_that_of_every_proper_subset():
     rng = np.random.default_rng(3)
     rows = rng.random((80, 7)) < 0.7
-    sets = frequent_itemsets(rows, min_support=0.1)
+    sets = find_frequent_itemsets(rows, min_support=0.1)
     value = rng.random(len(sets.count))
-    found, of = as_dict(sets, best_subset_value(sets, value, 0.3)), as_dict(sets, value)
+    found, of = as_dict(sets, max_value_of_proper_subsets(sets, value, 0.3)), as_dict(sets, value)
     for items, best in found.items():
         parts = [of[frozenset(s)] for k in range(1, len(items)) for s in combinations(items, k)]
         assert best == max([0.3, *parts])
@@ -105,37 +105,37 @@ def test_the_best_part_of_a_set_is_that_of_every_proper_subset():
 def test_counts_in_other_rows():
     rows = np.array([[1, 0], [1, 1]], dtype=bool)
     sets = np.array([[0, 1], [0, -1], [-1, -1]], dtype=np.int32)
-    assert itemset_counts(rows, sets).tolist() == [1, 2, 2]
-    assert itemset_counts(rows[:0], sets).tolist() == [0, 0, 0]
+    assert count_rows_by_itemset(rows, sets).tolist() == [1, 2, 2]
+    assert count_rows_by_itemset(rows[:0], sets).tolist() == [0, 0, 0]
     everyone = np.ones((64, 1), dtype=bool)  # a last word that is full
-    assert itemset_counts(everyone, sets[2:]).tolist() == [64]
+    assert count_rows_by_itemset(everyone, sets[2:]).tolist() == [64]
 
 
 def test_nobody_holds_nothing():
     for shape in ((0, 3), (3, 0)):
-        found = frequent_itemsets(np.zeros(shape, dtype=bool), min_support=0.1)
+        found = find_frequent_itemsets(np.zeros(shape, dtype=bool), min_support=0.1)
         assert len(found.count) == 0
 
 
 def test_least_count_takes_a_share_as_it_is_written():
     # ceil(.1 * 30) is 4 in binary; three of thirty are a tenth all the same.
-    assert [min_row_count(30, s) for s in (0.1, 0.05, 1.0, 0.0001)] == [3, 2, 30, 1]
+    assert [min_rows_for_support(30, s) for s in (0.1, 0.05, 1.0, 0.0001)] == [3, 2, 30, 1]
 
 
 @pytest.mark.parametrize("support", [0.0, -0.1, 1.01, float("nan")])
 def test_a_support_out_of_range_is_refused(support):
     with pytest.raises(SpecError, match="no set of items has such a support"):
-        frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=support)
+        find_frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=support)
 
 
 def test_other_bad_input_is_refused():
     with pytest.raises(SpecError, match="no set of items is so short"):
-        frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=0.5, max_length=0)
+        find_frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=0.5, max_length=0)
     with pytest.raises(InputError, match="the rows are not a table of items"):
-        frequent_itemsets(np.ones((3, 2)), min_support=0.5)
+        find_frequent_itemsets(np.ones((3, 2)), min_support=0.5)
     alone = Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(InputError, match="an itemset is listed without its parts"):
-        best_subset_value(alone, np.ones(1), 0.0)
+        max_value_of_proper_subsets(alone, np.ones(1), 0.0)
     many = Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(SpecError, match="too many to be told apart"):
-        best_subset_value(many, np.ones(1), 0.0)
+        max_value_of_proper_subsets(many, np.ones(1), 0.0)

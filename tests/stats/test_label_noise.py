@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from isolux.stats.label_noise import (
-    correct_misclassification,
-    exchange_bounds,
-    fit_dawid_skene_votes,
-    posterior_means,
-    unknown_bounds,
+    correct_means_by_matrix,
+    dawid_skene_group_posterior,
+    gap_bounds_with_unknown_group,
+    gap_bounds_with_wrong_labels,
+    regress_scores_on_posteriors,
 )
 
 
@@ -22,14 +22,14 @@ def test_a_matrix_is_undone_by_hand():
     Labelled a: 90 + 10 = 100 with 72 + 4 = 76 right; b: 10 + 40 = 50 with 8 + 16 = 24.
     """
     matrix = np.array([[0.9, 0.1], [0.2, 0.8]])
-    found = correct_misclassification(np.array([100.0, 50.0]), np.array([76.0, 24.0]), matrix)
+    found = correct_means_by_matrix(np.array([100.0, 50.0]), np.array([76.0, 24.0]), matrix)
     assert found.tolist() == pytest.approx([0.8, 0.4])
 
 
 def test_a_matrix_by_which_nobody_is_of_a_group():
     """Labels: 5 of 100 are b, but a tenth of all a would be: b has less than nobody."""
     matrix = np.array([[0.9, 0.1], [0.1, 0.9]])
-    found = correct_misclassification(np.array([95.0, 5.0]), np.array([80.0, 3.0]), matrix)
+    found = correct_means_by_matrix(np.array([95.0, 5.0]), np.array([80.0, 3.0]), matrix)
     assert np.isnan(found[1])
     assert np.isfinite(found[0])
 
@@ -53,7 +53,7 @@ def test_bounds_are_sharp():
         b = rng.choice([0, 0.2, 0.6, 1], rng.integers(2, 7))
         wrong = float(rng.choice([0.0, 0.2, 0.34, 0.45]))
         gaps = list(every_exchange(a, b, wrong))
-        found = exchange_bounds(a, b, wrong)
+        found = gap_bounds_with_wrong_labels(a, b, wrong)
         assert (found.low, found.high) == pytest.approx((min(gaps), max(gaps)))
 
 
@@ -66,14 +66,17 @@ def test_bounds_of_the_unknown_are_sharp():
             for own in combinations(range(len(c)), k):
                 first = np.concatenate([a, c[list(own)]])
                 gaps.append(first.mean() - np.concatenate([b, np.delete(c, own)]).mean())
-        found = unknown_bounds(a, b, c)
+        found = gap_bounds_with_unknown_group(a, b, c)
         assert (found.low, found.high) == pytest.approx((min(gaps), max(gaps)))
 
 
 def test_a_side_with_nobody_has_no_bounds():
     nobody, some = np.zeros(0), np.ones(2)
     assert np.isnan(
-        [exchange_bounds(nobody, some, 0.1).low, unknown_bounds(some, nobody, some).high]
+        [
+            gap_bounds_with_wrong_labels(nobody, some, 0.1).low,
+            gap_bounds_with_unknown_group(some, nobody, some).high,
+        ]
     ).all()
 
 
@@ -83,10 +86,12 @@ def test_scores_regressed_on_chances_by_hand():
     Wᵀ y = (1.3, .7); its solution is (1, .36).
     """
     chance = np.array([[1, 0], [0.5, 0.5], [0, 1.0]])
-    found = posterior_means(np.ones((1, 3)), chance, np.array([1.0, 0.6, 0.4]))
+    found = regress_scores_on_posteriors(np.ones((1, 3)), chance, np.array([1.0, 0.6, 0.4]))
     assert found[0].tolist() == pytest.approx([(1.25 * 1.3 - 0.25 * 0.7) / 1.5,
                                                (1.25 * 0.7 - 0.25 * 1.3) / 1.5])  # fmt: skip
-    alike = posterior_means(np.ones((1, 2)), np.full((2, 2), 0.5), np.array([1.0, 0.0]))
+    alike = regress_scores_on_posteriors(
+        np.ones((1, 2)), np.full((2, 2), 0.5), np.array([1.0, 0.0])
+    )
     assert np.isnan(alike).all()
 
 
@@ -101,7 +106,7 @@ def test_annotators_errors_are_found_from_their_disagreement():
     for a, error in enumerate((0.05, 0.3, 0.35)):
         said = np.where(rng.random(5000) < error, 1 - true, true)
         votes[np.arange(5000), a, said] = 1
-    chance = fit_dawid_skene_votes(votes)
+    chance = dawid_skene_group_posterior(votes)
     sure = chance[:, 1]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         held = (sure >= low) & (sure <= low + 0.2)
@@ -111,5 +116,7 @@ def test_annotators_errors_are_found_from_their_disagreement():
     vote = votes.sum(axis=1).argmax(axis=1)
     assert ((sure > 0.5) == true).mean() > (vote == true).mean() + 0.03
     counted = np.unique(votes.reshape(5000, -1), axis=0, return_inverse=True, return_counts=True)
-    again = fit_dawid_skene_votes(counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float))
+    again = dawid_skene_group_posterior(
+        counted[0].reshape(-1, 3, 2), weights=counted[2].astype(float)
+    )
     np.testing.assert_allclose(again[counted[1].ravel()], chance, atol=1e-4)

@@ -13,9 +13,9 @@ from isolux.groups.interval_methods.skewness_adjusted import (
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.stats.clustered_proportions import cluster_means, concatenate_means
-from isolux.stats.intervals import logit_interval, t_interval
-from isolux.stats.proportions import wilson
+from isolux.stats.clustered_proportions import concatenate_means, means_from_cluster_sums
+from isolux.stats.intervals import logit_t_interval, t_interval
+from isolux.stats.proportions import wilson_interval
 
 Z = 1.959963984540054
 
@@ -23,7 +23,8 @@ Z = 1.959963984540054
 def _group(values):
     values = np.asarray(values, dtype=np.float64)
     one = np.ones(len(values), dtype=np.int64)
-    return cluster_means(csr_array(values[None, :]), csr_array(one[None, :].astype(float)), one,
+    return means_from_cluster_sums(
+        csr_array(values[None, :]), csr_array(one[None, :].astype(float)), one,
                          0.0, is_proportion=False)  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def test_of_answers_that_are_seldom_0_it_is_wilsons_interval(wrong):
     p = 1.0 - wrong / n
     assert group.variance_slope.item() == pytest.approx((1.0 - 2.0 * p) / n, rel=1e-6)
     exact = VarianceSlopes(group.variance_slope, group.variance_slope)
-    assert _ends(group, exact)[0] == pytest.approx(wilson(p * n, n, 0.95).low, abs=2e-5)
+    assert _ends(group, exact)[0] == pytest.approx(wilson_interval(p * n, n, 0.95).low, abs=2e-5)
 
 
 def test_a_group_without_a_bad_score_borrows_what_one_costs():
@@ -64,7 +65,7 @@ def test_a_group_without_a_bad_score_borrows_what_one_costs():
     assert mean - far.low[0] > 3.0 * (mean - near.low[0])
     assert far.high[0] == near.high[0]
     # Wilson's end of 0 of 72: as many could have been missed, each at the cost of its overlap.
-    assert far.low[0] == pytest.approx(mean - mean * wilson(0, 72, 0.95).high, abs=0.02)
+    assert far.low[0] == pytest.approx(mean - mean * wilson_interval(0, 72, 0.95).high, abs=0.02)
 
 
 @given(st.lists(st.floats(-1e3, 1e3).map(lambda x: round(x, 3)), min_size=12, max_size=60))
@@ -83,7 +84,7 @@ def test_ends_are_only_ever_lengthened(values):
 def test_fractions_begin_with_the_logit_scale_and_stay_between_0_and_1():
     group = _group([0.0] * 2 + [0.99] * 40)
     none = VarianceSlopes(np.zeros(1), np.zeros(1))
-    plain = logit_interval(group.value, np.sqrt(group.variance), group.dof, Z)
+    plain = logit_t_interval(group.value, np.sqrt(group.variance), group.dof, Z)
     assert _ends(group, none, fraction=True) == (plain.low[0], plain.high[0])
     steep = VarianceSlopes(np.full(1, -1.0), np.full(1, 1.0))
     assert _ends(group, steep, fraction=True) == (0.0, 1.0)
@@ -103,4 +104,4 @@ def test_scores_of_any_size_have_the_same_interval():
 def test_answers_of_0_and_1_have_no_slope():
     one = np.ones(1, dtype=np.int64)
     sums, counts = csr_array(np.array([[3.0]])), csr_array(np.array([[4.0]]))
-    assert estimate_variance_slopes(cluster_means(sums, counts, one, 0.0)) is None
+    assert estimate_variance_slopes(means_from_cluster_sums(sums, counts, one, 0.0)) is None

@@ -12,43 +12,51 @@ from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
 from isolux.stats.multiplicity import (
-    benjamini_hochberg,
-    bonferroni,
-    critical_value,
-    exceeds_observed,
-    holm,
-    max_t,
-    weighted_holm,
+    adjust_p_benjamini_hochberg,
+    adjust_p_bonferroni,
+    adjust_p_holm,
+    adjust_p_max_t,
+    adjust_p_weighted_holm,
+    is_null_t_at_least_observed,
+    max_t_critical_value,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
-CORRECTIONS = {"bonferroni": bonferroni, "holm": holm, "fdr_bh": benjamini_hochberg}
+CORRECTIONS = {
+    "bonferroni": adjust_p_bonferroni,
+    "holm": adjust_p_holm,
+    "fdr_bh": adjust_p_benjamini_hochberg,
+}
 
 p_values = arrays(np.float64, st.integers(1, 40), elements=st.floats(0.0, 1.0))
 
 
 def test_bonferroni_multiplies_by_the_number_of_tests_that_were_made():
     # Three tests and one that was not: each p times 3, at most 1.
-    np.testing.assert_allclose(bonferroni([0.01, NAN, 0.2, 0.5]), [0.03, NAN, 0.6, 1.0])
+    np.testing.assert_allclose(adjust_p_bonferroni([0.01, NAN, 0.2, 0.5]), [0.03, NAN, 0.6, 1.0])
 
 
 def test_holm_steps_down_and_stays_monotone():
     # Sorted .01 .02 .03 .9 times 4 3 2 1 = .04 .06 .06 .9; the third is raised to .06 (it is .06).
     # With .022 in place of .03: .04 .06 .044 -> raised to .06.
-    np.testing.assert_allclose(holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06])
+    np.testing.assert_allclose(
+        adjust_p_holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06]
+    )
 
 
 def test_weighted_holm_by_hand():
     # p over weight: .01/.5 = .02, .02/.25 = .08, .015/.25 = .06. In order .02 .06 .08, times the
     # weights that are left 1, .5, .25: .02, .03, .02 -> raised to .03.
-    found = weighted_holm([0.01, 0.02, NAN, 0.015], [0.5, 0.25, 9.0, 0.25])
+    found = adjust_p_weighted_holm([0.01, 0.02, NAN, 0.015], [0.5, 0.25, 9.0, 0.25])
     np.testing.assert_allclose(found, [0.02, 0.03, NAN, 0.03])
 
 
 @given(p_values)
 def test_weighted_holm_with_equal_weights_is_holm(p):
-    np.testing.assert_allclose(weighted_holm(p, np.full(len(p), 0.3)), holm(p), atol=1e-12)
+    np.testing.assert_allclose(
+        adjust_p_weighted_holm(p, np.full(len(p), 0.3)), adjust_p_holm(p), atol=1e-12
+    )
 
 
 def test_weighted_holm_holds_its_error_whatever_the_weights():
@@ -56,8 +64,8 @@ def test_weighted_holm_holds_its_error_whatever_the_weights():
     rng = np.random.default_rng(0)
     weights = np.concatenate([np.full(40, 1 / 40), [1.0]])
     p = rng.random((4000, 41))
-    any_found = np.array([(weighted_holm(row, weights) <= 0.05).any() for row in p])
-    alone = np.array([weighted_holm(row, weights)[-1] <= 0.05 for row in p])
+    any_found = np.array([(adjust_p_weighted_holm(row, weights) <= 0.05).any() for row in p])
+    alone = np.array([adjust_p_weighted_holm(row, weights)[-1] <= 0.05 for row in p])
     assert any_found.mean() == pytest.approx(0.05, abs=0.012)
     assert alone.mean() > 0.02  # Holm without weights would leave it 0.0012
 
@@ -65,7 +73,7 @@ def test_weighted_holm_holds_its_error_whatever_the_weights():
 def test_benjamini_hochberg_steps_up():
     # Sorted .01 .02 .03 .9 times 4/1 4/2 4/3 4/4 = .04 .04 .04 .9.
     np.testing.assert_allclose(
-        benjamini_hochberg([0.9, 0.03, NAN, 0.02, 0.01]), [0.9, 0.04, NAN, 0.04, 0.04]
+        adjust_p_benjamini_hochberg([0.9, 0.03, NAN, 0.02, 0.01]), [0.9, 0.04, NAN, 0.04, 0.04]
     )
 
 
@@ -110,21 +118,23 @@ def test_refuses_what_is_no_probability(correct, wrong):
 def test_max_t_counts_the_observed_world_among_the_null_ones():
     # 9 null maxima 1..9. |t| = 8 is reached by 8 and 9: (1 + 2) / 10. 20: (1 + 0) / 10.
     observed = [8.0, -20.0, 0.5, NAN]
-    np.testing.assert_allclose(max_t(observed, np.arange(1.0, 10.0)), [0.3, 0.1, 1.0, NAN])
+    np.testing.assert_allclose(adjust_p_max_t(observed, np.arange(1.0, 10.0)), [0.3, 0.1, 1.0, NAN])
 
 
 def test_max_t_takes_ties_wide_and_what_was_not_computed_as_reached():
-    assert max_t(2.0 * (1 + 1e-13), [2.0, 1.0, 1.0]).item() == 0.5
-    assert max_t(2.0, [NAN, 1.0, 1.0]).item() == 0.5
-    assert max_t(np.inf, [np.inf, 1.0, 1.0]).item() == 0.5
-    assert max_t(5.0, []).item() == 1.0
+    assert adjust_p_max_t(2.0 * (1 + 1e-13), [2.0, 1.0, 1.0]).item() == 0.5
+    assert adjust_p_max_t(2.0, [NAN, 1.0, 1.0]).item() == 0.5
+    assert adjust_p_max_t(np.inf, [np.inf, 1.0, 1.0]).item() == 0.5
+    assert adjust_p_max_t(5.0, []).item() == 1.0
 
 
 def test_max_t_counts_as_reached_does():
     rng = np.random.default_rng(5)
     null = np.append(rng.integers(0, 6, 40).astype(float), NAN)
     for t in [0.0, 1.0, 3.0 + 1e-12, 3.0 - 1e-12, 5.5, 7.0]:
-        assert max_t(t, null).item() == (1 + exceeds_observed(null, t).sum()) / 42
+        assert (
+            adjust_p_max_t(t, null).item() == (1 + is_null_t_at_least_observed(null, t).sum()) / 42
+        )
 
 
 @given(
@@ -132,22 +142,22 @@ def test_max_t_counts_as_reached_does():
     alpha=st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5]),
 )
 def test_exceeding_the_critical_value_is_significance(null, alpha):
-    critical = critical_value(null, alpha)
+    critical = max_t_critical_value(null, alpha)
     for t in np.arange(0.0, 13.5, 0.5):
-        assert (max_t(t, null).item() <= alpha + 1e-12) == (t > critical)
+        assert (adjust_p_max_t(t, null).item() <= alpha + 1e-12) == (t > critical)
 
 
 def test_critical_value_by_hand():
     # 1,999 replicates, alpha .05: p <= .05 with at most 99 at or above: the 100th largest.
-    assert critical_value(np.arange(1.0, 2000.0), 0.05) == 1900.0
-    assert critical_value([1.0, 2.0, 3.0], 0.05) == np.inf
-    assert critical_value([NAN] + [1.0] * 18, 0.05) == np.inf
+    assert max_t_critical_value(np.arange(1.0, 2000.0), 0.05) == 1900.0
+    assert max_t_critical_value([1.0, 2.0, 3.0], 0.05) == np.inf
+    assert max_t_critical_value([NAN] + [1.0] * 18, 0.05) == np.inf
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, NAN])
 def test_critical_value_refuses_an_impossible_error(alpha):
     with pytest.raises(SpecError, match="the family-wise error cannot be kept"):
-        critical_value([1.0], alpha)
+        max_t_critical_value([1.0], alpha)
 
 
 @pytest.mark.law
@@ -162,10 +172,10 @@ def test_family_wise_error_is_kept_and_max_t_gains_where_tests_overlap():
 
     null_max = np.abs(statistics(r)).max(axis=0)
     observed = statistics(worlds)
-    error = (max_t(observed, null_max).min(axis=0) <= 0.05).mean()
+    error = (adjust_p_max_t(observed, null_max).min(axis=0) <= 0.05).mean()
     assert 0.03 <= error <= 0.07
     from scipy.special import ndtr
 
     raw = 2 * ndtr(-np.abs(observed))
-    by_holm = np.mean([(holm(raw[:, w]) <= 0.05).any() for w in range(worlds)])
+    by_holm = np.mean([(adjust_p_holm(raw[:, w]) <= 0.05).any() for w in range(worlds)])
     assert by_holm <= 0.03 < (raw.min(axis=0) <= 0.05).mean()

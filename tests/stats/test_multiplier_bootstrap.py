@@ -7,7 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats import multiplier_bootstrap
-from isolux.stats.multiplier_bootstrap import CorrelationBlocks, cross_products, joint_draws
+from isolux.stats.multiplier_bootstrap import (
+    CorrelationBlocks,
+    draw_multiplier_bootstrap_sums,
+    sum_row_cross_products,
+)
 
 R = 40_000
 
@@ -22,8 +26,10 @@ def test_blocks_keep_what_they_are_told_of_their_covariances(monkeypatch, faster
     copies = rng.integers(1, 5, 40)
     of = np.array([0, 0, 1, 2, 2, 1])
     kept = np.array([[1.0, 0.6, 0.0], [0.6, 1.0, 0.3], [0.0, 0.3, 1.0]])
-    drawn = joint_draws(rows, copies, R, 7, correlation_blocks=CorrelationBlocks(of, kept))
-    wanted = cross_products(rows, copies) * kept[of[:, None], of]
+    drawn = draw_multiplier_bootstrap_sums(
+        rows, copies, R, 7, correlation_blocks=CorrelationBlocks(of, kept)
+    )
+    wanted = sum_row_cross_products(rows, copies) * kept[of[:, None], of]
     size = np.sqrt(np.outer(np.diagonal(wanted), np.diagonal(wanted)))
     # Of 40,000 draws a correlation has a standard error of at most .005.
     assert np.cov(drawn) / size == pytest.approx(wanted / size, abs=0.03)
@@ -39,8 +45,8 @@ def test_blocks_that_keep_all_change_nothing(monkeypatch, faster):
     monkeypatch.setattr(multiplier_bootstrap, "_SPARSE_COST", faster)
     rows = csr_array(np.arange(12.0).reshape(3, 4))
     copies, of = np.ones(4, int), np.array([0, 1, 1])
-    plain = joint_draws(rows, copies, 300, 1)
-    same = joint_draws(
+    plain = draw_multiplier_bootstrap_sums(rows, copies, 300, 1)
+    same = draw_multiplier_bootstrap_sums(
         rows,
         copies,
         300,
@@ -48,7 +54,7 @@ def test_blocks_that_keep_all_change_nothing(monkeypatch, faster):
         correlation_blocks=CorrelationBlocks(of, np.array([[1.0, 1.0], [1.0, 1.0]])),
     )
     assert np.cov(same) == pytest.approx(np.cov(plain), rel=0.2)
-    alone = joint_draws(
+    alone = draw_multiplier_bootstrap_sums(
         rows,
         copies,
         300,

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
-from isolux.stats.multiplier_bootstrap import joint_draws
+from isolux.stats.multiplier_bootstrap import draw_multiplier_bootstrap_sums
 from isolux.stats.null_distribution import (
     COMPLEMENT,
-    compare_with_null,
-    null_z_statistics,
-    sign_flip_test,
+    iterate_null_z_statistics,
+    run_joint_null_test,
+    run_sign_flip_test,
 )
-from isolux.stats.test_inversion import two_sided_p
+from isolux.stats.test_inversion import two_sided_p_from_z
 
 # Eight clusters; groups a and b may hold photos of the same cluster.
 SUM = np.array([[2, 0, 3, 1, 0, 2, 0, 1], [1, 2, 0, 0, 3, 0, 2, 0.0]])
@@ -34,7 +34,7 @@ def _flip(contrasts, *, copies=None, sums=SUM, counts=COUNT, draws=SIGNS):
     s, n = (csr_array(np.vstack([x, x.sum(axis=0)])) for x in (sums, counts))
     copies = np.ones(s.shape[1], dtype=np.int64) if copies is None else copies
     flipped = np.vstack([s @ draws, n @ draws])
-    return sign_flip_test(s, n, copies, np.array(contrasts), flipped)
+    return run_sign_flip_test(s, n, copies, np.array(contrasts), flipped)
 
 
 def test_sign_flip_is_the_enumeration_of_all_signs():
@@ -77,7 +77,7 @@ def test_the_rest_of_a_group_that_overlaps_others_counts_people_once():
     draws = SIGNS[:3, :8]
     flipped = np.vstack([sums @ draws, counts @ draws])
     copies = np.ones(3, dtype=np.int64)
-    found = sign_flip_test(sums, counts, copies, np.array([[0, COMPLEMENT]]), flipped)
+    found = run_sign_flip_test(sums, counts, copies, np.array([[0, COMPLEMENT]]), flipped)
     # Rest: cluster 2 alone, 2 of 2. a: 0 of 3. m = 2/5.
     u = np.array([-0.4 * 2 / 3, -0.4 * 1 / 3, -(2 - 0.4 * 2) / 2])
     assert found.t[0] == pytest.approx(u.sum() / np.sqrt((u**2).sum()))
@@ -123,9 +123,9 @@ def test_many_contrasts_are_tested_as_one_by_one():
 def test_normal_weights_give_deviates_with_the_contrasts_correlation():
     s, n = (csr_array(np.vstack([x, x.sum(axis=0)])) for x in (SUM, COUNT))
     copies = np.ones(8, dtype=np.int64)
-    drawn = joint_draws(csr_array(vstack([s, n])), copies, 20_000, 0)
+    drawn = draw_multiplier_bootstrap_sums(csr_array(vstack([s, n])), copies, 20_000, 0)
     law = np.concatenate(
-        list(null_z_statistics(s, n, copies, np.array([[0, 1], [0, COMPLEMENT]]), drawn))
+        list(iterate_null_z_statistics(s, n, copies, np.array([[0, 1], [0, COMPLEMENT]]), drawn))
     )
     np.testing.assert_allclose(law.std(axis=1), 1.0, atol=0.02)
     np.testing.assert_allclose(law[0], law[1], atol=1e-9)
@@ -136,7 +136,7 @@ def test_either_way_of_drawing_has_the_same_covariance(replicates):
     # Few replicates are drawn cluster by cluster, many from the covariance.
     rows = csr_array(np.vstack([SUM, COUNT]))
     copies = np.arange(1, 9)
-    drawn = joint_draws(rows, copies, replicates, 1)
+    drawn = draw_multiplier_bootstrap_sums(rows, copies, replicates, 1)
     exact = (rows.toarray() * copies) @ rows.toarray().T
     np.testing.assert_allclose(np.cov(drawn), exact, atol=6 * exact.max() / np.sqrt(replicates))
 
@@ -144,7 +144,7 @@ def test_either_way_of_drawing_has_the_same_covariance(replicates):
 def test_a_contrast_in_which_nothing_varies_takes_no_part():
     law = iter([np.array([[1.0, -2.0], [np.nan, np.nan]])])
     pairs = np.array([True, True])
-    found = compare_with_null(np.array([2.5, 3.0]), law, pairs, two_sided_p)
+    found = run_joint_null_test(np.array([2.5, 3.0]), law, pairs, two_sided_p_from_z)
     assert np.isnan(found.t[1])
     assert np.isnan(found.p_value[1])
     assert found.max_z.tolist() == [1.0, 2.0]

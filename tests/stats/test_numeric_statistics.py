@@ -7,7 +7,11 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from isolux.stats.numeric_statistics import quantile, root_mean_square, spearman_of
+from isolux.stats.numeric_statistics import (
+    quantile_statistic,
+    root_mean_square_statistic,
+    weighted_spearman,
+)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.25, 0.5, 0.9, 1.0])
@@ -19,9 +23,9 @@ def test_a_weight_is_so_many_rows(share):
         weights = draw.integers(0, 4, (size, 3)).astype(float)
         repeated = [np.repeat(np.arange(size), w.astype(int)) for w in weights.T]
         expected = [np.quantile(numbers[r], share) if len(r) else np.nan for r in repeated]
-        found = quantile(share)(pl.DataFrame({"value": numbers}), weights)
+        found = quantile_statistic(share)(pl.DataFrame({"value": numbers}), weights)
         assert found == pytest.approx(expected, nan_ok=True)
-        found = spearman_of(numbers, other, weights)
+        found = weighted_spearman(numbers, other, weights)
         for own, rows in zip(found, repeated, strict=True):
             varies = len({*numbers[rows]}) > 1 and len({*other[rows]}) > 1
             theirs = spearmanr(numbers[rows], other[rows]).statistic if varies else np.nan
@@ -30,5 +34,5 @@ def test_a_weight_is_so_many_rows(share):
 
 def test_a_root_mean_square_leaves_nulls_out():
     rows = pl.DataFrame({"e": [1.0, None, 7.0]})
-    assert float(root_mean_square("e")(rows, np.array([1.0, 5.0, 1.0]))) == 5.0
-    assert np.isnan(root_mean_square("e")(rows, np.array([0.0, 1.0, 0.0])))
+    assert float(root_mean_square_statistic("e")(rows, np.array([1.0, 5.0, 1.0]))) == 5.0
+    assert np.isnan(root_mean_square_statistic("e")(rows, np.array([0.0, 1.0, 0.0])))

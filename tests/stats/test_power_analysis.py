@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isolux.stats.power_analysis import minimum_detectable_difference, two_sided_critical
+from isolux.stats.power_analysis import bonferroni_critical_t, minimum_detectable_difference
 from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
@@ -20,12 +20,12 @@ def test_by_hand():
 
 
 def test_critical_values_are_the_quantiles_of_bonferronis_share():
-    assert two_sided_critical() == pytest.approx(stats.norm.ppf(0.975), abs=1e-12)
-    assert two_sided_critical(0.05, 412) == pytest.approx(stats.norm.isf(0.025 / 412), abs=1e-12)
+    assert bonferroni_critical_t() == pytest.approx(stats.norm.ppf(0.975), abs=1e-12)
+    assert bonferroni_critical_t(0.05, 412) == pytest.approx(stats.norm.isf(0.025 / 412), abs=1e-12)
 
 
 def test_more_tests_and_more_power_ask_for_more():
-    critical = [two_sided_critical(tests=m) for m in (1, 10, 1000)]
+    critical = [bonferroni_critical_t(n_tests=m) for m in (1, 10, 1000)]
     found = minimum_detectable_difference(0.1, critical)
     assert (np.diff(found) > 0).all()
     assert minimum_detectable_difference(0.1, 2.0, power=0.9) > minimum_detectable_difference(
@@ -42,8 +42,8 @@ def test_no_spread_is_no_knowledge_and_no_critical_value_detects_nothing():
     ("call", "words"),
     [
         (lambda: minimum_detectable_difference(0.1, 2.0, power=1.0), "power is not a probability"),
-        (lambda: two_sided_critical(0.0), "alpha is not a probability"),
-        (lambda: two_sided_critical(tests=0), "a family has no test"),
+        (lambda: bonferroni_critical_t(0.0), "alpha is not a probability"),
+        (lambda: bonferroni_critical_t(n_tests=0), "a family has no test"),
         (
             lambda: minimum_detectable_difference(-0.1, 2.0),
             "a standard error or a critical value is negative",
@@ -61,7 +61,7 @@ def test_a_injected_difference_of_that_size_is_found_four_times_in_five(tests):
     # Two groups of 800 people with rates around .6; 5,000 worlds: the standard error is .006.
     rng = np.random.default_rng(tests)
     n, worlds, middle = 800, 5000, 0.6
-    critical = two_sided_critical(tests=tests)
+    critical = bonferroni_critical_t(n_tests=tests)
     injected = minimum_detectable_difference(np.sqrt(2 * middle * (1 - middle) / n), critical)
     a = rng.binomial(n, middle - injected / 2, worlds) / n
     b = rng.binomial(n, middle + injected / 2, worlds) / n
@@ -73,7 +73,7 @@ def test_a_injected_difference_of_that_size_is_found_four_times_in_five(tests):
 def test_a_injected_ratio_of_that_size_is_found_four_times_in_five():
     rng = np.random.default_rng(11)
     n, worlds, rate = 2000, 5000, 0.3
-    critical = two_sided_critical()
+    critical = bonferroni_critical_t()
     ratio = np.exp(minimum_detectable_difference(np.sqrt(2 * (1 - rate) / rate / n), critical))
     a = rng.binomial(n, rate * np.sqrt(ratio), worlds) / n
     b = rng.binomial(n, rate / np.sqrt(ratio), worlds) / n

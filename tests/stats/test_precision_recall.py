@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.stats.precision_recall import (
-    average_precision_at,
-    class_weights,
-    precision_table,
+    average_precision_by_class_and_iou,
+    average_precision_statistic,
+    sum_people_weights_by_class,
 )
 from isolux.stats.statistic import Ranking
 from isolux.vocabulary.errors import SpecError
@@ -91,8 +91,11 @@ def test_classes_without_people_are_left_out_of_the_mean():
 def test_each_overlap_is_a_bit():
     # Right at the first overlap alone, wrong at the second.
     one = ranking([(0, 0, 0b01, 0b10)], [(0, 0)])
-    assert [float(average_precision_at((t,))(one, np.ones(1)).round(6)) for t in (0, 1)] == [1, 0]
-    assert average_precision_at((0, 1))(one, np.ones(1)) == pytest.approx(0.5)
+    assert [float(average_precision_statistic((t,))(one, np.ones(1)).round(6)) for t in (0, 1)] == [
+        1,
+        0,
+    ]
+    assert average_precision_statistic((0, 1))(one, np.ones(1)) == pytest.approx(0.5)
 
 
 @st.composite
@@ -176,12 +179,14 @@ def test_normalised_precision_is_its_definition(rows, missed, common, reading):
 def test_with_n_their_own_count_it_is_plain_precision_bit_for_bit(case):
     rows, people, weights, n_classes = case
     one = ranking(rows[: len(people)], people, n_classes)
-    counts = class_weights(one, weights.astype(float))
+    counts = sum_people_weights_by_class(one, weights.astype(float))
     common = np.where(counts > 0, counts, 1.0)
-    plain = precision_table(one, weights.astype(float), (0, 1, 2))
+    plain = average_precision_by_class_and_iou(one, weights.astype(float), (0, 1, 2))
     assert np.array_equal(
         plain,
-        precision_table(one, weights.astype(float), (0, 1, 2), common_count=common),
+        average_precision_by_class_and_iou(
+            one, weights.astype(float), (0, 1, 2), common_count=common
+        ),
         equal_nan=True,
     )
 
@@ -200,15 +205,17 @@ def test_threads_change_nothing():
     rows = [(0, int(c), int(r), int(~r & 7 & w)) for c, r, w in rng.integers(0, 8, (60, 3))]
     one = ranking(rows, [(0, int(c)) for c in rng.integers(0, 8, 90)])
     weights = rng.integers(0, 4, (8, 11)).astype(float)
-    single = precision_table(one, weights, (0, 1, 2))
-    assert np.array_equal(single, precision_table(one, weights, (0, 1, 2), n_threads=3))
+    single = average_precision_by_class_and_iou(one, weights, (0, 1, 2))
+    assert np.array_equal(
+        single, average_precision_by_class_and_iou(one, weights, (0, 1, 2), n_threads=3)
+    )
 
 
 def test_what_cannot_be_read():
     with pytest.raises(
         SpecError, match=r"(?s)reading is not known.*101 points or area.*'11 points'"
     ):
-        precision_table(BY_HAND, np.ones(2), reading="11 points")
+        average_precision_by_class_and_iou(BY_HAND, np.ones(2), reading="11 points")
     with pytest.raises(SpecError, match=r"(?s)a common count cannot be that.*above 0.*0\.0"):
         average_precision(BY_HAND, np.ones(2), common_count=0.0)
 
@@ -247,7 +254,7 @@ def test_sorting_alarms_out_changes_no_number():
         np.array([0, 40_000]), rng.integers(0, 900, 5_000), np.zeros(5_000, dtype=np.int64),
     )  # fmt: skip
     weights = rng.multinomial(900, np.full(900, 1 / 900), 6).T.astype(float)
-    table = precision_table(one, weights)
+    table = average_precision_by_class_and_iou(one, weights)
     for r in range(6):
         for bit in range(10):
             read = read_as_coco_does(one, weights[:, r], bit)

@@ -11,7 +11,10 @@ from scipy.sparse import csr_array
 from scipy.special import xlogy
 from scipy.stats import binom, norm, t
 
-from isolux.stats.clustered_proportions import cluster_means, pooled_intracluster_correlation
+from isolux.stats.clustered_proportions import (
+    means_from_cluster_sums,
+    pooled_intracluster_correlation,
+)
 from isolux.stats.proportion_difference import ProportionDifferences, welch_satterthwaite_dof
 
 Z = 1.959963984540054
@@ -23,7 +26,7 @@ def _gaps(right, photos):
     copies = np.ones(photos.shape[1], dtype=np.int64)
     whole = [csr_array(x.sum(axis=0, keepdims=True)) for x in (right, photos)]
     rho = float(pooled_intracluster_correlation(*whole, copies)[0])
-    means = cluster_means(csr_array(right), csr_array(photos), copies, rho)
+    means = means_from_cluster_sums(csr_array(right), csr_array(photos), copies, rho)
     a, b = means.take(np.array([0])), means.take(np.array([1]))
     left = right - means.value[:, None] * photos
     units = means.n_units.prod()

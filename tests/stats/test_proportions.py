@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from isolux.stats.proportions import clopper_pearson, design_effect, wilson
+from isolux.stats.proportions import (
+    clopper_pearson_interval,
+    estimate_design_effect,
+    wilson_interval,
+)
 from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
-METHODS = {"wilson": wilson, "beta": clopper_pearson}
+METHODS = {"wilson": wilson_interval, "beta": clopper_pearson_interval}
 SCIPY_NAME = {"wilson": "wilson", "beta": "exact"}
 
 
@@ -26,7 +30,7 @@ def counts(draw):
 def test_wilson_by_hand():
     # 8 of 10, z² = 3.8415: centre (.8 + .19207) / 1.38415 = .71674,
     # half 1.95996 sqrt(.016 + .0096037) / 1.38415 = .22658.
-    bounds = wilson(8, 10)
+    bounds = wilson_interval(8, 10)
     assert bounds.low == pytest.approx(0.49016, abs=1e-5)
     assert bounds.high == pytest.approx(0.94332, abs=1e-5)
 
@@ -34,7 +38,7 @@ def test_wilson_by_hand():
 def test_clopper_pearson_by_hand_at_the_ends():
     # (1 - p)^20 = .025 at none of 20; p^20 = .025 at all of them.
     end = 0.025 ** (1 / 20)
-    none, every = clopper_pearson(0, 20), clopper_pearson(20, 20)
+    none, every = clopper_pearson_interval(0, 20), clopper_pearson_interval(20, 20)
     assert (none.low, every.high) == (0.0, 1.0)
     assert none.high == pytest.approx(1 - end, abs=1e-12)
     assert every.low == pytest.approx(end, abs=1e-12)
@@ -104,51 +108,51 @@ def test_refuses_an_impossible_level(method, level):
 
 def test_refuses_an_impossible_design_effect():
     with pytest.raises(SpecError, match="a design effect is a ratio of variances"):
-        wilson(10, 100, design_effect=[1.0, 0.0])
+        wilson_interval(10, 100, design_effect=[1.0, 0.0])
 
 
 def test_design_effect_by_hand():
     # Sizes 2, 2, 4; ones 2, 1, 1: p = 1/2, residuals 1, 0, -1. Clustered variance
     # (3/2)(2)/64 = 3/64; independent (1/4)/7 = 1/28; the ratio is 84/64 = 1.3125.
-    assert design_effect([2, 1, 1], [2, 2, 4]) == pytest.approx(1.3125, abs=1e-14)
+    assert estimate_design_effect([2, 1, 1], [2, 2, 4]) == pytest.approx(1.3125, abs=1e-14)
 
 
 def test_rows_that_are_clusters_have_a_design_effect_of_one():
     ones = np.array([1, 0, 0, 1, 1, 0, 1])
-    assert design_effect(ones, np.ones(7)) == pytest.approx(1.0, abs=1e-14)
+    assert estimate_design_effect(ones, np.ones(7)) == pytest.approx(1.0, abs=1e-14)
 
 
 def test_clusters_that_are_all_alike_count_once():
     # k clusters of b equal rows: n_eff = p (1 - p) / v = k - 1 in place of n - 1.
-    effect = design_effect([10, 0, 10, 0], [10, 10, 10, 10])
+    effect = estimate_design_effect([10, 0, 10, 0], [10, 10, 10, 10])
     assert effect == pytest.approx(39 / 3, abs=1e-12)
 
 
 def test_a_design_effect_is_1_at_least():
     # Perfectly balanced clusters: no variance between them at all.
-    assert design_effect([5, 5, 5], [10, 10, 10]).item() == 1.0
+    assert estimate_design_effect([5, 5, 5], [10, 10, 10]).item() == 1.0
 
 
 def test_at_the_boundary_the_correlation_is_assumed():
     # Sizes 2 and 4: sum of squares 20 over 6 = 10/3.
     for ones in ([0, 0], [2, 4]):
-        assert design_effect(ones, [2, 4]) == pytest.approx(10 / 3)
-    assert design_effect([1, 0], [3, 0]) == pytest.approx(3.0)  # a single cluster
-    assert np.isnan(design_effect([0, 0], [0, 0]))
-    assert np.isnan(design_effect([], []))
+        assert estimate_design_effect(ones, [2, 4]) == pytest.approx(10 / 3)
+    assert estimate_design_effect([1, 0], [3, 0]) == pytest.approx(3.0)  # a single cluster
+    assert np.isnan(estimate_design_effect([0, 0], [0, 0]))
+    assert np.isnan(estimate_design_effect([], []))
 
 
 def test_absent_clusters_do_not_count_and_groups_are_vectorised():
     sums, sizes = np.array([[2, 1, 1, 0], [0, 3, 1, 0]]), np.array([[2, 2, 4, 0], [3, 3, 1, 1]])
-    both = design_effect(sums, sizes)
-    np.testing.assert_allclose(both[0], design_effect([2, 1, 1], [2, 2, 4]))
-    np.testing.assert_allclose(both[1], design_effect(sums[1], sizes[1]))
+    both = estimate_design_effect(sums, sizes)
+    np.testing.assert_allclose(both[0], estimate_design_effect([2, 1, 1], [2, 2, 4]))
+    np.testing.assert_allclose(both[1], estimate_design_effect(sums[1], sizes[1]))
 
 
 @pytest.mark.parametrize(("ones", "rows"), [([3], [2]), ([-1], [2]), ([NAN], [2])])
 def test_refuses_clusters_with_more_ones_than_rows(ones, rows):
     with pytest.raises(InputError, match="a cluster's ones are not among its rows"):
-        design_effect(ones, rows)
+        estimate_design_effect(ones, rows)
 
 
 def photos_of_people(rng, worlds, people, photos, rate, correlation):
@@ -163,7 +167,9 @@ def test_the_design_effect_is_kishs_on_average():
     # 1 + (10 - 1) x .3 = 3.7. The ratio's mean over 2,000 worlds has a standard error of .02.
     rng = np.random.default_rng(7)
     ones = photos_of_people(rng, 2000, 50, 10, 0.6, 0.3)
-    assert design_effect(ones, np.full_like(ones, 10)).mean() == pytest.approx(3.7, abs=0.15)
+    assert estimate_design_effect(ones, np.full_like(ones, 10)).mean() == pytest.approx(
+        3.7, abs=0.15
+    )
 
 
 @pytest.mark.law
@@ -172,7 +178,7 @@ def test_coverage_with_clusters_and_what_ignoring_them_costs():
     # .949 (Wilson) and .960 (Clopper-Pearson) with the design effect, .68 and .69 without.
     rng = np.random.default_rng(8)
     ones = photos_of_people(rng, 4000, 50, 10, 0.8, 0.3)
-    effect = design_effect(ones, np.full_like(ones, 10))
+    effect = estimate_design_effect(ones, np.full_like(ones, 10))
     total = ones.sum(axis=1)
     for method in METHODS.values():
         bounds = method(total, 500, design_effect=effect)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, pearson3, rankdata
 
 from isolux.stats.ranks import (
-    build_group_cells,
-    compare_groups,
-    disparity_of_medians,
-    median_replicates,
-    sort_scores,
+    fhibe_median_disparity,
+    index_groups_by_cluster,
+    rank_test_all_group_pairs,
+    replicate_medians,
+    sort_score_vectors,
 )
 from isolux.vocabulary.errors import InputError
 
@@ -25,8 +25,8 @@ def one(values, groups, clusters=None, k=None):
     groups = np.asarray(groups)
     unit = np.flatnonzero(groups >= 0)
     owner = np.arange(len(groups)) if clusters is None else clusters
-    cells = build_group_cells(unit, groups[unit], owner, k or int(groups.max()) + 1)
-    return compare_groups(sort_scores([values]), cells)
+    cells = index_groups_by_cluster(unit, groups[unit], owner, k or int(groups.max()) + 1)
+    return rank_test_all_group_pairs(sort_score_vectors([values]), cells)
 
 
 def test_a_small_case_by_hand():
@@ -68,8 +68,9 @@ def test_every_pair_agrees_with_scipy(data):
     cluster = np.array(data.draw(st.lists(st.integers(0, n), min_size=n, max_size=n)))
     unit, group = np.nonzero(member)
     shuffled = np.random.default_rng(0).permutation(len(unit))
-    found = compare_groups(
-        sort_scores(table), build_group_cells(unit[shuffled], group[shuffled], cluster, k)
+    found = rank_test_all_group_pairs(
+        sort_score_vectors(table),
+        index_groups_by_cluster(unit[shuffled], group[shuffled], cluster, k),
     )
     for v, values in enumerate(np.array(table)):
         side = [values[member[:, g] & ~np.isnan(values)] for g in range(k)]
@@ -109,8 +110,9 @@ def test_many_units_agree_with_scipy_too():
     n, k = 3000, 11
     table = [rng.normal(size=n), np.round(rng.random(n), 1), (rng.random(n) < 0.9) * 1.0]
     group = rng.integers(0, k, n)
-    found = compare_groups(
-        sort_scores(table), build_group_cells(np.arange(n), group, rng.integers(0, 300, n), k)
+    found = rank_test_all_group_pairs(
+        sort_score_vectors(table),
+        index_groups_by_cluster(np.arange(n), group, rng.integers(0, 300, n), k),
     )
     for v, values in enumerate(table):
         for a, b in combinations(range(k), 2):
@@ -276,13 +278,15 @@ def test_two_groups_of_one_cluster_cannot_be_told_apart():
 
 def test_one_group_or_none_gives_no_pair():
     assert one([0.1, 0.2], [0, 0]).p_naive.tolist() == [[[pytest.approx(np.nan, nan_ok=True)]]]
-    empty = compare_groups(sort_scores([[0.1]]), build_group_cells([], [], [0], 0))
+    empty = rank_test_all_group_pairs(
+        sort_score_vectors([[0.1]]), index_groups_by_cluster([], [], [0], 0)
+    )
     assert empty.p_naive.shape == (1, 0, 0)
 
 
 def test_disparity_of_medians_by_hand():
     # FHIBE: 1 - .6/.8. A median of 0 or below has no ratio.
-    found = disparity_of_medians([0.6, 0.0, -0.1, 0.5], [0.8, 0.8, 0.8, 0.5])
+    found = fhibe_median_disparity([0.6, 0.0, -0.1, 0.5], [0.8, 0.8, 0.8, 0.5])
     assert found[[0, 3]].tolist() == pytest.approx([0.25, 0.0])
     assert np.isnan(found[1:3]).all()
 
@@ -292,7 +296,7 @@ def test_weighted_medians_are_those_of_repeated_rows():
     values, owner = np.round(rng.normal(size=31), 1), rng.integers(0, 9, 31)
     weights = rng.integers(0, 3, (9, 50)).astype(float)
     weights[:, 0] = 0.0
-    found = median_replicates(values, owner, weights)
+    found = replicate_medians(values, owner, weights)
     assert np.isnan(found[0])
     for r in range(1, 50):
         assert found[r] == np.median(np.repeat(values, weights[owner, r].astype(int)))
@@ -301,11 +305,11 @@ def test_weighted_medians_are_those_of_repeated_rows():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: sort_scores([0.1, 0.2]), "scores are not a table"),
-        (lambda: sort_scores([[0.1], [np.inf]]), "a score is infinite"),
-        (lambda: build_group_cells([0, 3], [0, 0], [0, 0], 1), "there is no such unit"),
-        (lambda: build_group_cells([0, 1], [0, 2], [0, 0], 2), "there is no such group"),
-        (lambda: build_group_cells([0, 0], [1, 1], [0], 2), "a unit is in one group twice"),
+        (lambda: sort_score_vectors([0.1, 0.2]), "scores are not a table"),
+        (lambda: sort_score_vectors([[0.1], [np.inf]]), "a score is infinite"),
+        (lambda: index_groups_by_cluster([0, 3], [0, 0], [0, 0], 1), "there is no such unit"),
+        (lambda: index_groups_by_cluster([0, 1], [0, 2], [0, 0], 2), "there is no such group"),
+        (lambda: index_groups_by_cluster([0, 0], [1, 1], [0], 2), "a unit is in one group twice"),
     ],
 )
 def test_bad_input_is_named(call, text):

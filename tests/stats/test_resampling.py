@@ -10,8 +10,12 @@ from scipy.sparse import csr_array
 
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling import sums
-from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
-from isolux.stats.resampling.sums import StatisticColumns, jackknife_acceleration, replicate_sums
+from isolux.stats.resampling.rows import RowStatistic, replicate_row_statistics
+from isolux.stats.resampling.sums import (
+    StatisticColumns,
+    bca_acceleration_by_jackknife,
+    replicate_sum_statistics,
+)
 from isolux.stats.statistic import MEAN, RankStatistic
 from isolux.vocabulary.spec import Bootstrap
 
@@ -33,7 +37,7 @@ def _spec(replicates=20_000, **more):
 
 def test_replicates_have_the_exact_bootstrap_distribution():
     # All 4⁴ resamples of four clusters, each equally likely.
-    drawn = replicate_sums(_design(), [RATE], _spec())[0, 0]
+    drawn = replicate_sum_statistics(_design(), [RATE], _spec())[0, 0]
     exact: dict[float, float] = {}
     for pick in itertools.product(range(4), repeat=4):
         value = round(RIGHT[list(pick)].sum() / PHOTOS[list(pick)].sum(), 12)
@@ -47,7 +51,7 @@ def test_replicates_have_the_exact_bootstrap_distribution():
 
 def test_groups_and_metrics_see_the_same_resampled_clusters():
     design = _design(groups=((0, 1, 2, 3), (0, 1), (0, 1)))
-    drawn = replicate_sums(design, [RATE, RATE], _spec(500))
+    drawn = replicate_sum_statistics(design, [RATE, RATE], _spec(500))
     np.testing.assert_array_equal(drawn[1], drawn[2])
     np.testing.assert_array_equal(drawn[:, 0], drawn[:, 1])
     assert np.nanstd(drawn[0, 0]) > 0
@@ -60,7 +64,7 @@ def test_overlapping_groups_have_the_right_difference():
     x = rng.integers(0, 2, 300).astype(float)
     a, b = np.arange(200), np.arange(100, 300)
     design = _design(x, np.ones(300), groups=(a, b))
-    drawn = replicate_sums(design, [RATE], _spec(20_000))
+    drawn = replicate_sum_statistics(design, [RATE], _spec(20_000))
     gap = (drawn[0] - drawn[1])[0]
     u = np.zeros(300)
     u[a] += (x[a] - x[a].mean()) / 200
@@ -72,25 +76,27 @@ def test_overlapping_groups_have_the_right_difference():
 
 def test_a_replicate_that_drew_nobody_is_nan_and_a_seed_repeats():
     design = _design(groups=((0, 1, 2, 3), (3,)))
-    drawn = replicate_sums(design, [RATE], _spec(2000, seed=5))
+    drawn = replicate_sum_statistics(design, [RATE], _spec(2000, seed=5))
     assert np.isnan(drawn[1, 0]).mean() == pytest.approx((3 / 4) ** 4, abs=0.05)
-    np.testing.assert_array_equal(drawn, replicate_sums(design, [RATE], _spec(2000, seed=5)))
-    other = replicate_sums(design, [RATE], _spec(2000, seed=6))
+    np.testing.assert_array_equal(
+        drawn, replicate_sum_statistics(design, [RATE], _spec(2000, seed=5))
+    )
+    other = replicate_sum_statistics(design, [RATE], _spec(2000, seed=6))
     assert not np.array_equal(drawn[0], other[0])
 
 
 def test_more_replicates_begin_with_the_same_ones():
     design = _design()
-    few, many = (replicate_sums(design, [RATE], _spec(r))[0, 0] for r in (256, 700))
+    few, many = (replicate_sum_statistics(design, [RATE], _spec(r))[0, 0] for r in (256, 700))
     np.testing.assert_array_equal(few, many[:256])
 
 
 @pytest.mark.parametrize("weights", ["multinomial", "poisson"])
 def test_replicates_held_at_once_are_those_held_in_parts(monkeypatch, weights):
     design, spec = _design(groups=((0, 1, 2, 3), (3,))), _spec(300, seed=5, weights=weights)
-    at_once = replicate_sums(design, [RATE], spec)
+    at_once = replicate_sum_statistics(design, [RATE], spec)
     monkeypatch.setattr(sums, "_MAX_BLOCK_NUMBERS", 0)
-    np.testing.assert_array_equal(at_once, replicate_sums(design, [RATE], spec))
+    np.testing.assert_array_equal(at_once, replicate_sum_statistics(design, [RATE], spec))
 
 
 def test_counting_alike_clusters_changes_nothing_in_distribution():
@@ -100,7 +106,7 @@ def test_counting_alike_clusters_changes_nothing_in_distribution():
     apart = _design(right + 1e-9 * np.arange(40), photos, groups=(range(40),))
     assert apart.matrix.shape[1] == 40
     np.testing.assert_allclose(counted.totals(), apart.totals(), atol=1e-6)
-    a, b = (replicate_sums(d, [RATE], _spec())[0, 0] for d in (counted, apart))
+    a, b = (replicate_sum_statistics(d, [RATE], _spec())[0, 0] for d in (counted, apart))
     assert a.mean() == pytest.approx(b.mean(), abs=4.5 * b.std() * np.sqrt(2 / b.size))
     assert a.std() == pytest.approx(b.std(), rel=0.03)
     levels = [2.5, 50, 97.5]
@@ -127,7 +133,7 @@ def test_ranks_are_resampled_by_cluster_too(weights):
     cluster = np.repeat(np.arange(30), 4)
     members = [np.arange(120), np.arange(60), np.zeros(0, dtype=np.int64)]
     asked = RowStatistic(WEIGHTED_MEAN, rows, cluster, members)
-    (found,) = replicate_ranks([asked], 30, _spec(8000, weights=weights))
+    (found,) = replicate_row_statistics([asked], 30, _spec(8000, weights=weights))
     value, drawn = found.value, found.replicates
     assert value[0] == pytest.approx(rows.mean())
     assert value[1] == pytest.approx(rows[:60].mean())
@@ -151,7 +157,9 @@ def test_acceleration_is_the_cluster_jackknifes():
         )
         d = left.mean() - left
         expected = (d**3).sum() / (6 * (d**2).sum() ** 1.5)
-        assert jackknife_acceleration(design, RATE, np.array([g]))[0] == pytest.approx(expected)
+        assert bca_acceleration_by_jackknife(design, RATE, np.array([g]))[0] == pytest.approx(
+            expected
+        )
 
 
 def test_acceleration_counts_copies():
@@ -161,11 +169,11 @@ def test_acceleration_counts_copies():
     )
     assert twice.matrix.shape[1] == 4
     assert apart.matrix.shape[1] == 8
-    one, other = (jackknife_acceleration(d, RATE, np.array([0]))[0] for d in (twice, apart))
+    one, other = (bca_acceleration_by_jackknife(d, RATE, np.array([0]))[0] for d in (twice, apart))
     assert one == pytest.approx(other, rel=1e-6)
     assert one != 0.0
 
 
 def test_acceleration_of_nothing_is_zero():
     design = _design(np.array([2.0]), np.array([2.0]), groups=((0,),))
-    assert jackknife_acceleration(design, RATE, np.array([0]))[0] == 0.0
+    assert bca_acceleration_by_jackknife(design, RATE, np.array([0]))[0] == 0.0

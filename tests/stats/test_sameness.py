@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.disparity.equivalence import equivalence_p, max_difference_bound
-from isolux.stats.clustered_proportions import cluster_means
-from isolux.stats.differences import mean_difference
+from isolux.stats.clustered_proportions import means_from_cluster_sums
+from isolux.stats.differences import independent_mean_difference
 from isolux.stats.intervals import Interval
 from isolux.stats.test_inversion import Difference
 
@@ -31,8 +31,10 @@ def shares(right, n):
         rows = np.zeros(m)
         rows[:k] = 1.0
         ones = np.ones((1, m))
-        both.append(cluster_means(csr_array(rows[None]), csr_array(ones), np.ones(m, int), 0.0))
-    return mean_difference(both[0], both[1], np.zeros(1), np.zeros(1))
+        both.append(
+            means_from_cluster_sums(csr_array(rows[None]), csr_array(ones), np.ones(m, int), 0.0)
+        )
+    return independent_mean_difference(both[0], both[1], np.zeros(1), np.zeros(1))
 
 
 def test_a_pair_has_the_larger_p_of_two_one_sided_tests():

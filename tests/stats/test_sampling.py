@@ -14,19 +14,19 @@ from scipy.sparse import csr_array, vstack
 
 from isolux.stats import survey_sums as drawn_designs
 from isolux.stats.cluster_sums import build_cluster_sums
-from isolux.stats.clustered_proportions import cluster_means
-from isolux.stats.raking import Margins, rake_replicates, rake_weights
+from isolux.stats.clustered_proportions import means_from_cluster_sums
+from isolux.stats.raking import Margins, rake_replicates_to_totals, rake_weights_to_shares
 from isolux.stats.sampling import (
     Strata,
-    covariance_of_sums,
+    bootstrap_covariance_of_sums,
+    draw_rao_wu_weight_batches,
+    draw_rao_wu_weights,
+    draw_stratified_normal_weights,
     kish_effective_size,
-    rao_wu_batches,
-    rao_wu_weights,
-    stratified_normal_weights,
-    stratified_products,
+    stratified_cross_products,
 )
-from isolux.stats.survey_sums import SurveyClusterSums, build_survey_sums
-from isolux.stats.weighted_means import WeightingEffect, weighted_means
+from isolux.stats.survey_sums import SurveyClusterSums, build_survey_cluster_sums
+from isolux.stats.weighted_means import WeightingEffect, estimate_weighted_means
 from tests._survey import survey
 
 TONES = ("dark", "light", "mid")
@@ -62,12 +62,12 @@ def _covariance(sums: csr_array, counts: csr_array, strata: Strata | None) -> np
     total = np.asarray(counts.sum(axis=1)).ravel()
     p = np.asarray(sums.sum(axis=1)).ravel() / total
     load = np.hstack([np.diag(1 / total), np.diag(-p / total)])
-    return load @ stratified_products(csr_array(vstack([sums, counts])), strata) @ load.T
+    return load @ stratified_cross_products(csr_array(vstack([sums, counts])), strata) @ load.T
 
 
 def test_means_and_their_covariance_within_strata_are_those_of_r():
     sums, counts, squares, strata = _laid_out()
-    found = weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
+    found = estimate_weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
     assert found.value == pytest.approx(R_MEANS, abs=1e-9)
     assert _covariance(sums, counts, strata) == pytest.approx(R_STRATA, abs=1e-12)
 
@@ -80,7 +80,7 @@ def test_without_strata_all_clusters_are_one_stratum_of_r():
 
 def test_the_variance_is_r_s_and_never_less_with_a_correction_for_few_clusters():
     sums, counts, squares, strata = _laid_out()
-    found = weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
+    found = estimate_weighted_means((sums, counts, squares), strata, 0.0, is_proportion=True)
     ratio = found.variance / np.diag(R_STRATA)
     assert (ratio >= 1.0).all()
     assert (ratio <= 1.15).all()
@@ -104,8 +104,8 @@ def test_the_covariance_without_strata_is_statsmodels_for_weighted_least_squares
 @pytest.mark.parametrize("scale", [1.0, 7.5])
 def test_equal_weights_give_what_no_weights_give(scale):
     sums, counts, squares, _ = _laid_out(np.full(190, scale))
-    plain = cluster_means(sums / scale, counts / scale, np.ones(24, dtype=np.int64), 0.1)
-    found = weighted_means((sums, counts, squares), None, 0.1, is_proportion=True)
+    plain = means_from_cluster_sums(sums / scale, counts / scale, np.ones(24, dtype=np.int64), 0.1)
+    found = estimate_weighted_means((sums, counts, squares), None, 0.1, is_proportion=True)
     for name in (
         "value",
         "n_units",
@@ -123,7 +123,7 @@ def test_equal_weights_give_what_no_weights_give(scale):
 
 def test_replicates_have_the_covariance_of_r():
     sums, counts, _, strata = _laid_out()
-    drawn = rao_wu_weights(np.random.default_rng(3), 24, strata, 20_000)
+    drawn = draw_rao_wu_weights(np.random.default_rng(3), 24, strata, 20_000)
     p = (sums @ drawn) / (counts @ drawn)
     # 20,000 replicates know a variance to 1 %; the ratio is not quite linear in 24 clusters.
     assert np.var(p, axis=1) == pytest.approx(np.diag(R_STRATA), rel=0.12)
@@ -131,14 +131,14 @@ def test_replicates_have_the_covariance_of_r():
 
 def test_each_replicate_counts_as_many_clusters_of_a_stratum_as_were_drawn():
     strata = Strata(np.array([0, 0, 1, 1, 1]), np.array([2, 3]))
-    drawn = rao_wu_weights(np.random.default_rng(0), 5, strata, 50)
+    drawn = draw_rao_wu_weights(np.random.default_rng(0), 5, strata, 50)
     assert drawn[:2].sum(axis=0) == pytest.approx(2.0)
     assert drawn[2:].sum(axis=0) == pytest.approx(3.0)
 
 
 def test_clusters_of_which_nobody_is_judged_are_drawn_too():
     strata = Strata(np.array([0, 0]), np.array([10]))  # two of ten are left
-    drawn = rao_wu_weights(np.random.default_rng(0), 2, strata, 40_000)
+    drawn = draw_rao_wu_weights(np.random.default_rng(0), 2, strata, 40_000)
     assert drawn.mean() == pytest.approx(1.0, abs=0.02)
     # Each cluster's weight is 10 / 9 times Binomial(9, 1 / 10): variance (10 / 9)² 9 · .09 = 1.
     assert drawn.var(axis=1) == pytest.approx([1.0, 1.0], rel=0.04)
@@ -148,13 +148,15 @@ def test_clusters_of_which_nobody_is_judged_are_drawn_too():
 def test_normal_weights_have_the_covariance_that_products_say(absent):
     strata = Strata(np.array([0, 0, 0, 1, 1, 1]), np.array([3 + absent, 3]))
     rows = csr_array(np.array([[1.0, 2.0, 4.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0, 1.0, 2.0]]))
-    drawn = rows @ stratified_normal_weights(np.random.default_rng(1), 6, strata, 60_000)
-    assert np.cov(drawn) == pytest.approx(stratified_products(rows, strata), rel=0.06, abs=0.12)
+    drawn = rows @ draw_stratified_normal_weights(np.random.default_rng(1), 6, strata, 60_000)
+    assert np.cov(drawn) == pytest.approx(
+        stratified_cross_products(rows, strata), rel=0.06, abs=0.12
+    )
 
 
 def test_sums_drawn_anew_vary_around_their_mean():
     rows = csr_array(np.array([[2.0, 2.0, 2.0, 2.0]]))
-    assert covariance_of_sums(rows, None) == pytest.approx(np.zeros((1, 1)))
+    assert bootstrap_covariance_of_sums(rows, None) == pytest.approx(np.zeros((1, 1)))
 
 
 def test_strata_that_explain_everything_leave_no_interval_of_width_0():
@@ -162,7 +164,7 @@ def test_strata_that_explain_everything_leave_no_interval_of_width_0():
     counts = csr_array(np.ones((1, 40)))
     sums = csr_array(np.array([[1.0] * 20 + [0.0] * 20]))
     strata = Strata(np.repeat([0, 1], 20), np.array([20, 20]))
-    found = weighted_means((sums, counts, counts), strata, 0.0, is_proportion=True)
+    found = estimate_weighted_means((sums, counts, counts), strata, 0.0, is_proportion=True)
     assert found.variance.item() == pytest.approx(0.0)
     ends = found.score_interval(1.96)
     assert ends.low.item() < 0.4
@@ -194,10 +196,12 @@ def test_what_heavy_errors_would_cost():
     # Weights 1, 1, 2: sum w = 4, sum w² = 6, sum w³ = 10; 10 · 4 / 36 of one row a cluster.
     weight = csr_array(np.array([[1.0, 1.0, 2.0]]))
     nobody_wrong = weight.copy(), weight, weight.power(2)
-    found = weighted_means(nobody_wrong, None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True)
+    found = estimate_weighted_means(
+        nobody_wrong, None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True
+    )
     assert found.weighting_effect.item() == pytest.approx(10 / 9)
     equal = csr_array(np.ones((1, 5)))
-    found = weighted_means(
+    found = estimate_weighted_means(
         (equal, equal, equal), None, 0.0, WeightingEffect(1.0, 0.0), is_proportion=True
     )
     assert found.weighting_effect.item() == 1.0
@@ -223,10 +227,10 @@ def _design(
     plain = build_cluster_sums(columns, school, *entries, 5)
     weight = w
     if margins is not None:
-        weight, apart = rake_weights(w, margins, shares)
+        weight, apart = rake_weights_to_shares(w, margins, shares)
         assert apart < 1e-9
     strata = Strata(np.arange(24) % 3, np.full(3, 8), left)
-    return build_survey_sums(columns, school, entries, plain, weight, strata, margins)
+    return build_survey_cluster_sums(columns, school, entries, plain, weight, strata, margins)
 
 
 def test_small_samples_are_laid_out_and_come_out_the_same(monkeypatch):
@@ -258,7 +262,9 @@ def _errors(design: SurveyClusterSums) -> tuple[np.ndarray, np.ndarray]:
     value = totals[rows, 0] / totals[rows, 1]
     stacked = csr_array(vstack([design.residual_rows(rows, q) for q in (0, 1)]))
     load = np.hstack([np.diag(1 / totals[rows, 1]), np.diag(-value / totals[rows, 1])])
-    return value, np.sqrt(np.diag(load @ stratified_products(stacked, design.strata) @ load.T))
+    return value, np.sqrt(
+        np.diag(load @ stratified_cross_products(stacked, design.strata) @ load.T)
+    )
 
 
 def test_post_stratification_is_that_of_r():
@@ -306,7 +312,7 @@ def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replic
         for r in range(replicates):
             times = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)[: len(rows)]
             expected[rows, r] = 1.0 + 1.0 * (times * (n / (n - 1)) - 1.0)
-    parts = [*rao_wu_batches(np.random.default_rng(3), 5, strata, replicates)]
+    parts = [*draw_rao_wu_weight_batches(np.random.default_rng(3), 5, strata, replicates)]
     assert np.hstack(parts).tolist() == expected.tolist()
     assert max(part.shape[1] for part in parts) < 64
 
@@ -315,7 +321,7 @@ def test_replicates_of_a_finite_population_vary_by_less():
     strata = Strata(np.zeros(6, dtype=np.int64), np.array([6]), np.array([0.25]))
     whole = Strata(np.zeros(6, dtype=np.int64), np.array([6]))
     few, many = (
-        rao_wu_weights(np.random.default_rng(1), 6, s, 30_000).var() for s in (strata, whole)
+        draw_rao_wu_weights(np.random.default_rng(1), 6, s, 30_000).var() for s in (strata, whole)
     )
     assert few == pytest.approx(many / 4, rel=0.02)
 
@@ -323,7 +329,7 @@ def test_replicates_of_a_finite_population_vary_by_less():
 def test_a_census_leaves_nothing_to_chance():
     sums, counts, squares, _ = _laid_out()
     strata = Strata(np.arange(24) % 3, np.full(3, 8), np.zeros(3))
-    found = weighted_means((sums, counts, squares), strata, 0.1, is_proportion=True)
+    found = estimate_weighted_means((sums, counts, squares), strata, 0.1, is_proportion=True)
     assert found.variance == pytest.approx(np.zeros(3))
     ends = found.score_interval(1.96)
     assert ends.low == pytest.approx(found.value)
@@ -333,12 +339,14 @@ def test_a_census_leaves_nothing_to_chance():
 def test_tables_that_no_weights_can_meet_are_told():
     both = np.array([0, 0, 1, 1])  # two tables that are one
     margins = Margins((both, both), (2, 2))
-    _, apart = rake_weights(np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])])
+    _, apart = rake_weights_to_shares(
+        np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])]
+    )
     assert apart > 0.1
 
 
 def test_a_cell_without_anyone_in_a_replicate_stays_empty():
-    drawn = rake_replicates(
+    drawn = rake_replicates_to_totals(
         np.array([[0.0], [0.0], [3.0]]), Margins((np.array([0, 0, 1]),), (2,)),
         [np.array([1.0, 1.0])],
     )  # fmt: skip

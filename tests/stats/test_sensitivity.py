@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.confounding import estimate_robustness, robustness_value
+from isolux.stats.confounding import robustness_from_stratum_sums, robustness_value
 
 
 def test_published_values():
@@ -44,7 +44,9 @@ def biased(rng, k=3):
     all_seen = float((p * mean * (1 - mean)).sum())
     alpha_short = float((q**2 / p.sum(axis=2)).sum())
     alpha = float((at**2 / p).sum())
-    found = estimate_robustness(p.sum(axis=2), (p * mean).sum(axis=2), (p * mean).sum(axis=2), q)
+    found = robustness_from_stratum_sums(
+        p.sum(axis=2), (p * mean).sum(axis=2), (p * mean).sum(axis=2), q
+    )
     return found, short_gap - long_gap, 1 - all_seen / seen, 1 - alpha_short / alpha
 
 
@@ -58,7 +60,7 @@ def test_a_hidden_cause_never_does_more_than_the_bound():
         assert abs(bias) <= bound + 1e-12
         ratios.append(abs(bias) / bound)
         # What is weaker on both sides than the gap's robustness value cannot take the gap away.
-        if max(of_score, of_group) < found.robustness(0.1):
+        if max(of_score, of_group) < found.robustness_value_of_gap(0.1):
             assert abs(bias) < 0.1
     assert max(ratios) > 0.98, max(ratios)
 
@@ -70,20 +72,20 @@ def test_the_values_themselves_by_hand():
     """
     people = np.array([[30.0, 10.0], [10.0, 30.0]])
     right = np.array([[0.0, 10.0], [0.0, 30.0]])
-    found = estimate_robustness(people, right, right, np.array([40.0, 40.0]))
+    found = robustness_from_stratum_sums(people, right, right, np.array([40.0, 40.0]))
     assert (found.score_share_explained, found.group_share_explained) == (1.0, pytest.approx(0.25))
     assert found.scale == 0.0
-    assert (found.robustness(0.1), found.robustness(0.0)) == (1.0, 0.0)
+    assert (found.robustness_value_of_gap(0.1), found.robustness_value_of_gap(0.0)) == (1.0, 0.0)
 
 
 def test_nothing_to_judge_by():
     none = np.zeros((2, 0))
-    found = estimate_robustness(none, none, none, np.zeros(0))
+    found = robustness_from_stratum_sums(none, none, none, np.zeros(0))
     assert np.isnan(
         [
             found.scale,
             found.score_share_explained,
             found.group_share_explained,
-            found.robustness(0.1),
+            found.robustness_value_of_gap(0.1),
         ]
     ).all()

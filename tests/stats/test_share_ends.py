@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from isolux.disparity.equivalence import equivalence_p
-from isolux.stats.clustered_proportions import cluster_means
-from isolux.stats.differences import mean_difference
+from isolux.stats.clustered_proportions import means_from_cluster_sums
+from isolux.stats.differences import independent_mean_difference
 
 
 def every_pair(rates, n, each=1, seed=0):
@@ -23,10 +23,10 @@ def every_pair(rates, n, each=1, seed=0):
         of = slice(at, at + people)
         right[row, of], photos[row, of] = rng.binomial(each, rate, people), each
         at += people
-    groups = cluster_means(csr_array(right), csr_array(photos), np.ones(at, int), 0.1)
+    groups = means_from_cluster_sums(csr_array(right), csr_array(photos), np.ones(at, int), 0.1)
     first, second = np.triu_indices(k, 1)
     none = np.zeros(len(first))
-    return mean_difference(groups.take(first), groups.take(second), none, none)
+    return independent_mean_difference(groups.take(first), groups.take(second), none, none)
 
 
 WORLDS = {

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.stats.slices import select_distinct_slices, slice_membership, worst_slices
+from isolux.stats.slices import find_worst_slices, is_row_in_slice, select_distinct_slices
 from isolux.vocabulary.errors import InputError, SpecError
 
 
@@ -57,7 +57,7 @@ def test_the_worst_are_those_of_all_slices_there_are(seed, max_slices, kind):
     alpha, longest = (0.95, 0.8, 1.0)[seed % 3], (3, 3, 2, 1)[seed % 4]
     asked = {"max_slices": max_slices, "alpha": alpha, "min_size": 8, "min_clusters": 5}
     wanted = brute_force(rows, attribute, error, cluster, longest=longest, **asked)
-    found = worst_slices(rows, attribute, error, cluster, max_length=longest, **asked)
+    found = find_worst_slices(rows, attribute, error, cluster, max_length=longest, **asked)
     assert wanted or alpha < 0.9
     assert found.score == pytest.approx([w[0] for w in wanted], abs=1e-9)
     assert found.size.tolist() == [w[1] for w in wanted]
@@ -67,8 +67,8 @@ def test_the_worst_are_those_of_all_slices_there_are(seed, max_slices, kind):
 
 def test_bounds_pass_over_most_slices_and_lose_none():
     rows, attribute, error, cluster = world(3, n=4000, sizes=(4,) * 10)
-    few = worst_slices(rows, attribute, error, cluster, max_slices=4, min_size=40)
-    all_of_them = worst_slices(rows, attribute, error, cluster, max_slices=20000, min_size=40)
+    few = find_worst_slices(rows, attribute, error, cluster, max_slices=4, min_size=40)
+    all_of_them = find_worst_slices(rows, attribute, error, cluster, max_slices=20000, min_size=40)
     assert few.members.tolist() == all_of_them.members[:4].tolist()
     assert few.n_evaluated < 0.2 * (40 + 45 * 4**2 + 120 * 4**3)  # all that there are
 
@@ -76,7 +76,7 @@ def test_bounds_pass_over_most_slices_and_lose_none():
 def test_a_larger_penalty_prefers_larger_slices():
     rows, attribute, error, cluster = world(1, n=2000)
     sizes = [
-        worst_slices(rows, attribute, error, cluster, max_slices=1, alpha=a).size[0]
+        find_worst_slices(rows, attribute, error, cluster, max_slices=1, alpha=a).size[0]
         for a in (1.0, 0.95)
     ]
     assert sizes[0] < sizes[1]
@@ -85,8 +85,8 @@ def test_a_larger_penalty_prefers_larger_slices():
 def test_the_order_of_rows_does_not_matter():
     rows, attribute, error, cluster = world(2)
     mixed = np.random.default_rng(0).permutation(len(rows))
-    one = worst_slices(rows, attribute, error, cluster, max_slices=20)
-    other = worst_slices(rows[mixed], attribute, error[mixed], cluster[mixed], max_slices=20)
+    one = find_worst_slices(rows, attribute, error, cluster, max_slices=20)
+    other = find_worst_slices(rows[mixed], attribute, error[mixed], cluster[mixed], max_slices=20)
     assert one.members.tolist() == other.members.tolist()
     assert one.n_clusters.tolist() == other.n_clusters.tolist()
 
@@ -94,21 +94,23 @@ def test_the_order_of_rows_does_not_matter():
 @pytest.mark.parametrize("value", [0.0, 0.5])
 def test_errors_that_are_all_alike_have_no_worst_slice(value):
     rows, attribute, error, cluster = world(0)
-    found = worst_slices(rows, attribute, np.full_like(error, value), cluster)
+    found = find_worst_slices(rows, attribute, np.full_like(error, value), cluster)
     assert found.size.tolist() == []
     assert found.mean_error == value
 
 
 def test_nothing_comes_of_nothing():
-    found = worst_slices(np.zeros((0, 2), bool), np.arange(2), np.zeros(0), np.zeros(0, np.int64))
+    found = find_worst_slices(
+        np.zeros((0, 2), bool), np.arange(2), np.zeros(0), np.zeros(0, np.int64)
+    )
     assert found.score.tolist() == []
     assert np.isnan(found.mean_error)
 
 
 def test_rows_of_slices_are_those_that_hold_every_value():
     rows, attribute, error, cluster = world(5)
-    found = worst_slices(rows, attribute, error, cluster, max_slices=10)
-    inside = slice_membership(rows, found.members)
+    found = find_worst_slices(rows, attribute, error, cluster, max_slices=10)
+    inside = is_row_in_slice(rows, found.members)
     assert inside.sum(axis=0).tolist() == found.size.tolist()
     assert error[inside[:, 0]].mean() == pytest.approx(found.error[0])
 
@@ -131,7 +133,7 @@ def test_slices_that_share_their_rows_are_left_out():
 )
 def test_settings_out_of_range_are_refused(setting, message):
     with pytest.raises(SpecError, match=message):
-        worst_slices(*world(0), **setting)
+        find_worst_slices(*world(0), **setting)
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf])
@@ -139,12 +141,12 @@ def test_errors_below_nothing_are_refused(bad):
     rows, attribute, error, cluster = world(0)
     error[3] = bad
     with pytest.raises(InputError, match="an error is negative or not a number"):
-        worst_slices(rows, attribute, error, cluster)
+        find_worst_slices(rows, attribute, error, cluster)
 
 
 def test_arrays_that_do_not_fit_are_refused():
     rows, attribute, error, cluster = world(0)
     with pytest.raises(InputError, match="do not fit one another"):
-        worst_slices(rows, attribute[1:], error, cluster)
+        find_worst_slices(rows, attribute[1:], error, cluster)
     with pytest.raises(InputError, match="do not fit one another"):
-        worst_slices(rows.astype(int), attribute, error, cluster)
+        find_worst_slices(rows.astype(int), attribute, error, cluster)

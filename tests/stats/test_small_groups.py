@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from isolux.stats.small_groups import estimate_cells
+from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.stats.small_groups.laplace import (
     IntersectionCells,
-    cell_posteriors,
-    effect_covariances,
-    find_modes,
+    build_effect_covariances,
+    find_posterior_modes,
+    laplace_cell_posteriors,
 )
 from isolux.vocabulary.errors import InputError
 
@@ -22,7 +22,7 @@ RATES = np.array([0.9, 0.85, 0.92, 0.8, 0.7, 0.75, 0.72, 0.6, 0.9, 0.88, 0.95, 0
 
 
 def _of(people, share=RATES, **settings):
-    return estimate_cells(share, np.diag(1.0 / people), LEVELS, **settings)
+    return estimate_intersection_cells(share, np.diag(1.0 / people), LEVELS, **settings)
 
 
 def test_of_very_many_people_the_raw_value_stands_and_its_interval_is_the_normal_one():
@@ -85,7 +85,7 @@ def test_the_order_of_cells_and_of_attributes_and_names_of_values_do_not_matter(
     people = np.linspace(3, 40, 12)
     found = _of(people)
     order = np.random.default_rng(0).permutation(12)
-    again = estimate_cells(
+    again = estimate_intersection_cells(
         RATES[order], np.diag(1.0 / people[order]), (7 - LEVELS)[order][:, [2, 0, 1]]
     )
     assert again.value == pytest.approx(found.value[order], abs=1e-6)
@@ -107,12 +107,14 @@ def test_cells_that_share_their_people_do_not_count_them_twice():
     same = apart.copy()
     for a in range(0, 12, 2):
         same[a, a + 1] = same[a + 1, a] = 0.1
-    held, (shared, _) = np.ones(12, dtype=bool), effect_covariances(LEVELS)
+    held, (shared, _) = np.ones(12, dtype=bool), build_effect_covariances(LEVELS)
     log_sd = np.log(np.full((1, 7), 1e-4))  # nothing but everyone's mean is open
     widths = []
     for noise in (apart, same):
         cells = IntersectionCells.from_estimates(RATES, noise, held, is_proportion=True)
-        found = cell_posteriors(cells, shared, log_sd, find_modes(cells, shared, log_sd))
+        found = laplace_cell_posteriors(
+            cells, shared, log_sd, find_posterior_modes(cells, shared, log_sd)
+        )
         widths.append(found.variance[0, 0])
     assert widths[1] == pytest.approx(2 * widths[0], rel=0.03)
 
@@ -125,10 +127,10 @@ def test_the_likelihood_of_normal_means_is_the_textbooks():
     cells = IntersectionCells.from_estimates(
         value, noise, np.ones(6, dtype=bool), is_proportion=False
     )
-    shared, _ = effect_covariances(levels)
+    shared, _ = build_effect_covariances(levels)
     log_sd = np.log([[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]])
-    found = find_modes(cells, shared, log_sd)
-    of_cells = cell_posteriors(cells, shared, log_sd, found)
+    found = find_posterior_modes(cells, shared, log_sd)
+    of_cells = laplace_cell_posteriors(cells, shared, log_sd, found)
     for h in range(2):
         whole = np.tensordot(np.exp(2 * log_sd[h]), shared, 1) + 2.25 + noise
         y = value - cells.overall_mean
@@ -149,13 +151,13 @@ def test_two_cells_and_fewer_have_no_kin():
 
 def test_cells_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="cells do not fit one another") as error:
-        estimate_cells(RATES, np.eye(3), LEVELS)
+        estimate_intersection_cells(RATES, np.eye(3), LEVELS)
     assert "noise (3, 3)" in str(error.value)
 
 
 def test_of_many_attributes_single_ones_pairs_and_whole_cells_have_effects():
     levels = np.array(list(itertools.product(range(2), repeat=6)))
-    shared, order = effect_covariances(levels)
+    shared, order = build_effect_covariances(levels)
     assert np.bincount(order).tolist() == [0, 6, 15, 0, 0, 0, 1]
     assert shared.shape == (22, 64, 64)
     assert (shared[-1] == np.eye(64)).all()

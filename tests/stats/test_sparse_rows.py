@@ -7,11 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.stats.sparse_rows import (
-    from_dense,
-    row_numbers,
-    subtract_from_each,
+    dense_to_csr,
+    row_index_of_entries,
+    subtract_rows_from_total,
     take_matrix_rows,
-    values_at,
+    values_at_pattern_entries,
 )
 
 
@@ -37,7 +37,7 @@ def test_rows_are_those_that_scipy_takes(at):
 @pytest.mark.parametrize("shape", [(7, 11), (1, 5), (3, 0), (0, 3)])
 def test_laid_out_numbers_become_the_matrix_that_scipy_makes(shape):
     laid = _matrix(9).toarray()[: shape[0], : shape[1]]
-    found, theirs = from_dense(laid), csr_array(laid)
+    found, theirs = dense_to_csr(laid), csr_array(laid)
     assert found.shape == theirs.shape
     for name in ("data", "indices", "indptr"):
         assert getattr(found, name).tolist() == getattr(theirs, name).tolist()
@@ -58,7 +58,8 @@ def test_a_row_without_entries_and_one_beyond_the_last():
 
 
 def test_the_row_of_every_entry():
-    assert row_numbers(csr_array(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 3.0]]))).tolist() == [
+    matrix = csr_array(np.array([[0.0, 0.0], [1.0, 2.0], [0.0, 3.0]]))
+    assert row_index_of_entries(matrix).tolist() == [
         1, 1, 2,
     ]  # fmt: skip
 
@@ -68,8 +69,10 @@ def test_what_another_holds_at_each_entry(density):
     where, other = _matrix(3), _matrix(4, density=density)
     dense = other.toarray()
     entries = where.tocoo()
-    assert values_at(where, other).tolist() == dense[entries.row, entries.col].tolist()
-    assert values_at(where, where).tolist() == where.data.tolist()
+    assert (
+        values_at_pattern_entries(where, other).tolist() == dense[entries.row, entries.col].tolist()
+    )
+    assert values_at_pattern_entries(where, where).tolist() == where.data.tolist()
 
 
 def test_each_row_is_taken_from_everyone():
@@ -77,6 +80,6 @@ def test_each_row_is_taken_from_everyone():
     # Everyone's sum of the first cluster is 0 (+1 and -1), and has no entry of its own.
     sums = csr_array(np.array([[0.0, 1.0, 0.0, 2.0]]))
     groups = csr_array(np.array([[1.0, 0.0, 0.0, 2.0], [-1.0, 1.0, 0.0, 0.0]]))
-    left = subtract_from_each(counts, sums, groups)
+    left = subtract_rows_from_total(counts, sums, groups)
     assert left.toarray().tolist() == (sums.toarray() - groups.toarray()).tolist()
     assert left.indices.tolist() == [0, 1, 3, 0, 1, 3]

@@ -16,13 +16,13 @@ from isolux.stats.sampling import Strata
 from isolux.stats.survey_sums import (
     SurveyClusterSums,
     add_second_clustering,
-    build_survey_sums,
-    get_residual_strata,
+    build_survey_cluster_sums,
+    residual_strata_or_none,
 )
 from isolux.stats.weighted_means import (
+    combine_two_way_cluster_overlap,
     combine_two_way_means,
-    combine_two_way_overlap,
-    inclusion_exclusion,
+    two_way_inclusion_exclusion,
 )
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
@@ -49,7 +49,9 @@ def design(
     entries = np.concatenate([np.zeros(n, dtype=np.int64), tone]), np.tile(np.arange(n), 2)
     plain = build_cluster_sums(columns, school, *entries, 4)
     held = data["weight"].to_numpy() if weight is None else weight
-    one = build_survey_sums(columns, school, entries, plain, held / held.mean(), strata, margins)
+    one = build_survey_cluster_sums(
+        columns, school, entries, plain, held / held.mean(), strata, margins
+    )
     other = build_cluster_sums(columns, photographer, *entries, 4)
     return add_second_clustering(one, columns, (school, photographer), entries, other, margins)
 
@@ -145,13 +147,13 @@ def test_weights_brought_to_a_population_leave_both_ways_their_residuals():
 
 def test_what_varies_both_ways_stands_side_by_side_with_its_strata():
     of = design(strata=STRATA)
-    strata = get_residual_strata(of)
+    strata = residual_strata_or_none(of)
     schools, photographers = of.n_clusters, of.other_clusterings[0].n_clusters
     assert of.residual_rows(1, 0).shape == (1, schools + photographers)
     assert strata.n_sampled.tolist() == [8, 8, 8, photographers]
     assert strata.stratum_index.tolist() == [*(np.arange(24) % 3).tolist(), *[3] * photographers]
-    assert get_residual_strata(design()) is None
-    assert get_residual_strata(replace(of, other_clusterings=None)) is STRATA
+    assert residual_strata_or_none(design()) is None
+    assert residual_strata_or_none(replace(of, other_clusterings=None)) is STRATA
 
 
 def test_replicates_of_a_population_move_by_both_ways_and_meet_it_each_time():
@@ -196,14 +198,14 @@ def test_replicates_vary_at_least_as_much_as_the_formula_says():
 
 def test_ways_add_up_less_the_cells_of_both():
     one, two, cells = (np.array([x]) for x in (5.0, 3.0, 2.0))
-    assert inclusion_exclusion(one, two, cells) == pytest.approx([6.0])
+    assert two_way_inclusion_exclusion(one, two, cells) == pytest.approx([6.0])
 
 
 def test_what_groups_share_is_weighed_by_each_way_s_correlation():
     one, two = np.array([0.2]), np.array([0.4])
-    assert combine_two_way_overlap(one, two, (0.3, 0.0)) == pytest.approx([0.2])
-    assert combine_two_way_overlap(one, two, (0.0, 0.3)) == pytest.approx([0.4])
-    assert combine_two_way_overlap(one, two, (0.0, 0.0)) == pytest.approx([0.0])
+    assert combine_two_way_cluster_overlap(one, two, (0.3, 0.0)) == pytest.approx([0.2])
+    assert combine_two_way_cluster_overlap(one, two, (0.0, 0.3)) == pytest.approx([0.4])
+    assert combine_two_way_cluster_overlap(one, two, (0.0, 0.0)) == pytest.approx([0.0])
 
 
 def test_a_way_in_which_nothing_is_alike_changes_little():

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from isolux.stats.resampling.rows import replicate_pairs
+from isolux.stats.resampling.rows import replicate_pair_statistics
 from isolux.stats.verification import (
-    area,
     count_pairs_by_cluster,
-    equal_error_rate,
-    false_match_rate,
-    false_non_match_rate,
-    sort_pairs,
-    tar_at_far,
-    threshold_at_far,
-    true_match_rate,
+    equal_error_rate_statistic,
+    false_match_rate_statistic,
+    false_non_match_rate_statistic,
+    lowest_threshold_at_far,
+    pairs_roc_auc_statistic,
+    sort_pairs_by_descending_similarity,
+    tar_at_far_statistic,
+    true_match_rate_statistic,
 )
 from isolux.vocabulary.spec import Bootstrap
 from tests._pairs import sorted_pairs
@@ -45,7 +45,7 @@ def literal(**more):
     ],
 )
 def test_true_accepts_by_hand(far, expected):
-    assert tar_at_far()(literal(far=far), np.ones(7)) == pytest.approx(expected)
+    assert tar_at_far_statistic()(literal(far=far), np.ones(7)) == pytest.approx(expected)
 
 
 def test_a_tie_with_a_refused_impostor_is_refused():
@@ -55,7 +55,7 @@ def test_a_tie_with_a_refused_impostor_is_refused():
         np.array([True, False, False, True]),
         np.arange(4), np.arange(4), far=0.5,
     )  # fmt: skip
-    assert tar_at_far()(pairs, np.ones(4)) == 0.5
+    assert tar_at_far_statistic()(pairs, np.ones(4)) == 0.5
 
 
 def test_a_share_that_is_a_whole_number_of_pairs_is_allowed_whatever_its_binary_is():
@@ -65,32 +65,34 @@ def test_a_share_that_is_a_whole_number_of_pairs_is_allowed_whatever_its_binary_
         genuine = np.repeat([False, True], 100)
         pairs = sorted_pairs(similarity, genuine, np.arange(200), np.arange(200), far=far)
         # The impostor refused is 99 − allowed; the genuine above are those from it + .5.
-        assert tar_at_far()(pairs, np.ones(200)) == pytest.approx((allowed + 1) / 100)
-        assert threshold_at_far(np.arange(100.0), far) == np.nextafter(99.0 - allowed, np.inf)
+        assert tar_at_far_statistic()(pairs, np.ones(200)) == pytest.approx((allowed + 1) / 100)
+        assert lowest_threshold_at_far(np.arange(100.0), far) == np.nextafter(
+            99.0 - allowed, np.inf
+        )
 
 
 def test_rates_at_a_threshold_by_hand():
     # At .5: impostors .8 and .5 of four match; genuine .4 of three does not.
     pairs, ones = literal(threshold=0.5), np.ones(7)
-    assert false_match_rate()(pairs, ones) == 0.5
-    assert false_non_match_rate()(pairs, ones) == pytest.approx(1 / 3)
-    assert true_match_rate()(pairs, ones) == pytest.approx(2 / 3)
+    assert false_match_rate_statistic()(pairs, ones) == 0.5
+    assert false_non_match_rate_statistic()(pairs, ones) == pytest.approx(1 / 3)
+    assert true_match_rate_statistic()(pairs, ones) == pytest.approx(2 / 3)
 
 
 def test_area_and_equal_error_by_hand():
     # .9 beats 4, .6 beats 3, .4 beats 2: 9 of 12. The curve: (0, 1/3), (1/4, 1/3), (1/4, 2/3),
     # (1/2, 2/3): from (1/4, 2/3), sum 11/12, to (1/2, 2/3): meets sum 1 at FAR 1/3.
-    assert area()(literal(), np.ones(7)) == pytest.approx(9 / 12)
-    assert equal_error_rate()(literal(), np.ones(7)) == pytest.approx(1 / 3)
+    assert pairs_roc_auc_statistic()(literal(), np.ones(7)) == pytest.approx(9 / 12)
+    assert equal_error_rate_statistic()(literal(), np.ones(7)) == pytest.approx(1 / 3)
 
 
 def test_perfect_and_reversed():
     apart = sorted_pairs(np.array([2.0, 1.0]), np.array([True, False]), np.arange(2), np.arange(2))
-    assert equal_error_rate()(apart, np.ones(2)) == 0.0
-    assert area()(apart, np.ones(2)) == 1.0
+    assert equal_error_rate_statistic()(apart, np.ones(2)) == 0.0
+    assert pairs_roc_auc_statistic()(apart, np.ones(2)) == 1.0
     swapped = replace(apart, is_genuine=~apart.is_genuine)
-    assert equal_error_rate()(swapped, np.ones(2)) == 1.0
-    assert area()(swapped, np.ones(2)) == 0.0
+    assert equal_error_rate_statistic()(swapped, np.ones(2)) == 1.0
+    assert pairs_roc_auc_statistic()(swapped, np.ones(2)) == 0.0
 
 
 @pytest.mark.parametrize("kind", [True, False])
@@ -104,14 +106,22 @@ def test_one_kind_alone_is_undefined(kind):
         first=pairs.first[alone],
         second=pairs.second[alone],
     )
-    for statistic in (tar_at_far(), area(), equal_error_rate()):
+    for statistic in (
+        tar_at_far_statistic(),
+        pairs_roc_auc_statistic(),
+        equal_error_rate_statistic(),
+    ):
         assert np.isnan(statistic(pairs, np.ones(7)))
-    assert np.isnan(false_match_rate()(pairs, np.ones(7))) == kind
-    assert np.isnan(true_match_rate()(pairs, np.ones(7))) != kind
+    assert np.isnan(false_match_rate_statistic()(pairs, np.ones(7))) == kind
+    assert np.isnan(true_match_rate_statistic()(pairs, np.ones(7))) != kind
 
 
 def test_without_a_threshold_rates_at_it_are_undefined():
-    for statistic in (true_match_rate(), false_match_rate(), false_non_match_rate()):
+    for statistic in (
+        true_match_rate_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+    ):
         assert np.isnan(statistic(literal(), np.ones(7)))
 
 
@@ -137,7 +147,10 @@ def pair_weights(first, second, weights):
 def test_agrees_with_scikit_learn_on_weighted_pairs(case):
     similarity, genuine, first, second, weights, far = case
     pairs = sorted_pairs(similarity, genuine, first, second, far=far)
-    found = {s: s(pairs, weights) for s in (tar_at_far(), area(), equal_error_rate())}
+    found = {
+        s: s(pairs, weights)
+        for s in (tar_at_far_statistic(), pairs_roc_auc_statistic(), equal_error_rate_statistic())
+    }
     tar, areas, errors = found.values()
     for r in range(weights.shape[1]):
         w = pair_weights(first, second, weights[:, r])
@@ -168,9 +181,9 @@ def test_rates_at_a_threshold_are_weighted_shares(case):
         w = pair_weights(first, second, weights[:, r])
         accepted = similarity >= threshold
         for statistic, among, counted in (
-            (false_match_rate(), ~genuine, accepted),
-            (true_match_rate(), genuine, accepted),
-            (false_non_match_rate(), genuine, ~accepted),
+            (false_match_rate_statistic(), ~genuine, accepted),
+            (true_match_rate_statistic(), genuine, accepted),
+            (false_non_match_rate_statistic(), genuine, ~accepted),
         ):
             found = statistic(pairs, weights)[r]
             if w[among].sum():
@@ -186,18 +199,20 @@ def test_the_own_threshold_of_the_pairs_gives_their_true_accept_rate(case):
     pairs = sorted_pairs(similarity, genuine, first, second, far=far)
     if not genuine.any() or genuine.all():
         return
-    at = replace(pairs, threshold=threshold_at_far(similarity[~genuine], far))
+    at = replace(pairs, threshold=lowest_threshold_at_far(similarity[~genuine], far))
     ones = np.ones(6)
     if np.isfinite(at.threshold):
-        assert true_match_rate()(at, ones) == pytest.approx(float(tar_at_far()(pairs, ones)))
-        assert false_match_rate()(at, ones) <= far + 1e-12
+        assert true_match_rate_statistic()(at, ones) == pytest.approx(
+            float(tar_at_far_statistic()(pairs, ones))
+        )
+        assert false_match_rate_statistic()(at, ones) <= far + 1e-12
         lower = replace(pairs, threshold=float(np.nextafter(at.threshold, -np.inf)))
-        assert false_match_rate()(lower, ones) > far
+        assert false_match_rate_statistic()(lower, ones) > far
 
 
 def test_no_impostors_no_threshold_and_all_allowed_no_limit():
-    assert np.isnan(threshold_at_far(np.zeros(0), 0.1))
-    assert threshold_at_far(SIMILARITY, 1.0) == -np.inf
+    assert np.isnan(lowest_threshold_at_far(np.zeros(0), 0.1))
+    assert lowest_threshold_at_far(SIMILARITY, 1.0) == -np.inf
 
 
 def test_the_bootstrap_over_people_finds_the_error_between_populations():
@@ -207,7 +222,11 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
     independent would give an error several times too small.
     """
     rng = np.random.default_rng(0)
-    people, images, statistics = 50, 3, [false_match_rate(), false_non_match_rate()]
+    people, images, statistics = (
+        50,
+        3,
+        [false_match_rate_statistic(), false_non_match_rate_statistic()],
+    )
     of = np.repeat(np.arange(people), images)
     a, b = np.triu_indices(people * images, 1)
     first, second = of[a], of[b]
@@ -219,7 +238,9 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
         similarity = -np.linalg.norm(seen[a] - seen[b], axis=1)
         pairs = sorted_pairs(similarity, genuine, first, second, threshold=-1.4)
         if draw < 30:
-            found, drawn = replicate_pairs(statistics, pairs, people, Bootstrap(replicates=200))
+            found, drawn = replicate_pair_statistics(
+                statistics, pairs, people, Bootstrap(replicates=200)
+            )
             errors.append(drawn.std(axis=1, ddof=1))
         else:
             found = np.array([float(s(pairs, np.ones(people))) for s in statistics])
@@ -236,8 +257,13 @@ def test_the_bootstrap_over_people_finds_the_error_between_populations():
 def test_totals_by_clusters_change_no_statistic(case):
     similarity, genuine, first, second, weights, far = case
     plain = sorted_pairs(similarity, genuine, first, second, far=far, threshold=0.5)
-    statistics = (tar_at_far(), true_match_rate(), false_match_rate(), false_non_match_rate())
-    for statistic in (*statistics, area(), equal_error_rate()):
+    statistics = (
+        tar_at_far_statistic(),
+        true_match_rate_statistic(),
+        false_match_rate_statistic(),
+        false_non_match_rate_statistic(),
+    )
+    for statistic in (*statistics, pairs_roc_auc_statistic(), equal_error_rate_statistic()):
         np.testing.assert_allclose(
             statistic(count_pairs_by_cluster(plain), weights), statistic(plain, weights)
         )
@@ -259,7 +285,7 @@ SIMILARITIES = [
 @pytest.mark.parametrize("similarity", SIMILARITIES, ids=range(len(SIMILARITIES)))
 def test_pairs_fall_in_similarity_and_impostors_come_first(similarity):
     genuine = np.random.default_rng(2).random(len(similarity)) < 0.5
-    order, falls, kind = sort_pairs(similarity, genuine)
+    order, falls, kind = sort_pairs_by_descending_similarity(similarity, genuine)
     assert sorted(order.tolist()) == list(range(len(similarity)))
     plain = np.lexsort((genuine, -similarity))
     np.testing.assert_array_equal(falls, similarity[plain])
@@ -275,4 +301,4 @@ def test_a_threshold_of_many_impostors_is_that_of_a_sort(far, digits):
     impostors = np.round(np.random.default_rng(3).standard_normal(60_000), digits)
     for given_order in (impostors, np.sort(impostors), np.sort(impostors)[::-1]):
         refused = np.sort(impostors)[::-1][int(far * 60_000)]
-        assert threshold_at_far(given_order, far) == np.nextafter(refused, np.inf)
+        assert lowest_threshold_at_far(given_order, far) == np.nextafter(refused, np.inf)

@@ -7,13 +7,13 @@ import pytest
 
 from isolux.stats.weights import (
     BLOCK_SIZE,
-    batch_sizes,
+    build_random_generator,
+    draw_multinomial_weights,
+    draw_poisson_weights,
+    draw_random_sign_sums,
     draw_weight_batches,
-    multinomial_weights,
-    poisson_weights,
-    random_sign_sums,
-    random_stream,
-    seeded_blocks,
+    iterate_seeded_replicate_blocks,
+    split_replicates_into_batch_sizes,
 )
 
 MANY = 40_000
@@ -24,7 +24,7 @@ MANY_KINDS = np.array([3, 1, 2, 4])  # drawn cluster by cluster
 @pytest.mark.parametrize("copies", [FEW_KINDS, MANY_KINDS])
 def test_multinomial_has_the_multinomials_moments(copies):
     n = int(copies.sum())
-    drawn = multinomial_weights(random_stream(1, "bootstrap"), copies, MANY)
+    drawn = draw_multinomial_weights(build_random_generator(1, "bootstrap"), copies, MANY)
     assert drawn.shape == (len(copies), MANY)
     assert (drawn.sum(axis=0) == n).all()
     share = copies / n
@@ -34,10 +34,10 @@ def test_multinomial_has_the_multinomials_moments(copies):
 
 
 def test_poisson_and_signs_have_their_moments():
-    drawn = poisson_weights(random_stream(2, "bootstrap"), MANY_KINDS, MANY)
+    drawn = draw_poisson_weights(build_random_generator(2, "bootstrap"), MANY_KINDS, MANY)
     np.testing.assert_allclose(drawn.mean(axis=1), MANY_KINDS, rtol=0.03)
     np.testing.assert_allclose(drawn.var(axis=1), MANY_KINDS, rtol=0.05)
-    flipped = random_sign_sums(random_stream(2, "signs"), MANY_KINDS, MANY)
+    flipped = draw_random_sign_sums(build_random_generator(2, "signs"), MANY_KINDS, MANY)
     np.testing.assert_allclose(flipped.mean(axis=1), 0, atol=0.05)
     np.testing.assert_allclose(flipped.var(axis=1), MANY_KINDS, rtol=0.05)
     # k signs sum to -k, -k + 2, ..., k
@@ -47,7 +47,7 @@ def test_poisson_and_signs_have_their_moments():
 
 def test_a_seed_repeats_and_purposes_blocks_and_seeds_differ():
     def draw(*key):
-        return random_stream(*key).random(4).tolist()
+        return build_random_generator(*key).random(4).tolist()
 
     assert draw(3, "signs", 1) == draw(3, "signs", 1)
     every = [draw(s, p, b) for s in (3, 4) for p in ("signs", "bootstrap") for b in (0, 1)]
@@ -55,32 +55,38 @@ def test_a_seed_repeats_and_purposes_blocks_and_seeds_differ():
 
 
 def test_blocks_add_up_and_do_not_depend_on_how_many_are_asked_for():
-    sizes = [size for _, size in seeded_blocks(2 * BLOCK_SIZE + 3, 0, "signs")]
+    sizes = [size for _, size in iterate_seeded_replicate_blocks(2 * BLOCK_SIZE + 3, 0, "signs")]
     assert sizes == [BLOCK_SIZE, BLOCK_SIZE, 3]
-    short = [rng.random() for rng, _ in seeded_blocks(BLOCK_SIZE + 1, 0, "signs")]
-    longer = [rng.random() for rng, _ in seeded_blocks(3 * BLOCK_SIZE, 0, "signs")]
+    short = [rng.random() for rng, _ in iterate_seeded_replicate_blocks(BLOCK_SIZE + 1, 0, "signs")]
+    longer = [
+        rng.random() for rng, _ in iterate_seeded_replicate_blocks(3 * BLOCK_SIZE, 0, "signs")
+    ]
     assert short == longer[:2]
 
 
 def test_an_unknown_purpose_is_refused():
     with pytest.raises(KeyError, match="lottery"):
-        random_stream(0, "lottery")
+        build_random_generator(0, "lottery")
 
 
 @pytest.mark.parametrize("law", ["multinomial", "poisson"])
 @pytest.mark.parametrize("copies", [[1] * 50, [2000, 70], [3, 1, 1]])
 @pytest.mark.parametrize("replicates", [1, 40, 63, 64, 95, 96, 200, BLOCK_SIZE])
 def test_parts_side_by_side_are_what_the_law_draws_at_once(law, copies, replicates):
-    at_once = {"multinomial": multinomial_weights, "poisson": poisson_weights}[law]
-    expected = at_once(random_stream(1, "bootstrap"), np.array(copies), replicates)
-    parts = [*draw_weight_batches(law, random_stream(1, "bootstrap"), np.array(copies), replicates)]
-    assert [part.shape[1] for part in parts] == batch_sizes(replicates)
+    at_once = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}[law]
+    expected = at_once(build_random_generator(1, "bootstrap"), np.array(copies), replicates)
+    parts = [
+        *draw_weight_batches(
+            law, build_random_generator(1, "bootstrap"), np.array(copies), replicates
+        )
+    ]
+    assert [part.shape[1] for part in parts] == split_replicates_into_batch_sizes(replicates)
     assert np.hstack(parts).tolist() == expected.tolist()
 
 
 def test_no_part_is_too_small_for_what_is_compiled():
     for replicates in range(1, 600):
-        sizes = batch_sizes(replicates)
+        sizes = split_replicates_into_batch_sizes(replicates)
         assert sum(sizes) == replicates
         assert len(sizes) == 1 or min(sizes) >= 32
         assert max(sizes) < 64

@@ -152,9 +152,9 @@ def test_average_precision_of_each_class():
 def test_n_is_drawn_anew_on_every_replicate():
     """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
     from isolux.groups.measure.detections import detection_rows
-    from isolux.stats.precision_recall import average_precision_at
-    from isolux.stats.resampling.rows import replicate_rankings
-    from isolux.stats.weights import multinomial_weights, seeded_blocks
+    from isolux.stats.precision_recall import average_precision_statistic
+    from isolux.stats.resampling.rows import replicate_detection_statistics
+    from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
     from isolux.vocabulary.spec import Bootstrap
     from tests._average_precision import average_precision
 
@@ -174,11 +174,13 @@ def test_n_is_drawn_anew_on_every_replicate():
     rankings = [seen.rank_group(inside) for inside in groups]
     bootstrap = Bootstrap(replicates=300)
     peers = [np.array([0, 1])] * 2
-    statistic = average_precision_at((0,), is_normalised=True)
-    value, found = replicate_rankings([(statistic, None)], rankings, peers, 24, bootstrap)
+    statistic = average_precision_statistic((0,), is_normalised=True)
+    value, found = replicate_detection_statistics(
+        [(statistic, None)], rankings, peers, 24, bootstrap
+    )
     every = [np.ones(24)]
-    for own, size in seeded_blocks(300, bootstrap.seed, "rank bootstrap"):
-        drawn = multinomial_weights(own, np.ones(24, dtype=np.int64), size)
+    for own, size in iterate_seeded_replicate_blocks(300, bootstrap.seed, "rank bootstrap"):
+        drawn = draw_multinomial_weights(own, np.ones(24, dtype=np.int64), size)
         every += list(drawn.T)
     for at, weights in enumerate(every):
         counts = [weights[inside].sum() for inside in groups]

@@ -14,7 +14,7 @@ from isolux.groups.measure.detections import detection_rows
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.predictions import read_outputs
-from isolux.stats.precision_recall import average_precision_at
+from isolux.stats.precision_recall import average_precision_statistic
 from isolux.tasks.detection import score
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.spec import Groups, Statistics
@@ -132,7 +132,7 @@ def precision_of(case, weights):
     at = np.asarray(weights, dtype=float)[order]
     assert rows.n_clusters == case.n_images
     parts = (range(10), (0,), (5,))
-    return [float(average_precision_at(bits)(rows.ranking, at)) for bits in parts]
+    return [float(average_precision_statistic(bits)(rows.ranking, at)) for bits in parts]
 
 
 @settings(max_examples=150, deadline=None)

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import roc_curve
 
 from isolux.groups.measure import measure_groups
-from isolux.stats.weights import multinomial_weights, random_stream
+from isolux.stats.weights import build_random_generator, draw_multinomial_weights
 from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
@@ -287,8 +287,8 @@ def test_replicates_weigh_a_pair_by_both_people():
     spec = ComparisonSettings(replicates=100)
     estimates = measure_groups(scores, members(even=GROUPS["even"]), spec)
     (at,) = [k for k, m in enumerate(estimates.measures) if m.metric == "false_match_rate"]
-    drawn = multinomial_weights(
-        random_stream(0, "rank bootstrap"), np.ones(30, dtype=np.int64), 100
+    drawn = draw_multinomial_weights(
+        build_random_generator(0, "rank bootstrap"), np.ones(30, dtype=np.int64), 100
     )
     i, j = np.triu_indices(120, 1)
     inside = (PEOPLE[i] % 2 == 0) & (PEOPLE[j] % 2 == 0) & (PEOPLE[i] != PEOPLE[j])

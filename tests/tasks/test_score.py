@@ -6,17 +6,17 @@ from isolux.tasks import score
 from isolux.tasks.classification import score as classify
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import list_choices
-from isolux.vocabulary.plugin_options import list_options
+from isolux.vocabulary.formatting import list_literal_choices
+from isolux.vocabulary.plugin_options import list_keyword_options
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})
 GIVEN = answers({"a": "nurse", "b": "nurse"})
 WORDS = [
-    (task, name, list_choices(option.type_hint))
+    (task, name, list_literal_choices(option.type_hint))
     for task in registry.names("tasks")
-    for name, option in list_options(registry.load("tasks", task).score).items()
-    if list_choices(option.type_hint)
+    for name, option in list_keyword_options(registry.load("tasks", task).score).items()
+    if list_literal_choices(option.type_hint)
 ]
 
 

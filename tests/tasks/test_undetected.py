@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from isolux.stats.statistic import MEAN
 from isolux.tasks.classification import score
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import split_by_severity
+from isolux.vocabulary.notes import split_cautions_from_notes
 from tests.tasks._people import answers, people, values
 
 # found and right, found and wrong, missed with a guess, missed with none, found without answer
@@ -186,14 +186,14 @@ def test_accuracy_is_accuracy_on_detected_times_detection_rate_in_every_group(ro
 def test_people_without_an_answer_are_told_before_the_numbers(silent, cautioned):
     given = {f"p{i}": None if i < silent else "FM"[i % 2] for i in range(100)}
     truth = people({f"p{i}": "FM"[i % 2] for i in range(100)})
-    cautions, notes = split_by_severity(score(truth, answers(given), target="job").notes)
+    cautions, notes = split_cautions_from_notes(score(truth, answers(given), target="job").notes)
     told = (cautions if cautioned else notes)[0]
     assert told.startswith(f"{silent} of 100 people have no answer of 'm'")
     assert "count as not detected, so as mistakes" in told
     assert "--undetected leave-out" in told
     assert not any("were not detected:" in note for note in notes)
     left_out = score(truth, answers(given), target="job", undetected="leave-out").notes
-    assert split_by_severity(left_out)[0] == []
+    assert split_cautions_from_notes(left_out)[0] == []
     assert left_out[0] == f"{silent} of 100 people have no answer of 'm' and are left out."
 
 

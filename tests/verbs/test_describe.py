@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.verbs.describe import describe
 from isolux.verbs.describe.balance import build_balance_row, read_target
 from isolux.verbs.describe.counts import describe_datasets as counted
@@ -196,7 +196,7 @@ def test_datasets_stand_side_by_side_with_wilsons_intervals():
     assert rows["A", "one"]["to"] == pytest.approx(100 * (centre + half))
     # a group that a dataset lacks is 0 %, with an interval, and not left out
     assert (rows["B", "two"]["people"], rows["B", "two"]["from"]) == (0, 0.0)
-    assert rows["B", "two"]["to"] == pytest.approx(100 * wilson(0, 50).high.item())
+    assert rows["B", "two"]["to"] == pytest.approx(100 * wilson_interval(0, 50).high.item())
     assert found["By race"].columns[0] == "dataset"
 
 

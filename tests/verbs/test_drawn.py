@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from isolux.io import run_directory
-from isolux.report.summary import summarise
-from isolux.statements.answer import answer_of
+from isolux.report.summary import summarise_run
+from isolux.statements.answer import answer_from_run
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
 from isolux.verbs.explain import explain
@@ -269,7 +269,7 @@ def test_a_census_has_no_interval_of_a_gap_at_the_same_mix():
     rows = pl.DataFrame({"unit_id": range(400), **groups})
     rows = rows.with_columns(value=pl.Series([float(i % 2 or i % 10 > 0) for i in range(400)]))
     told = [
-        " ".join(answer_of(audit(rows, by=["sex", "tone"], population_size=size).run).further)
+        " ".join(answer_from_run(audit(rows, by=["sex", "tone"], population_size=size).run).further)
         for size in ("400", None)
     ]
     assert ["same mix of tone: 20.0 (exploratory)" in text for text in told] == [True, False]
@@ -289,7 +289,7 @@ def test_a_census_of_equal_groups_finds_no_difference():
     assert found.disparities["p_value"].drop_nulls().min() > 0.9
     assert found.disparities["detectable"].null_count() == found.disparities.height
     assert found.findings.is_empty()
-    answer = summarise(found.run).answer
+    answer = summarise_run(found.run).answer
     assert "have the same score" in answer
     assert "ruled out" not in answer
 

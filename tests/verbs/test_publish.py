@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.analyses.model_changes import summarise_changes
+from isolux.analyses.model_changes import select_summary_claims
 from isolux.io.run_directory import load_run, save_run
-from isolux.report.html import render
-from isolux.report.summary import summarise
-from isolux.statements.answer import answer_of
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
+from isolux.statements.answer import answer_from_run
 from isolux.statements.run_terms import HIDDEN_COMPARED
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
@@ -55,8 +55,8 @@ def test_small_groups_and_one_that_gives_them_away_are_gone(found):
 
 
 def test_a_published_page_names_no_small_group(found):
-    page = render(summarise(publish(found.run, 10)))
-    whole = render(summarise(found.run))
+    page = render_report(summarise_run(publish(found.run, 10)))
+    whole = render_report(summarise_run(found.run))
     assert "Aleut" in whole
     assert "Aleut" not in page
     assert "Basque" not in page
@@ -70,10 +70,10 @@ def test_findings_are_made_anew_from_what_is_shown(found):
     told = " ".join(run.findings["claim"])
     assert "shown here" in told  # of groups that are hidden nothing is said
     assert "Aleut" not in told
-    answer = answer_of(run)
+    answer = answer_from_run(run)
     assert answer.first in run.findings["claim"].to_list()
     assert HIDDEN_COMPARED in answer.further
-    assert HIDDEN_COMPARED not in answer_of(found.run).further
+    assert HIDDEN_COMPARED not in answer_from_run(found.run).further
 
 
 def test_notes_that_count_a_few_people_are_left_out(found):
@@ -96,7 +96,7 @@ def test_a_comparison_is_published_too():
     assert set(cut.group_metrics["group"]) == {"overall", "Corsican", "Dutch"}
     assert set(cut.disparities["group_a"].drop_nulls()) <= {"overall", "Corsican", "Dutch"}
     assert not any("Aleut" in claim for claim in cut.findings["claim"])
-    assert HIDDEN_COMPARED in summarise_changes(cut).further
+    assert HIDDEN_COMPARED in select_summary_claims(cut).further
     assert any("No group of those shown here" in claim for claim in cut.findings["claim"])
 
 
@@ -192,7 +192,7 @@ def test_a_class_of_a_few_people_in_all_hides_what_rests_on_it_for_everyone():
     for group in ("overall", "A", "B"):
         assert shown_of(cut, group) == {"accuracy", "recall"}
     assert set(cut.group_metrics["label"].drop_nulls()) == {"cat"}  # dog less the rest is owl
-    assert "owl" not in render(summarise(cut))
+    assert "owl" not in render_report(summarise_run(cut))
 
 
 def test_selection_rates_of_large_groups_are_shown():
@@ -220,7 +220,7 @@ def test_a_page_says_what_it_hides_and_names_no_file(monkeypatch, capsys, tmp_pa
     assert said in whole
     assert "secret.csv" in whole
     assert "of those shown" not in whole
-    page = render(summarise(publish(load_run("run"), 10)))
+    page = render_report(summarise_run(publish(load_run("run"), 10)))
     assert said not in page
     assert "secret" not in page
     assert "SHA-256" not in page
@@ -232,11 +232,11 @@ def test_where_no_group_can_be_shown_the_answer_says_so(found):
     truth, race = binary({"A": (200, 90), "B": (2, 1)})
     run = audited(people_of(truth, race), a_fifth_wrong(truth), metrics=["accuracy"])
     cut = publish(run, 10)
-    answer = summarise(cut).answer
+    answer = summarise_run(cut).answer
     assert answer.startswith("No groups can be shown here: each has fewer than 10 people, or")
-    assert "No attribute was named" not in render(summarise(cut))
+    assert "No attribute was named" not in render_report(summarise_run(cut))
     one = publish(found.run, 120)  # of races, Dutch alone would stay
-    assert "No attribute was named" not in summarise(one).answer
+    assert "No attribute was named" not in summarise_run(one).answer
 
 
 def test_an_export_holds_no_score_that_names_a_withheld_truth():
@@ -346,7 +346,7 @@ def test_one_group_alone_makes_no_finding():
     assert set(cut.group_metrics["group"]) == {"overall", "A"}
     assert run.findings.height > 0
     assert cut.findings.is_empty()
-    assert summarise(cut).answer.startswith("Too few groups can be shown here")
+    assert summarise_run(cut).answer.startswith("Too few groups can be shown here")
 
 
 def test_one_group_that_differs_from_everyone_is_answer_and_finding():
@@ -357,7 +357,7 @@ def test_one_group_that_differs_from_everyone_is_answer_and_finding():
     (group,) = set(cut.group_metrics["group"]) - {"overall"}
     (finding,) = cut.findings.to_dicts()
     assert (finding["group_a"], finding["group_b"]) == (group, None)
-    assert summarise(cut).answer == finding["claim"]
+    assert summarise_run(cut).answer == finding["claim"]
 
 
 def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():
@@ -367,7 +367,7 @@ def test_a_page_that_hides_a_test_does_not_say_that_data_are_missing():
     run = audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
     cut = publish(run, 10)
     assert {"B", "C"} <= set(cut.group_metrics["group"])
-    answer = answer_of(cut)
+    answer = answer_from_run(cut)
     assert "between groups shown here" in answer.first
     assert answer.further[-1] == HIDDEN_COMPARED
 
@@ -421,8 +421,8 @@ def test_what_was_found_with_a_hidden_group_does_not_become_nothing_found():
     scored = pl.DataFrame({"unit_id": ids, "value": right})
     table = pl.DataFrame({"unit_id": ids, "tone": who, "light": ["day", "night"] * 231})
     run = audit(scored, table, by=["tone", "light"], replicates=200, min_units=10).run
-    assert "differ" in render(summarise(run))
-    page = re.sub(r"<[^>]+>", " ", render(summarise(publish(run, 15))))
+    assert "differ" in render_report(summarise_run(run))
+    page = re.sub(r"<[^>]+>", " ", render_report(summarise_run(publish(run, 15))))
     assert "(not tested)" not in page
     assert "too little data to judge tone" not in page
     assert "was established by tone" not in page

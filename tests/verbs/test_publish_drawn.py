@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.report.disclosure_bounds import compute_heaviest_shares
+from isolux.report.disclosure_bounds import compute_max_person_weight_shares
 from isolux.verbs.publish import publish
 from isolux.verbs.publish.weighted_rounding import ROUNDING_STEPS, choose_steps
 from isolux.vocabulary.errors import SpecError
@@ -81,7 +81,11 @@ def test_the_attack_works_where_values_are_rounded_less():
 def test_each_number_is_rounded_by_its_heaviest_person():
     """Of 400 people one weighs 3 of 799: .75 % of the whole, so whole points are too fine."""
     run = audited(survey()).run
-    told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
+    told = (
+        compute_max_person_weight_shares(run)
+        .filter(pl.col("attribute").is_null())["_heaviest"]
+        .item()
+    )
     assert told == pytest.approx(3 / 799)
     steps = {row["group"]: row["_step"] for row in choose_steps(run).to_dicts()}
     assert steps["overall"] == 0.01
@@ -138,7 +142,11 @@ def test_a_group_that_one_person_weighs_down_is_hidden_and_protected():
 def test_a_person_with_many_photos_weighs_all_of_them():
     people = survey(person=[f"s{k // 4}" for k in range(400)])
     run = audited(people).run
-    told = compute_heaviest_shares(run).filter(pl.col("attribute").is_null())["_heaviest"].item()
+    told = (
+        compute_max_person_weight_shares(run)
+        .filter(pl.col("attribute").is_null())["_heaviest"]
+        .item()
+    )
     assert told == pytest.approx(9 / 799)  # 3 + 1 + 2 + 3
     assert choose_steps(run).filter(group="overall")["_step"].item() == 0.05
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.report.html import render
-from isolux.report.summary import summarise
+from isolux.report.html import render_report
+from isolux.report.summary import summarise_run
 from isolux.verbs.audit import audit
 from isolux.verbs.publish import publish
 from tests.cli._run import isolux
@@ -98,7 +98,9 @@ def test_a_metric_of_nearly_the_same_people_is_left_out_and_the_page_says_so():
     assert shown_of(cut, "overall") == shown_of(cut, "A") == {"accuracy"}
     assert set(cut.disparities["metric"]) == {"accuracy"}
     assert cut.record["clusters"]["n_units"] == 307
-    assert "310" not in re.sub(r"<[^>]+>", " ", render(summarise(cut)).partition("<body")[2])
+    assert "310" not in re.sub(
+        r"<[^>]+>", " ", render_report(summarise_run(cut)).partition("<body")[2]
+    )
     assert "count a few people more or fewer than another number" in cut.record["notes"][0]
 
 
@@ -113,7 +115,7 @@ def test_measures_of_hidden_values_go_with_them(hidden):
     assert not rates & shown_of(cut, "D")
     assert not {*rates, "equalized_odds"} & set(cut.disparities.filter(kind="range")["metric"])
     assert "equalized_odds_difference" not in cut.disparities["kind"].to_list()
-    page = re.sub(r"<[^>]+>", " ", render(summarise(cut)))
+    page = re.sub(r"<[^>]+>", " ", render_report(summarise_run(cut)))
     assert "equalized odds difference" not in page
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import isolux
-from isolux.report.side_by_side import latex_table
+from isolux.report.side_by_side import format_latex_table
 from isolux.vocabulary.errors import JoinError, OutputError, SpecError
 from tests.cli._run import isolux as run
 
@@ -174,7 +174,7 @@ def test_classes_are_ranked_by_disparity_under_each_model():
 
 
 def test_a_table_of_hostile_names_is_escaped():
-    text = latex_table(pl.DataFrame({"a_b": [r"50 % & $x$ \input{x} #1 ~^ <b>"]}), "A_b")
+    text = format_latex_table(pl.DataFrame({"a_b": [r"50 % & $x$ \input{x} #1 ~^ <b>"]}), "A_b")
     assert r"50 \% \& \$x\$ \textbackslash{}input\{x\} \#1 \textasciitilde{}" in text
     assert r"\caption{A\_b}" in text
     assert r"\textless{}b\textgreater{}" in text

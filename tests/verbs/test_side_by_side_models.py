@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.report.figures.svg import drawable
+from isolux.report.figures.svg import can_draw_figures
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from tests.cli._run import isolux as run
 
@@ -68,7 +68,7 @@ def test_the_page_has_table_and_figure_and_the_folder_the_files(
     assert "Models and their training" in page
     assert "1,280,000" in page
     assert "<b>photos" not in page  # a text of the user's is text
-    if drawable():
+    if can_draw_figures():
         assert "training images (logarithmic)" in page
     assert (tmp_path / "both" / "models.parquet").exists()
     assert "self-supervised" in (tmp_path / "both" / "models.tex").read_text()

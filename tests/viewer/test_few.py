@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.viewer import DisplayedRun, build_contents
+from isolux.viewer import DisplayedRun, build_page_contents
 from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.report._attack import Attack, random_people
 from tests.viewer._runs import audited
@@ -17,7 +17,7 @@ KEY = ["model", "line", "attribute", "group"]
 def contents(frame, by, second=None):
     frames = [frame] if second is None else [frame, second]
     made = [isolux.audit(one, by=by, replicates=100).run for one in frames]
-    return build_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(made)])
+    return build_page_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(made)])
 
 
 def groups_of(found, table):
@@ -42,7 +42,7 @@ def world(**sizes):
 
 
 def test_no_spread_of_a_group_whose_value_is_withheld():
-    found = build_contents([DisplayedRun(audited(), "a")])
+    found = build_page_contents([DisplayedRun(audited(), "a")])
     withheld = found.tables["groups"].filter(pl.col("value").is_null())
     assert withheld.height >= 10
     assert found.tables["distributions"].join(withheld, on=KEY, how="semi").is_empty()
@@ -51,7 +51,7 @@ def test_no_spread_of_a_group_whose_value_is_withheld():
 
 
 def test_a_page_with_single_people_has_every_spread():
-    found = build_contents([DisplayedRun(audited(), "a")], people=True)
+    found = build_page_contents([DisplayedRun(audited(), "a")], people=True)
     assert found.tables["distributions"].height == found.tables["groups"].height
     assert found.manifest["holds"]["fewest"] == 0
 
@@ -129,7 +129,7 @@ def test_photos_of_one_person_are_one_person():
     frame = world(a=300, b=200, c=18).with_columns(cluster_id=who)
     run = isolux.audit(frame, by=["place"], replicates=100, min_units=1,
                        min_clusters=1).run  # fmt: skip
-    shown = groups_of(build_contents([DisplayedRun(run, "a")]), "distributions")
+    shown = groups_of(build_page_contents([DisplayedRun(run, "a")]), "distributions")
     assert shown == {"overall", "a"}
 
 
@@ -160,6 +160,6 @@ def test_who_gained_counts_the_people_whom_both_models_judged_and_not_their_phot
     settings = {"by": ["place"], "replicates": 100, "min_units": 1, "min_clusters": 1}
     runs = [isolux.audit(frame.filter(~small | kept), **settings).run
             for kept in (person < 12, person >= 7)]  # fmt: skip
-    found = build_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(runs)])
+    found = build_page_contents([DisplayedRun(run, f"run {i}") for i, run in enumerate(runs)])
     assert groups_of(found, "distributions") == {"overall", "a", "b", "c"}
     assert groups_of(found, "moves") == {"overall", "a"}

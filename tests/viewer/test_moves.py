@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 import isolux
-from isolux.viewer import DisplayedRun, build_contents
+from isolux.viewer import DisplayedRun, build_page_contents
 from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.report import _runs as runs
 from tests.viewer._runs import audited, people
@@ -21,7 +21,7 @@ def second():
 def test_counts_by_hand():
     frame = second()
     run = isolux.audit(frame, by=["light", "tone", "size"], replicates=100).run
-    contents = build_contents([DisplayedRun(audited(), "a"), DisplayedRun(run, "b")])
+    contents = build_page_contents([DisplayedRun(audited(), "a"), DisplayedRun(run, "b")])
     both = people().join(frame, on="unit_id", suffix="_b").drop_nulls(["value", "value_b"])
     for attribute, group, rows in (
         (None, "overall", both), ("light", "dusk", both.filter(light="dusk"))
@@ -36,8 +36,10 @@ def test_counts_by_hand():
 
 
 def test_one_model_and_runs_without_people_have_none():
-    assert build_contents([DisplayedRun(audited(), "a")]).tables["moves"].is_empty()
-    assert build_contents([DisplayedRun(runs.comparison_run(), "a")]).tables["moves"].is_empty()
+    assert build_page_contents([DisplayedRun(audited(), "a")]).tables["moves"].is_empty()
+    assert (
+        build_page_contents([DisplayedRun(runs.comparison_run(), "a")]).tables["moves"].is_empty()
+    )
 
 
 def test_the_models_of_a_comparison_are_counted_too(tmp_path):
@@ -45,6 +47,10 @@ def test_the_models_of_a_comparison_are_counted_too(tmp_path):
     other = isolux.audit(second(), by=["light", "tone", "size"], replicates=100)
     first = isolux.audit(people(), by=["light", "tone", "size"], replicates=100)
     run = isolux.compare(first, other).run
-    told = build_contents([DisplayedRun(run, "a")]).tables["moves"].filter(attribute=OVERALL_INDEX)
+    told = (
+        build_page_contents([DisplayedRun(run, "a")])
+        .tables["moves"]
+        .filter(attribute=OVERALL_INDEX)
+    )
     assert told.height == 1
     assert told["up"].sum() + told["down"].sum() > 300

@@ -6,20 +6,20 @@ import polars as pl
 import pytest
 
 from isolux.verbs.publish import publish
-from isolux.viewer import DisplayedRun, build_contents
+from isolux.viewer import DisplayedRun, build_page_contents
 from isolux.vocabulary.errors import SpecError
 from tests.viewer._runs import audited, people
 
 
 def test_unasked_no_table_holds_a_person():
-    contents = build_contents([DisplayedRun(audited(), "a")])
+    contents = build_page_contents([DisplayedRun(audited(), "a")])
     assert contents.manifest["holds"]["people"] is False
     for name, table in contents.tables.items():
         assert "unit_id" not in table.columns, name
 
 
 def test_each_person_has_their_own_score_and_groups():
-    contents = build_contents([DisplayedRun(audited(), "a")], people=True)
+    contents = build_page_contents([DisplayedRun(audited(), "a")], people=True)
     table = contents.tables["people-0"]
     facets = contents.manifest["people"][0]["attributes"]
     assert [facet["name"] for facet in facets] == ["light", "tone", "size"]
@@ -48,7 +48,7 @@ def test_people_in_several_groups_are_in_all_of_them():
         value="ancestry",
     )  # fmt: skip
     run = isolux.audit(twice, rows, by=["ancestry"], replicates=100).run
-    contents = build_contents([DisplayedRun(run, "a")], people=True)
+    contents = build_page_contents([DisplayedRun(run, "a")], people=True)
     (facet,) = contents.manifest["people"][0]["attributes"]
     first = contents.tables["people-0"].filter(unit_id="0")["a0"].to_list()[0]
     assert {facet["values"][i] for i in first} == {"a", "d"}
@@ -56,8 +56,8 @@ def test_people_in_several_groups_are_in_all_of_them():
 
 def test_what_is_published_and_what_keeps_no_people_hold_none():
     with pytest.raises(SpecError, match="made to be published"):
-        build_contents([DisplayedRun(publish(audited(), 10), "a")], people=True)
+        build_page_contents([DisplayedRun(publish(audited(), 10), "a")], people=True)
     from tests.report import _runs as runs
 
     with pytest.raises(SpecError, match="keeps no scores of single people"):
-        build_contents([DisplayedRun(runs.full_run(), "a")], people=True)
+        build_page_contents([DisplayedRun(runs.full_run(), "a")], people=True)

@@ -14,7 +14,14 @@ from urllib.parse import urlencode
 import polars as pl
 import pytest
 
-from isolux.viewer import FIRST_PORT, DisplayedRun, Site, build_contents, listen, serve
+from isolux.viewer import (
+    FIRST_PORT,
+    DisplayedRun,
+    Site,
+    bind_local_socket,
+    build_page_contents,
+    serve_until_interrupted,
+)
 from isolux.vocabulary.errors import FileError, OutputError
 from tests.viewer._runs import audited
 
@@ -38,7 +45,7 @@ class Painted:
 
 @pytest.fixture(scope="module")
 def site():
-    return Site(build_contents([DisplayedRun(audited(), "a")], people=True), Painted())
+    return Site(build_page_contents([DisplayedRun(audited(), "a")], people=True), Painted())
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +66,7 @@ def address(site):
 
     def run():
         with pytest.raises(EndedError):
-            serve(site, None, ready)
+            serve_until_interrupted(site, None, ready)
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -134,7 +141,7 @@ def test_pictures_are_looked_up_by_person(address):
 
 
 def test_two_viewers_take_two_ports_and_a_port_in_use_is_told():
-    first, second = listen(None), listen(None)
+    first, second = bind_local_socket(None), bind_local_socket(None)
     ports = [one.getsockname()[1] for one in (first, second)]
     assert ports[0] != ports[1]
     assert all(FIRST_PORT <= port < FIRST_PORT + 50 for port in ports)
@@ -142,15 +149,15 @@ def test_two_viewers_take_two_ports_and_a_port_in_use_is_told():
     with pytest.raises(
         OutputError, match=rf"{ports[0]}, which another program uses(.|\n)*another --port"
     ):
-        listen(ports[0])
+        bind_local_socket(ports[0])
     first.close()
     second.close()
     with pytest.raises(OutputError, match="cannot listen"):
-        listen(99_999)
+        bind_local_socket(99_999)
 
 
 def test_it_listens_on_this_computer_alone():
-    taken = listen(None)
+    taken = bind_local_socket(None)
     port = taken.getsockname()[1]
     own = socket.gethostbyname(socket.gethostname())
     if not own.startswith("127."):

@@ -7,7 +7,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from isolux.viewer import DisplayedRun, build_contents, bundle
+from isolux.viewer import DisplayedRun, build_page_contents, build_standalone_page
 from isolux.viewer.name_codes import LINE, OVERALL_INDEX
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
@@ -37,7 +37,7 @@ def named(contents, table):
 @pytest.mark.parametrize("make", [audited, runs.full_run, runs.comparison_run, runs.hostile_run])
 def test_every_number_of_every_group_is_the_runs_own(make):
     run = make()
-    found = named(build_contents([DisplayedRun(run, "a")]), "groups")
+    found = named(build_page_contents([DisplayedRun(run, "a")]), "groups")
     key = ["model", "metric", "label", "attribute", "group"]
     kept = run.group_metrics.select(*key, *NUMBERS, "status", "reason")
     # Names are as the report prints them: no letter of theirs turns a line around.
@@ -49,13 +49,13 @@ def test_every_number_of_every_group_is_the_runs_own(make):
 
 def test_a_page_opens_with_the_answer_of_its_run():
     """Of two models: with that of the comparison, in words that a page can hold."""
-    contents = build_contents([DisplayedRun(runs.comparison_run(), "a")])
-    assert contents.manifest["runs"][0]["answer"] in bundle(contents)
+    contents = build_page_contents([DisplayedRun(runs.comparison_run(), "a")])
+    assert contents.manifest["runs"][0]["answer"] in build_standalone_page(contents)
 
 
 def test_a_difference_to_everyone_stands_at_its_group():
     run = audited()
-    found = named(build_contents([DisplayedRun(run, "a")]), "groups")
+    found = named(build_page_contents([DisplayedRun(run, "a")]), "groups")
     kept = run.disparities.filter(kind="difference_to_overall")
     assert kept.height > 10
     met = kept.join(found, left_on=["metric", "attribute", "group_a"],
@@ -68,14 +68,14 @@ def test_a_difference_to_everyone_stands_at_its_group():
 
 def test_the_changes_of_a_comparison_are_there_and_an_audit_has_none():
     run = runs.comparison_run()
-    found = build_contents([DisplayedRun(run, "a")]).tables["changes"]
+    found = build_page_contents([DisplayedRun(run, "a")]).tables["changes"]
     assert found.height == run.disparities.height
     assert Counter(found["value"]) == Counter(run.disparities["value"])
-    assert build_contents([DisplayedRun(audited(), "a")]).tables["changes"].is_empty()
+    assert build_page_contents([DisplayedRun(audited(), "a")]).tables["changes"].is_empty()
 
 
 def test_two_runs_stand_side_by_side_and_share_their_lines():
-    both = build_contents([DisplayedRun(audited(0), "may"), DisplayedRun(audited(1), "june")])
+    both = build_page_contents([DisplayedRun(audited(0), "may"), DisplayedRun(audited(1), "june")])
     names = [model["name"] for model in both.manifest["models"]]
     assert len(both.manifest["lines"]) == 1
     assert [name.rpartition(" ")[2] for name in names] == ["(may)", "(june)"]
@@ -84,7 +84,9 @@ def test_two_runs_stand_side_by_side_and_share_their_lines():
 
 def test_files_that_were_changed_are_told_first():
     run = audited()
-    said = build_contents([DisplayedRun(run, "a", ["group_metrics.parquet"])]).manifest["runs"][0]
+    said = build_page_contents([DisplayedRun(run, "a", ["group_metrics.parquet"])]).manifest[
+        "runs"
+    ][0]
     assert "not as they were written (group_metrics.parquet)" in said["warnings"][0]
 
 
@@ -93,6 +95,6 @@ def test_a_run_that_measured_nothing_is_refused():
     nothing = Run(run.record, run.scores, run.attributes, run.group_metrics.clear(),
                   run.disparities, run.findings)  # fmt: skip
     with pytest.raises(SpecError, match="measured nothing"):
-        build_contents([DisplayedRun(nothing, "a")])
+        build_page_contents([DisplayedRun(nothing, "a")])
     with pytest.raises(SpecError, match="nothing to look at"):
-        build_contents([])
+        build_page_contents([])

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.arguments import convert_argument, explain_argument_errors
+from isolux.vocabulary.arguments import explain_argument_errors, normalise_argument
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FUNCTIONS = [n for n in isolux.__all__ if inspect.isfunction(getattr(isolux, n))]
@@ -85,18 +85,20 @@ def _several(name):
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if _several(n)])
 def test_a_text_is_one_name_where_several_are_taken(name):
     for parameter in _several(name):
-        assert convert_argument(name, parameter, "light") == ("light",), parameter.name
-        assert convert_argument(name, parameter, ["light"]) == ["light"]
+        assert normalise_argument(name, parameter, "light") == ("light",), parameter.name
+        assert normalise_argument(name, parameter, ["light"]) == ["light"]
 
 
 def test_a_text_is_itself_where_one_is_taken():
     by, place = (inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=a)
                  for a in ("str | Sequence[str]", "str | None"))  # fmt: skip
     assert (
-        convert_argument("look", by, "light") == convert_argument("look", place, "light") == "light"
+        normalise_argument("look", by, "light")
+        == normalise_argument("look", place, "light")
+        == "light"
     )
     runs = by.replace(annotation="Sequence[Run | str | Path]")
-    assert convert_argument("look", runs, "run1") == ("run1",)
+    assert normalise_argument("look", runs, "run1") == ("run1",)
 
 
 def test_nothing_else_of_a_function_changes():

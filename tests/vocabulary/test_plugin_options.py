@@ -10,10 +10,10 @@ import pytest
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import (
     SharedOption,
-    fill_defaults,
-    list_option_defaults,
-    list_options,
-    read_options,
+    fill_missing_settings,
+    list_keyword_defaults,
+    list_keyword_options,
+    parse_option_assignments,
 )
 
 
@@ -35,7 +35,7 @@ def plugin(
 
 
 def read(*items: str):
-    return read_options(plugin, items, owner="the task made_up", flag="--option")
+    return parse_option_assignments(plugin, items, owner="the task made_up", flag="--option")
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_dashes_are_underscores_as_in_flags():
     def of(dataset, *, with_background: bool = True):
         """Take one."""
 
-    found = read_options(of, ["with-background=no"], owner="the task", flag="--option")
+    found = parse_option_assignments(of, ["with-background=no"], owner="the task", flag="--option")
     assert found == {"with_background": False}
 
 
 def test_only_named_settings_can_be_set():
-    assert "dataset" not in list_option_defaults(plugin)
+    assert "dataset" not in list_keyword_defaults(plugin)
     with pytest.raises(SpecError, match="the task made_up has no setting 'dataset'"):
         read("dataset=x")
 
@@ -132,23 +132,25 @@ def saw(dataset, *, whole: bool = False, **cutting: Unpack[Sawing]):
 
 
 def test_shared_settings_are_the_functions_own():
-    assert list_option_defaults(saw) == {
+    assert list_keyword_defaults(saw) == {
         "whole": False,
         "cuts": (0.5,),
         "rule": "all",
         "teeth": None,
     }
-    found = list_options(saw)
+    found = list_keyword_options(saw)
     assert (found["cuts"].type_hint, found["teeth"].type_hint) == (Sequence[float], int | None)
     assert found["cuts"].description == "Where it is cut"
     assert found["rule"].description == "What is sawn", "a function's own words come first"
-    read = read_options(saw, ["teeth=12", "cuts=.1,.2"], owner="the saw", flag="--option")
+    read = parse_option_assignments(
+        saw, ["teeth=12", "cuts=.1,.2"], owner="the saw", flag="--option"
+    )
     assert read == {"teeth": 12, "cuts": [0.1, 0.2]}
     with pytest.raises(SpecError, match="the saw has no setting 'cutting'"):
-        read_options(saw, ["cutting=1"], owner="the saw", flag="--option")
+        parse_option_assignments(saw, ["cutting=1"], owner="the saw", flag="--option")
 
 
 def test_shared_settings_not_given_have_their_defaults():
     given = Sawing(teeth=12)
-    assert fill_defaults(Sawing, given) == {"cuts": (0.5,), "rule": "all", "teeth": 12}
+    assert fill_missing_settings(Sawing, given) == {"cuts": (0.5,), "rule": "all", "teeth": 12}
     assert given == {"teeth": 12}, "and what was given is as it was"

@@ -51,7 +51,9 @@ def foreign(monkeypatch):
         monkeypatch.setitem(sys.modules, "their_package_gaze", module)
         point = EntryPoint("gaze", "their_package_gaze", f"isolux.{room}")
         monkeypatch.setattr(
-            registry, "entry_points", lambda group: [point] if group == f"isolux.{room}" else []
+            registry,
+            "list_entry_points",
+            lambda group: [point] if group == f"isolux.{room}" else [],
         )
 
     return declare
@@ -92,20 +94,20 @@ def test_a_plugin_without_its_function_is_refused(foreign):
 
 def test_a_plugin_that_cannot_be_imported_is_named(monkeypatch):
     point = EntryPoint("gaze", "their_package_gone.gaze", "isolux.tasks")
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    monkeypatch.setattr(registry, "list_entry_points", lambda group: [point])
     with pytest.raises(IsoluxError, match=r"(?s)cannot be imported.*No module named.*gone.gaze"):
         registry.load("tasks", "gaze")
 
 
 def test_two_packages_cannot_share_a_name(monkeypatch):
     points = [EntryPoint("gaze", f"package_{k}.gaze", "isolux.tasks") for k in "ab"]
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr(registry, "list_entry_points", lambda group: points)
     with pytest.raises(IsoluxError, match=r"(?s)two packages name.*package_a.*package_b"):
         registry.load("tasks", "gaze")
 
 
 def test_a_dataset_says_whose_judgement_its_labels_are():
-    info = registry.dataset_info("fairface")
+    info = registry.load_dataset_info("fairface")
     assert isinstance(info, DatasetInfo)
     assert info.label_source == "perceived"
     assert dict(info.terms)["gender"] == "perceived gender presentation"

@@ -10,8 +10,8 @@ from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     AuditSpec,
     Task,
-    parse_merges,
     parse_spec,
+    parse_value_merges,
     read_task,
 )
 
@@ -65,13 +65,13 @@ def test_a_value_out_of_range_says_what_is_taken(field, value, word):
 
 
 def test_merges_are_read():
-    assert parse_merges(("Asian = East Asian, Asian",), "label_map") == {
+    assert parse_value_merges(("Asian = East Asian, Asian",), "label_map") == {
         "Asian": ("East Asian", "Asian")
     }
 
 
 def test_merges_of_one_class_are_united():
-    assert parse_merges(("A=b", "A=c,d"), "label_map") == {"A": ("b", "c", "d")}
+    assert parse_value_merges(("A=b", "A=c,d"), "label_map") == {"A": ("b", "c", "d")}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_dataset_has_no_flag():
 @pytest.mark.parametrize("text", ["Asian", "=a,b", "Asian=", "Asian= , "])
 def test_merges_that_say_nothing_are_refused(text):
     with pytest.raises(SpecError, match="NEW=OLD,OLD") as caught:
-        parse_merges((text,), "label_map")
+        parse_value_merges((text,), "label_map")
     assert repr(text) in str(caught.value)
 
 

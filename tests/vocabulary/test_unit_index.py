@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isolux.vocabulary.unit_index import index_units, is_unrepeated, lookup_positions
+from isolux.vocabulary.unit_index import build_unit_index, has_no_duplicates, lookup_positions
 
 numbers = st.one_of(
     st.none(), st.integers(-3, 12).map(str), st.sampled_from(["07", "+7", "-0", " 7", "7.0", "x"])
@@ -56,7 +56,7 @@ def test_units_of_several_tables_are_numbered_as_they_first_occur(tables):
                      schema={"unit_id": pl.String, "metric": pl.String})
         for ids in tables
     ]  # fmt: skip
-    found = index_units(frames)
+    found = build_unit_index(frames)
     every = list(dict.fromkeys(f"p{k}" for ids in tables for k in ids))
     assert found.ids.to_list() == every
     for ids, rows in zip(tables, found.rows, strict=True):
@@ -65,6 +65,6 @@ def test_units_of_several_tables_are_numbered_as_they_first_occur(tables):
 
 def test_rows_that_repeat_are_seen():
     rows = pl.DataFrame({"a": ["x", "x", None], "b": [1.0, None, 1.0]})
-    assert is_unrepeated(rows)
-    assert not is_unrepeated(pl.concat([rows, rows.tail(1)]))
-    assert not is_unrepeated(pl.DataFrame({"a": ["x", "x"], "b": [0.0, -0.0]}))
+    assert has_no_duplicates(rows)
+    assert not has_no_duplicates(pl.concat([rows, rows.tail(1)]))
+    assert not has_no_duplicates(pl.DataFrame({"a": ["x", "x"], "b": [0.0, -0.0]}))

@@ -16,15 +16,19 @@ import numpy.typing as npt
 
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import (
-    are_proportions,
-    cluster_means,
+    are_rows_zero_or_one,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
-from isolux.stats.differences import mean_difference
-from isolux.stats.multiplicity import max_t
-from isolux.stats.multiplier_bootstrap import joint_draws
+from isolux.stats.differences import independent_mean_difference
+from isolux.stats.multiplicity import adjust_p_max_t
+from isolux.stats.multiplier_bootstrap import draw_multiplier_bootstrap_sums
 from isolux.stats.statistic import FloatArray
-from isolux.stats.test_inversion import Difference, two_sided_p, z_statistics
+from isolux.stats.test_inversion import (
+    Difference,
+    two_sided_p_from_z,
+    z_statistics_by_test_inversion,
+)
 
 _RELATIVE_TOLERANCE = 1e-12
 
@@ -84,7 +88,7 @@ class Contrasts:
     @property
     def standard_error(self) -> FloatArray:
         """Of the difference; NaN where a set is empty or nothing varies."""
-        return _nan_unless_positive(self.to_difference().standard_error)
+        return _standard_error_or_nan(self.to_difference().standard_error)
 
     def to_difference(self) -> Difference:
         """Build the ``Difference`` with which the audit compares groups: interval and test."""
@@ -94,9 +98,9 @@ class Contrasts:
         multiplicity = np.ones(len(a.total), dtype=np.int64)
         total, count = csr_array((a.total + b.total).T), csr_array((a.count + b.count).T)
         rho = pooled_intracluster_correlation(total, count, multiplicity)
-        is_proportion = are_proportions(total, count)
+        is_proportion = are_rows_zero_or_one(total, count)
         means_a, means_b = (
-            cluster_means(
+            means_from_cluster_sums(
                 csr_array(s.total.T),
                 csr_array(s.count.T),
                 multiplicity,
@@ -112,11 +116,11 @@ class Contrasts:
             units = means_a.n_units * means_b.n_units
             covariance = residual_products.sum(axis=0) / units
             shared = (a.count * b.count).sum(axis=0) / units
-        return mean_difference(means_a, means_b, covariance, shared)
+        return independent_mean_difference(means_a, means_b, covariance, shared)
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return the bounds of the difference; NaN where a set is empty."""
-        interval = self.to_difference().interval(_level_z(level))
+        interval = self.to_difference().interval(_normal_quantile_of_level(level))
         is_finite = np.isfinite(self.t)
         return np.where(is_finite, interval.low, np.nan), np.where(is_finite, interval.high, np.nan)
 
@@ -125,7 +129,7 @@ class Contrasts:
 
         With r the ratio of means a over b and w the share of a, the lift is r / (w r + 1 − w).
         """
-        log_interval = self.to_difference().interval(_level_z(level), log=True)
+        log_interval = self.to_difference().interval(_normal_quantile_of_level(level), log=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = self.n / (self.n + self.n_other)
             low, high = (
@@ -136,21 +140,21 @@ class Contrasts:
         return np.where(is_defined, low, np.nan), np.where(is_defined, high, np.nan)
 
 
-def _level_z(level: float) -> float:
+def _normal_quantile_of_level(level: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2))
 
 
-def sum_by_cluster(
-    scores: FloatArray, inside: npt.NDArray[np.bool_], cluster: IntArray, n_clusters: int
+def sum_scores_of_sets_by_cluster(
+    scores: FloatArray, is_in_set: npt.NDArray[np.bool_], cluster: IntArray, n_clusters: int
 ) -> ContrastSums:
-    """Sum ``value [n]`` over the units of each set ``inside [n, k]``, cluster by cluster.
+    """Sum ``value [n]`` over the units of each set ``is_in_set [n, k]``, cluster by cluster.
 
     Examples
     --------
     >>> inside = np.array([[True], [True], [False]])
-    >>> sums = sum_by_cluster(np.array([1.0, 0, 1]), inside, np.array([0, 1, 1]), 2)
+    >>> sums = sum_scores_of_sets_by_cluster(np.array([1.0, 0, 1]), inside, np.array([0, 1, 1]), 2)
     >>> sums.total[:, 0].tolist(), sums.count[:, 0].tolist()
     ([1.0, 0.0], [1.0, 1.0])
     """
@@ -158,35 +162,35 @@ def sum_by_cluster(
 
     n = len(scores)
     cluster_matrix = csr_array((np.ones(n), (cluster, np.arange(n))), shape=(n_clusters, n))
-    members = inside.astype(np.float64)
+    members = is_in_set.astype(np.float64)
     return ContrastSums(
         np.asarray(cluster_matrix @ (members * scores[:, None])),
         np.asarray(cluster_matrix @ members),
     )
 
 
-def mask_known_values(
-    inside: npt.NDArray[np.bool_], attribute: Sequence[str]
+def is_attribute_value_known(
+    has_item: npt.NDArray[np.bool_], attribute: Sequence[str]
 ) -> npt.NDArray[np.bool_]:
     """Mark for each value of an attribute the units with a known value of that attribute.
 
-    Shapes: ``inside`` [n, k]; returns [n, k].
+    Shapes: ``has_item`` [n, k]; returns [n, k].
 
     Examples
     --------
     >>> inside = np.array([[True, False], [False, True], [False, False]])
-    >>> mask_known_values(inside, ("tone", "tone"))[:, 0].tolist()
+    >>> is_attribute_value_known(inside, ("tone", "tone"))[:, 0].tolist()
     [True, True, False]
     """
-    is_known = np.zeros(inside.shape, dtype=np.bool_)
+    is_known = np.zeros(has_item.shape, dtype=np.bool_)
     names = np.asarray(attribute, dtype=np.str_)
     for name in np.unique(names):
         columns = names == name
-        is_known[:, columns] = inside[:, columns].any(axis=1, keepdims=True)
+        is_known[:, columns] = has_item[:, columns].any(axis=1, keepdims=True)
     return is_known
 
 
-def compare_means(a: ContrastSums, b: ContrastSums) -> Contrasts:
+def contrast_means_of_disjoint_sets(sums_a: ContrastSums, sums_b: ContrastSums) -> Contrasts:
     """Compare the means of sets with those of disjoint other sets.
 
     Examples
@@ -194,70 +198,77 @@ def compare_means(a: ContrastSums, b: ContrastSums) -> Contrasts:
     Two clusters of one unit a side, all 1 against all 0: m = 1/2, every u is 1/4.
 
     >>> one, none = np.array([[1.0], [1], [0], [0]]), np.zeros((4, 1))
-    >>> found = compare_means(ContrastSums(one, one), ContrastSums(none, 1 - one))
+    >>> found = contrast_means_of_disjoint_sets(ContrastSums(one, one), ContrastSums(none, 1 - one))
     >>> found.t.tolist(), found.ratio.tolist()
     ([2.0], [2.0])
     """
-    n_a, n_b = a.count.sum(axis=0), b.count.sum(axis=0)
-    s_a, s_b = a.total.sum(axis=0), b.total.sum(axis=0)
+    n_a, n_b = sums_a.count.sum(axis=0), sums_b.count.sum(axis=0)
+    s_a, s_b = sums_a.total.sum(axis=0), sums_b.total.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean, other_mean = s_a / n_a, s_b / n_b
         pooled_mean = (s_a + s_b) / (n_a + n_b)
-        contribution = (a.total - pooled_mean * a.count) / n_a - (
-            b.total - pooled_mean * b.count
+        contribution = (sums_a.total - pooled_mean * sums_a.count) / n_a - (
+            sums_b.total - pooled_mean * sums_b.count
         ) / n_b
         square = (contribution**2).sum(axis=0)
-        terms = (a.total**2).sum(axis=0) / n_a**2 + (b.total**2).sum(axis=0) / n_b**2
+        terms = (sums_a.total**2).sum(axis=0) / n_a**2 + (sums_b.total**2).sum(axis=0) / n_b**2
         t = contribution.sum(axis=0) / np.sqrt(
             np.where(square > _RELATIVE_TOLERANCE * terms, square, np.nan)
         )
     return Contrasts(
-        (a, b),
+        (sums_a, sums_b),
         mean,
         other_mean,
         pooled_mean,
         n_a,
         n_b,
-        (a.count > 0).sum(axis=0),
-        (b.count > 0).sum(axis=0),
+        (sums_a.count > 0).sum(axis=0),
+        (sums_b.count > 0).sum(axis=0),
         np.nan_to_num(contribution),
         t,
     )
 
 
-def adjust_contrasts(
+def adjust_contrast_p_max_t(
     batches: Sequence[Contrasts],
     *,
     replicates: int,
     seed: int,
     one_sided: bool,
-    tested: npt.NDArray[np.bool_],
+    is_tested: npt.NDArray[np.bool_],
 ) -> FloatArray:
     """Return p-values of contrasts, adjusted over the family of those tested: max-T.
 
-    Shapes: ``tested`` [k]; returns [k].
+    Shapes: ``is_tested`` [k]; returns [k].
     """
     from scipy.sparse import csr_array
 
     t = np.concatenate([batch.t for batch in batches])
-    is_tested = tested & np.isfinite(t)
+    is_tested = is_tested & np.isfinite(t)
     adjusted = np.full(len(t), np.nan)
     if not is_tested.any():
         return adjusted
     z = np.concatenate(
-        [z_statistics(batch.to_difference(), (_level_z(0.95),)) for batch in batches]
+        [
+            z_statistics_by_test_inversion(
+                batch.to_difference(), (_normal_quantile_of_level(0.95),)
+            )
+            for batch in batches
+        ]
     )[is_tested]
     contributions = np.column_stack([batch.contribution for batch in batches])[:, is_tested]
     unit = csr_array((contributions / np.sqrt((contributions**2).sum(axis=0))).T)
-    null = joint_draws(unit, np.ones(len(contributions), dtype=np.int64), replicates, seed)
+    null = draw_multiplier_bootstrap_sums(
+        unit, np.ones(len(contributions), dtype=np.int64), replicates, seed
+    )
     null = null if one_sided else np.abs(null)
-    raw = two_sided_p(z) / (2.0 if one_sided else 1.0)
-    p = np.maximum(max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
+    raw = two_sided_p_from_z(z) / (2.0 if one_sided else 1.0)
+    p = np.maximum(adjust_p_max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
     if len(z) == 1:  # nothing to adjust for, and no need to simulate
         p = raw
     adjusted[is_tested] = np.where(z > 0, p, 1.0) if one_sided else p
     return adjusted
 
 
-def _nan_unless_positive(error: FloatArray) -> FloatArray:
+def _standard_error_or_nan(error: FloatArray) -> FloatArray:
     return np.where(np.isfinite(error) & (error > 0), error, np.nan)

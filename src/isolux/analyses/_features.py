@@ -1,9 +1,9 @@
 """Design matrices of the analyses, from a run's attributes of units.
 
-From attributes to ``matrix [n_units, n_columns]``. Two forms: ``build_items`` gives booleans, one
-column a value, numbers in bins (for itemsets and slices); ``build_columns`` gives numbers as they
-are and an indicator of each value of a category (for regression and forests). A unit may have
-several values of an attribute: then several of its columns are true.
+From attributes to ``matrix [n_units, n_columns]``. Two forms: ``build_boolean_items`` gives
+booleans, one column a value, numbers in bins (for itemsets and slices); ``build_model_columns``
+gives numbers as they are and an indicator of each value of a category (for regression and forests).
+A unit may have several values of an attribute: then several of its columns are true.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._model_columns import find_prediction_columns
-from isolux.analyses._unit_scores import check_attributes
+from isolux.analyses._unit_scores import check_attributes_exist
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.unknown_values import null_unknown_words
@@ -67,9 +67,9 @@ def classify_attributes(
     run: Run, spec: AuditSpec, units: pl.Series, requested: Sequence[str], *, analysis: str
 ) -> AttributeTypes:
     """Classify the attributes of units into numbers and categories."""
-    check_attributes(run, requested, f"--analysis-option {analysis}.attributes")
+    check_attributes_exist(run, requested, f"--analysis-option {analysis}.attributes")
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    rows, summary = _summarise_known_values(run, spec, units, requested)
+    rows, summary = _read_and_summarise_known_values(run, spec, units, requested)
     is_constant = (pl.col("values") == 1) & (pl.col("units") == len(units))
     is_number = pl.col("all_numbers") & (pl.col("numbers") > MAX_NUMBERS)
     has_too_many = ~is_number & (pl.col("values") > MAX_VALUES)
@@ -89,7 +89,7 @@ def classify_attributes(
             where=f"the analysis {analysis}",
             hint="audit again with --derive box_size or the like: `isolux list attributes`",
         )
-    notes = _note_excluded_predictions(spec, present, requested)
+    notes = _note_excluded_prediction_columns(spec, present, requested)
     if names_by_type["many"]:
         excluded_names = ", ".join(names_by_type["many"])
         notes.append(
@@ -100,20 +100,20 @@ def classify_attributes(
     )
 
 
-def read_known_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
+def read_known_values_as_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
     """Read an attribute's rows of known value, with ``number``; null: not a number."""
     rows = null_unknown_words(run.attributes.filter(attribute=name), settings.unknown_values)
-    return _parse_numbers(rows.drop_nulls("value"))
+    return _add_number_column_if_missing(rows.drop_nulls("value"))
 
 
-def _parse_numbers(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_number_column_if_missing(rows: pl.DataFrame) -> pl.DataFrame:
     """Parse values as numbers where the column has none; null: not a number."""
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     number_column = ["number"] if "number" in rows.columns else []
     return rows.with_columns(number=pl.coalesce(*number_column, parsed))
 
 
-def _note_excluded_predictions(
+def _note_excluded_prediction_columns(
     spec: AuditSpec, present: Sequence[str], requested: Sequence[str]
 ) -> list[str]:
     """Build the note on columns taken for other models' predictions without a setting."""
@@ -132,7 +132,7 @@ def _list_bookkeeping_columns(spec: AuditSpec) -> tuple[str | None, ...]:
     return spec.people.cluster, spec.people.id, spec.predictions.prediction_id
 
 
-def _summarise_known_values(
+def _read_and_summarise_known_values(
     run: Run, spec: AuditSpec, units: pl.Series, requested: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the rows of known value, and each attribute's counts of values, numbers, units."""
@@ -144,7 +144,7 @@ def _summarise_known_values(
         pl.col("unit_id").is_in(units.implode()),
         attribute.is_in(list(requested)) if requested else attribute.is_in(excluded).not_(),
     )
-    rows = _parse_numbers(
+    rows = _add_number_column_if_missing(
         null_unknown_words(selected, spec.groups.unknown_values).drop_nulls("value")
     )
     rows = rows.with_columns(pl.col("number").fill_nan(None))
@@ -156,7 +156,7 @@ def _summarise_known_values(
     )
 
 
-def build_items(
+def build_boolean_items(
     run: Run, spec: AuditSpec, units: pl.Series, types: AttributeTypes, *, bins: int
 ) -> Features:
     """Build a boolean column for each value of each attribute; numbers in ``bins`` quantiles.
@@ -185,10 +185,12 @@ def build_items(
     return Features(tuple(pairs["attribute"]), tuple(pairs["group"]), matrix, types.notes)
 
 
-def build_columns(run: Run, spec: AuditSpec, units: pl.Series, types: AttributeTypes) -> Features:
+def build_model_columns(
+    run: Run, spec: AuditSpec, units: pl.Series, types: AttributeTypes
+) -> Features:
     """Build a column for each number, and an indicator of 0 and 1 for each value of a category."""
     category_features = (
-        build_items(
+        build_boolean_items(
             run, spec, units, AttributeTypes(types.rows, (), types.categories, types.notes), bins=2
         )
         if types.categories
@@ -213,9 +215,9 @@ def build_columns(run: Run, spec: AuditSpec, units: pl.Series, types: AttributeT
     )
 
 
-def drop_outcome_proxies(features: Features, outcome: FloatArray) -> Features:
+def drop_attributes_determining_outcome(features: Features, outcome: FloatArray) -> Features:
     """Drop attributes that determine the outcome itself, with a note."""
-    proxies = [name for name in features.attributes if _is_outcome_proxy(features, name, outcome)]
+    proxies = [name for name in features.attributes if _determines_outcome(features, name, outcome)]
     if not proxies:
         return features
     is_kept = np.asarray([name not in proxies for name in features.attribute])
@@ -231,7 +233,7 @@ def drop_outcome_proxies(features: Features, outcome: FloatArray) -> Features:
     )
 
 
-def _is_outcome_proxy(features: Features, name: str, outcome: FloatArray) -> bool:
+def _determines_outcome(features: Features, name: str, outcome: FloatArray) -> bool:
     column_index = features.column_index(name)
     if features.value[column_index[0]] is None:
         number = features.matrix[:, column_index[0]]

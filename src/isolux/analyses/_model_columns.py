@@ -31,7 +31,7 @@ def find_prediction_columns(
     """
     columns = list(dict.fromkeys(present_columns))
     configured = {getattr(settings, name) for name in _COLUMN_SETTINGS}
-    models = _find_models(settings, columns)
+    models = _find_models_with_sibling_columns(settings, columns)
     prediction_columns = {name for name in columns if name in configured}
     if len(models) > 1:
         for name in columns:
@@ -40,10 +40,10 @@ def find_prediction_columns(
     return tuple(name for name in columns if name in prediction_columns)
 
 
-def _find_models(settings: Predictions, columns: Sequence[str]) -> list[str]:
+def _find_models_with_sibling_columns(settings: Predictions, columns: Sequence[str]) -> list[str]:
     """Find the models whose predictions are in columns of the same pattern, this one's first."""
     column, model = settings.prediction_column, settings.model_name
-    affixes = _split_at_model(column, model) if column and model else None
+    affixes = _split_column_at_model_name(column, model) if column and model else None
     if affixes is None:
         return []
     prefix, suffix = affixes
@@ -55,7 +55,7 @@ def _find_models(settings: Predictions, columns: Sequence[str]) -> list[str]:
     return [str(model), *(name for name in model_names if name)]
 
 
-def _split_at_model(column: str, model: str) -> tuple[str, str] | None:
+def _split_column_at_model_name(column: str, model: str) -> tuple[str, str] | None:
     """Split a column's name at the model's, which must be a word in it; None where it is not."""
     position = re.search(rf"(?<![^\W_]){re.escape(model)}(?![^\W_])", column)
     if position is None or position.group() == column:
@@ -66,7 +66,7 @@ def _split_at_model(column: str, model: str) -> tuple[str, str] | None:
 def _find_sibling_columns(name: str, models: Sequence[str], columns: Sequence[str]) -> set[str]:
     """Find the columns that differ from this one in the model's name only."""
     for model in models:
-        affixes = _split_at_model(name, model)
+        affixes = _split_column_at_model_name(name, model)
         if affixes is not None:
             return {f"{affixes[0]}{other_model}{affixes[1]}" for other_model in models} & set(
                 columns

@@ -30,7 +30,7 @@ IS_COMPARABLE = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
 """Whether a group is large enough to be compared."""
 
 
-def check_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
+def check_analysis_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
     """Refuse settings that cannot be used: ``name=(value, whether it can be, what can be)``."""
     for name, (setting, is_usable, expected) in settings.items():
         if not is_usable:
@@ -42,12 +42,14 @@ def check_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
             )
 
 
-def require_at_least(minimum: int, setting: int | None) -> tuple[object, bool, str]:
+def build_minimum_check(minimum: int, setting: int | None) -> tuple[object, bool, str]:
     """Build the check that a setting, if set, is large enough."""
     return setting, setting is None or setting >= minimum, f"{minimum} or more"
 
 
-def read_settings(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
+def read_run_settings(
+    run: Run, *, replicates: int | None = None, seed: int | None = None
+) -> AuditSpec:
     """Read the settings of a run; with other replicates or another seed, if one is given."""
     spec = read_recorded_spec(
         run.record, **({} if replicates is None else {"replicates": replicates})
@@ -55,13 +57,13 @@ def read_settings(run: Run, *, replicates: int | None = None, seed: int | None =
     return spec if seed is None else spec.updated(seed=seed)
 
 
-def build_groups(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
+def build_membership_table(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
     """Build the membership of units in the groups of the run: table ``membership``."""
     by = read_groupings(settings, run.attributes)
     return build_membership(run.attributes, settings.by, by, units=units).frame
 
 
-def select_largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
+def select_largest_groups_by_attribute(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
     """Select the largest groups of each attribute."""
     sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
     rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
@@ -69,7 +71,7 @@ def select_largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFram
     return members.join(largest, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
-def find_task_info(task: str) -> TaskInfo | None:
+def find_task_info_or_none(task: str) -> TaskInfo | None:
     """Find a task; None for a run read back where the task's package is not installed."""
     try:
         return registry.task_info(task)
@@ -77,18 +79,18 @@ def find_task_info(task: str) -> TaskInfo | None:
         return None
 
 
-def remeasure_groups(
+def measure_group_means(
     units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: Statistics
 ) -> pl.DataFrame:
     """Measure a mean of scores by group, with intervals: table ``group_metrics``."""
-    task_info = find_task_info(task) or TaskInfo(
+    task_info = find_task_info_or_none(task) or TaskInfo(
         title=task, summary=task, references=(), metrics=()
     )
     task_info = replace(task_info, metrics=(metric,), defaults=(metric.name,))
     return measure_groups(Scores(units, task_info, task=task), members, spec).to_table()
 
 
-def measure_strata(
+def measure_group_means_by_stratum(
     units: pl.DataFrame,
     members: pl.DataFrame,
     strata: pl.DataFrame,
@@ -116,7 +118,7 @@ def measure_strata(
             unit_id="unit_id",
         )
     )
-    metrics = remeasure_groups(units, MEMBERSHIP.conform(cells), task, metric, spec)
+    metrics = measure_group_means(units, MEMBERSHIP.conform(cells), task, metric, spec)
     stratum_metrics = metrics.drop_nulls("attribute").rename({"group": "stratum"})
     stratum_metrics = stratum_metrics.with_columns(at=pl.col("attribute").cast(pl.UInt32)).drop(
         "attribute"
@@ -124,7 +126,7 @@ def measure_strata(
     return stratum_metrics.join(names, on="at", how="left", maintain_order="left")
 
 
-def build_threshold_scores(
+def build_scores_by_threshold(
     rows: pl.DataFrame, task: str, metric: str, values: Mapping[float, pl.Expr]
 ) -> pl.DataFrame:
     """Build a score of 0 or 1 for each person and threshold: table ``scores``."""
@@ -144,7 +146,7 @@ def build_threshold_scores(
     return SCORES.conform(pl.concat(threshold_rows))
 
 
-def read_recall_by_iou(run: Run) -> pl.DataFrame | None:
+def read_recall_by_iou_or_none(run: Run) -> pl.DataFrame | None:
     """Return the evidence ``recall_by_iou``; None for no people or for two models compared."""
     recall_by_iou = run.evidence.get(RECALL_BY_IOU)
     if "model_a" in run.disparities.columns:

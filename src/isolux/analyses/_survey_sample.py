@@ -42,14 +42,14 @@ def has_survey_sample(run: Run) -> bool:
     return SAMPLE in run.evidence
 
 
-def take_sample_rows(run: Run, units: pl.Series) -> pl.DataFrame:
+def select_sample_rows_by_unit(run: Run, units: pl.Series) -> pl.DataFrame:
     """Return the sample's row of each unit, in the units' order."""
     table = run.evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
     unit_ids = pl.DataFrame({"unit_id": units.cast(pl.String)})
     return unit_ids.join(table, on="unit_id", how="left", maintain_order="left")
 
 
-def refuse_two_way_clusters(run: Run, analysis: str) -> None:
+def check_no_two_way_clusters(run: Run, analysis: str) -> None:
     """Refuse two-way clustering, which would be treated as one-way clustering."""
     if not has_survey_sample(run) or "other_cluster" not in run.evidence[SAMPLE].columns:
         return
@@ -61,7 +61,7 @@ def refuse_two_way_clusters(run: Run, analysis: str) -> None:
         )
 
 
-def read_survey_sample(
+def read_survey_sample_or_none(
     run: Run, units: pl.Series, cluster: IntArray, analysis: str
 ) -> SurveySample | None:
     """Read the survey sample of units; None without one.
@@ -70,8 +70,8 @@ def read_survey_sample(
     """
     if not has_survey_sample(run):
         return None
-    refuse_two_way_clusters(run, analysis)
-    sample_rows = take_sample_rows(run, units)
+    check_no_two_way_clusters(run, analysis)
+    sample_rows = select_sample_rows_by_unit(run, units)
     weight = sample_rows["weight"].to_numpy().astype(np.float64)
     scaled = weight / weight.mean() if len(weight) else weight
     return SurveySample(

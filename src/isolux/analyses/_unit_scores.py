@@ -13,8 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info
-from isolux.statements.run_terms import RunTerms, lower_first_letter, words_of
+from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
+from isolux.statements.run_terms import (
+    RunTerms,
+    lower_unless_acronym,
+    read_display_terms,
+)
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -119,7 +123,7 @@ class ModelFindings:
     notes: tuple[str, ...] = ()
 
 
-def combine_models(
+def combine_model_findings(
     scores_by_model: Sequence[UnitScores], findings_by_model: Sequence[ModelFindings]
 ) -> AnalysisResult:
     """Combine the findings of all models; of several, captions name the model."""
@@ -130,10 +134,10 @@ def combine_models(
         notes += [*scores.notes, *findings.notes]
         suffix = f" ({scores.model})" if len(scores_by_model) > 1 else ""
         tables |= {name + suffix: table for name, table in findings.tables.items() if table.height}
-    return AnalysisResult(build_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(build_ranked_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
-def build_findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def build_ranked_findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     """Build the table ``findings`` with the rows' order as ``rank``."""
     frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
@@ -144,7 +148,7 @@ def nan_to_none(x: Any) -> float | None:
     return float(x) if x is not None and np.isfinite(x) else None
 
 
-def check_attributes(run: Run, names: Sequence[str], source: str) -> None:
+def check_attributes_exist(run: Run, names: Sequence[str], source: str) -> None:
     """Refuse attributes that the run does not have."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in names:
@@ -152,7 +156,7 @@ def check_attributes(run: Run, names: Sequence[str], source: str) -> None:
             raise UnknownNameError("attribute", name, present, where=source)
 
 
-def has_no_scored_units(run: Run) -> bool:
+def compares_models_or_has_no_scores(run: Run) -> bool:
     """Tell whether a run compares two models or has no people: there is nothing to explain."""
     is_comparison = "model_a" in run.disparities.columns
     return is_comparison or (run.scores.is_empty() and not run.evidence)
@@ -160,21 +164,21 @@ def has_no_scored_units(run: Run) -> bool:
 
 def read_run_terms(run: Run) -> RunTerms:
     """Read the terms of a run; of a run without groups, its metrics from the task."""
-    terms = words_of(run)
+    terms = read_display_terms(run)
     if terms.metrics or run.scores.is_empty():
         return terms
-    task_info = find_task_info(str(run.scores["task"][0]))
+    task_info = find_task_info_or_none(str(run.scores["task"][0]))
     return replace(terms, metrics={m.name: m for m in task_info.metrics}) if task_info else terms
 
 
-def load_unit_scores(
+def load_unit_scores_by_model(
     run: Run, task: Task, terms: RunTerms, analysis: str, scores: ScoreSettings
 ) -> list[UnitScores]:
     """Load each model's scores of one metric, at its lowest threshold."""
     metric, worse = scores.get("metric", ""), scores.get("worse", "auto")
     if run.scores.is_empty():
         if any(table.height for table in run.evidence.values()):
-            raise _missing_scores_error(run, analysis)
+            raise _build_missing_scores_error(run, analysis)
         return []
     scored_metrics = run.scores.filter(pl.col("value").is_not_null())["metric"].unique(
         maintain_order=True
@@ -184,7 +188,7 @@ def load_unit_scores(
         source = f"--analysis-option {analysis}.metric"
         raise UnknownNameError("metric with scores of units", metric, names, where=source)
     if not names:
-        raise _missing_scores_error(run, analysis)
+        raise _build_missing_scores_error(run, analysis)
     ordered = [*task.metrics, *terms.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
     higher_is_better = _is_higher_better(name, terms, worse, analysis)
@@ -193,12 +197,12 @@ def load_unit_scores(
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     model_rows = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)
     return [
-        _read_model_scores(rows_of_model, terms, higher_is_better=higher_is_better)
+        _build_unit_scores_of_model(rows_of_model, terms, higher_is_better=higher_is_better)
         for rows_of_model in model_rows
     ]
 
 
-def find_low_scores(
+def find_worst_scores_or_none(
     scores: UnitScores, terms: RunTerms, *, quantile: float, threshold: float | None
 ) -> LowScores | None:
     """Find the units with the worst scores; None where all have the same score.
@@ -218,7 +222,7 @@ def find_low_scores(
     if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
     measure, direction = (
-        lower_first_letter(terms.format_metric(scores.row)),
+        lower_unless_acronym(terms.format_metric(scores.row)),
         "below" if sign > 0 else "above",
     )
     if threshold is not None:
@@ -235,7 +239,7 @@ def find_low_scores(
     if len(levels) == 2:
         return LowScores(
             goodness == levels[0],
-            _describe_worse_score(scores, measure, sign * levels[0], sign * levels[1]),
+            _format_worse_score(scores, measure, sign * levels[0], sign * levels[1]),
         )
     cut = np.quantile(goodness, quantile)
     is_at_most_cut, is_below_cut = goodness <= cut, goodness < cut
@@ -250,7 +254,7 @@ def find_low_scores(
     )
 
 
-def _describe_worse_score(scores: UnitScores, measure: str, worse: float, better: float) -> str:
+def _format_worse_score(scores: UnitScores, measure: str, worse: float, better: float) -> str:
     """Describe the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
     if {worse, better} == {0.0, 1.0} and measure.startswith("share found "):
         phrase = measure.removeprefix("share ")
@@ -273,7 +277,7 @@ def _is_higher_better(name: str, terms: RunTerms, worse: Worse, analysis: str) -
     return metric.direction == "higher"
 
 
-def _missing_scores_error(run: Run, analysis: str) -> SpecError:
+def _build_missing_scores_error(run: Run, analysis: str) -> SpecError:
     return SpecError(
         "no unit of this run has a score of its own",
         expected="a metric that is a mean over units, such as accuracy or average recall",
@@ -283,7 +287,7 @@ def _missing_scores_error(run: Run, analysis: str) -> SpecError:
     )
 
 
-def _read_model_scores(
+def _build_unit_scores_of_model(
     rows: pl.DataFrame, terms: RunTerms, *, higher_is_better: bool
 ) -> UnitScores:
     first = rows.row(0, named=True)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import IS_COMPARABLE, build_groups, read_settings
-from isolux.statements.run_terms import RunTerms, words_of
-from isolux.stats.log_odds import LogOdds, log_odds_ratio
+from isolux.analyses._regrouping import IS_COMPARABLE, build_membership_table, read_run_settings
+from isolux.statements.run_terms import RunTerms, read_display_terms
+from isolux.stats.log_odds import LogOdds, log_odds_ratio_with_interval
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
@@ -78,8 +78,8 @@ def explain(run: Run) -> AnalysisResult:
             expected="--task answers",
             found=f"the task {run.record.get('task')!r}",
         )
-    terms, level = words_of(run), read_settings(run).statistics.level
-    rows = list(_build_rows(run, terms, level))
+    terms, level = read_display_terms(run), read_run_settings(run).statistics.level
+    rows = list(_iterate_association_rows(run, terms, level))
     if not rows:
         return AnalysisResult(FINDINGS.empty())
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -102,11 +102,13 @@ def explain(run: Run) -> AnalysisResult:
     return AnalysisResult(FINDINGS.empty(), {CAPTION: table_rows}, (note,) if n_omitted else ())
 
 
-def _build_rows(run: Run, terms: RunTerms, level: float) -> Iterator[dict[str, object]]:
+def _iterate_association_rows(
+    run: Run, terms: RunTerms, level: float
+) -> Iterator[dict[str, object]]:
     """Yield a row for each metric, label and comparable group."""
-    spec = read_settings(run)
+    spec = read_run_settings(run)
     units = run.scores["unit_id"].unique(maintain_order=True)
-    members = build_groups(run, spec.groups, units)
+    members = build_membership_table(run, spec.groups, units)
     keys = ["model", "metric", "label", "threshold"]
     comparable = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_COMPARABLE)
     comparable = comparable.select(*keys, "attribute", "group")
@@ -130,10 +132,12 @@ def _build_rows(run: Run, terms: RunTerms, level: float) -> Iterator[dict[str, o
             & (pl.col("metric") == metric)
             & pl.col("label").eq_missing(pl.lit(label, dtype=pl.String))
         )
-        yield from _build_metric_rows(metric_scores, metric_rows, units_by_group, terms, level)
+        yield from _iterate_association_rows_of_metric(
+            metric_scores, metric_rows, units_by_group, terms, level
+        )
 
 
-def _build_metric_rows(
+def _iterate_association_rows_of_metric(
     scored: pl.DataFrame,
     associations: pl.DataFrame,
     units_by_group: dict[tuple[object, ...], set[str]],
@@ -154,7 +158,7 @@ def _build_metric_rows(
         is_two_groups = len(groups) == 2 and not set.intersection(*groups.values())
         for row in rows.iter_rows(named=True):
             is_member = ids.is_in(list(groups[row["group"]])).to_numpy().astype(float)
-            log_odds = log_odds_ratio(
+            log_odds = log_odds_ratio_with_interval(
                 answer_shares[is_known], is_member, cluster_index[is_known], level=level
             )
             has_higher_odds = log_odds.value > 0 or (
@@ -162,10 +166,12 @@ def _build_metric_rows(
             )
             if np.isnan(log_odds.value) or (is_two_groups and not has_higher_odds):
                 continue
-            yield _build_row(row, log_odds, terms)
+            yield _build_association_row(row, log_odds, terms)
 
 
-def _build_row(row: Mapping[str, Any], log_odds: LogOdds, terms: RunTerms) -> dict[str, object]:
+def _build_association_row(
+    row: Mapping[str, Any], log_odds: LogOdds, terms: RunTerms
+) -> dict[str, object]:
     return {
         "model": row["model"],
         "answer": terms.format_metric(row),

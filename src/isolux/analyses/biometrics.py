@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from isolux.analyses._regrouping import check_settings, require_at_least
+from isolux.analyses._regrouping import build_minimum_check, check_analysis_settings
 from isolux.disparity.biometrics import (
     RATES,
     differentials,
@@ -98,41 +98,46 @@ def explain(run: Run, *, replicates: int = 500) -> AnalysisResult:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    check_settings("biometrics", replicates=require_at_least(100, replicates))
+    check_analysis_settings("biometrics", replicates=build_minimum_check(100, replicates))
     if not is_biometric(run):
         if run.scores.height:
             performance(run)  # raises an error that names the tasks expected
         return AnalysisResult(FINDINGS.empty())
-    tables_by_caption = dict(_build_tables(run, replicates))
+    tables_by_caption = dict(_iterate_captioned_tables(run, replicates))
     is_verification = run.record.get("task") == "face_verification"
     notes = (_NO_PAIRS_NOTE,) if is_verification and "pairs" not in run.evidence else ()
     if is_verification and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
         notes = (_ALL_PAIRS_NOTE,)
-    tables = {k: _drop_empty_remarks(t) for k, t in tables_by_caption.items() if t.height}
+    tables = {k: _drop_remarks_column_if_empty(t) for k, t in tables_by_caption.items() if t.height}
     return AnalysisResult(FINDINGS.empty(), tables, notes)
 
 
-def _build_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
-    yield PERFORMANCE, _format_performance(performance(run))
-    yield DIFFERENTIALS, _empty_if_unmeasured(lambda: _format_differentials(differentials(run)))
+def _iterate_captioned_tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
+    yield PERFORMANCE, _format_performance_table(performance(run))
+    yield (
+        DIFFERENTIALS,
+        _build_table_or_empty_if_unmeasured(
+            lambda: _format_differentials_table(differentials(run))
+        ),
+    )
     if {"candidates", "gallery"} <= run.evidence.keys():
-        yield _GALLERY, _format_gallery(gallery_by_group(run))
+        yield _GALLERY, _format_gallery_table(gallery_by_group(run))
         yield (
             _FALSE_POSITIVES,
-            _format_false_positives(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
+            _format_false_positives_table(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
         )
     elif "pairs" in run.evidence:
         cross_group = impostor_matrix(run, replicates=replicates, max_groups=_MAX_GROUPS)
-        yield _CROSS_GROUP_MATCHES, _format_cross_group(cross_group)
+        yield _CROSS_GROUP_MATCHES, _format_cross_group_table(cross_group)
 
 
-def _drop_empty_remarks(table: pl.DataFrame) -> pl.DataFrame:
+def _drop_remarks_column_if_empty(table: pl.DataFrame) -> pl.DataFrame:
     """Drop remarks where there are none."""
     remarks = ("read with care", "read_with_care", "reason", "without_template")
     return table.drop([c for c in remarks if c in table.columns and table[c].is_null().all()])
 
 
-def _empty_if_unmeasured(build_table: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+def _build_table_or_empty_if_unmeasured(build_table: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     """Return an empty table where the run did not measure what the table needs."""
     try:
         return build_table()
@@ -154,9 +159,9 @@ _RATE_NAMES = {
 _NAMES = frozenset(_RATE_NAMES.values())
 
 
-def _format_performance(table: pl.DataFrame) -> pl.DataFrame:
+def _format_performance_table(table: pl.DataFrame) -> pl.DataFrame:
     cells = [
-        _format_rate(
+        _format_rate_with_interval_expr(
             short_name, f"{short_name}_low", f"{short_name}_high", f"{short_name}_n"
         ).alias(rate_name)
         for short_name, rate_name in _RATE_NAMES.items()
@@ -173,7 +178,7 @@ def _format_performance(table: pl.DataFrame) -> pl.DataFrame:
         "model",
         "attribute",
         "group",
-        _round_number("threshold"),
+        _round_column_expr("threshold"),
         *cells,
         remark.alias("read with care"),
     )
@@ -185,7 +190,7 @@ def _format_performance(table: pl.DataFrame) -> pl.DataFrame:
     return columns.drop(empty)
 
 
-def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
+def _format_differentials_table(table: pl.DataFrame) -> pl.DataFrame:
     names_by_metric = {
         RATES[task][short]: _RATE_NAMES[short] for task in RATES for short in RATES[task]
     }
@@ -194,11 +199,11 @@ def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
         "model",
         "attribute",
         rate=rate,
-        overall=_format_rate("overall", "overall_low", "overall_high"),
-        beside=pl.format("{}: {}", other_rate, _format_percent("other_overall")),
+        overall=_format_rate_with_interval_expr("overall", "overall_low", "overall_high"),
+        beside=pl.format("{}: {}", other_rate, _format_percent_expr("other_overall")),
         groups="groups",
-        lowest=pl.format("{} ({})", _format_percent("lowest"), "lowest_group"),
-        highest=pl.format("{} ({})", _format_percent("highest"), "highest_group"),
+        lowest=pl.format("{} ({})", _format_percent_expr("lowest"), "lowest_group"),
+        highest=pl.format("{} ({})", _format_percent_expr("highest"), "highest_group"),
         max_over_geometric_mean=pl.col("max_over_geometric_mean").round(3),
         max_over_min=pl.col("max_over_min").round(3),
         gini=pl.col("gini").round(4),
@@ -206,19 +211,21 @@ def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _format_cross_group(table: pl.DataFrame) -> pl.DataFrame:
+def _format_cross_group_table(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
         "model",
         "attribute",
         "group_a",
         "group_b",
         "pairs",
-        _format_rate("false_match_rate", "low", "high").alias("false match rate"),
+        _format_rate_with_interval_expr("false_match_rate", "low", "high").alias(
+            "false match rate"
+        ),
         "reason",
     )
 
 
-def _format_false_positives(table: pl.DataFrame) -> pl.DataFrame:
+def _format_false_positives_table(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
         "model",
         "attribute",
@@ -226,40 +233,46 @@ def _format_false_positives(table: pl.DataFrame) -> pl.DataFrame:
         taken_for="gallery_group",
         searches="searches",
         enrolled_images="enrolled",
-        returned=_format_rate("value", "low", "high"),
+        returned=_format_rate_with_interval_expr("value", "low", "high"),
         reason="reason",
     )
 
 
-def _format_gallery(table: pl.DataFrame) -> pl.DataFrame:
-    return table.with_columns(of_all_images=_format_percent("share")).drop("share")
+def _format_gallery_table(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(of_all_images=_format_percent_expr("share")).drop("share")
 
 
-def _format_rate(column: str, low: str, high: str, n: str | None = None) -> pl.Expr:
+def _format_rate_with_interval_expr(
+    column: str, low: str, high: str, n: str | None = None
+) -> pl.Expr:
     """Write a rate with its interval, and its n: ``1.2 % (0.8 to 1.9; n = 900)``."""
     bounds = pl.when(pl.col(low).is_not_null()).then(
-        pl.format("{} to {}", _format_hundredths(low), _format_hundredths(high))
+        pl.format(
+            "{} to {}",
+            _format_percent_without_sign_expr(low),
+            _format_percent_without_sign_expr(high),
+        )
     )
     count = pl.format("n = {}", pl.col(n)) if n else pl.lit(None, dtype=pl.String)
     details = pl.concat_str([bounds, count], separator="; ", ignore_nulls=True)
     text = (
         pl.when(details == "")
-        .then(_format_percent(column))
-        .otherwise(pl.format("{} ({})", _format_percent(column), details))
+        .then(_format_percent_expr(column))
+        .otherwise(pl.format("{} ({})", _format_percent_expr(column), details))
     )
     return pl.when(pl.col(column).is_not_null()).then(text)
 
 
-def _format_percent(name: str) -> pl.Expr:
-    return pl.format("{} %", _format_hundredths(name))
+def _format_percent_expr(name: str) -> pl.Expr:
+    return pl.format("{} %", _format_percent_without_sign_expr(name))
 
 
-def _format_hundredths(name: str) -> pl.Expr:
+def _format_percent_without_sign_expr(name: str) -> pl.Expr:
     """Write a rate in per cent without the sign, with more digits for small rates."""
     x = pl.col(name) * 100.0
     large = pl.when(x.abs() >= 1.0).then(x).map_elements(format_fixed, return_dtype=pl.String)
     return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
 
 
-def _round_number(name: str) -> pl.Expr:
+def _round_column_expr(name: str) -> pl.Expr:
     return pl.col(name).round_sig_figs(6)

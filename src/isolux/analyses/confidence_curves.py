@@ -15,10 +15,10 @@ from isolux.analyses._regrouping import (
     IS_COMPARABLE,
     MAX_GROUPS,
     ROUNDED_VALUES,
-    build_groups,
-    build_threshold_scores,
-    read_settings,
-    remeasure_groups,
+    build_membership_table,
+    build_scores_by_threshold,
+    measure_group_means,
+    read_run_settings,
 )
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -81,16 +81,20 @@ def explain(run: Run) -> AnalysisResult:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    label_confidence = _read_label_confidence(run)
+    label_confidence = _read_label_confidence_or_none(run)
     if label_confidence is None or (label_confidence["any"].fill_null(0.0) == 0.0).all():
         return AnalysisResult(FINDINGS.empty())  # labels without confidence have no curve
-    spec = read_settings(run)
-    members = build_groups(
+    spec = read_run_settings(run)
+    members = build_membership_table(
         run, spec.groups, label_confidence["unit_id"].unique(maintain_order=True)
     )
     metrics = pl.concat(
-        remeasure_groups(
-            _score_confidences(label_confidence, types), members, EVIDENCE, _METRIC, spec.statistics
+        measure_group_means(
+            _build_scores_by_confidence_threshold(label_confidence, types),
+            members,
+            EVIDENCE,
+            _METRIC,
+            spec.statistics,
         ).with_columns(labels=pl.lit(labels))
         for labels, types in _RATES.items()
     )
@@ -123,7 +127,7 @@ def explain(run: Run) -> AnalysisResult:
     return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
-def _read_label_confidence(run: Run) -> pl.DataFrame | None:
+def _read_label_confidence_or_none(run: Run) -> pl.DataFrame | None:
     """Read the evidence of scored people; None for no people, or for a comparison of two models."""
     label_confidence = run.evidence.get(EVIDENCE)
     is_comparison = "model_a" in run.disparities.columns
@@ -138,9 +142,11 @@ def _read_label_confidence(run: Run) -> pl.DataFrame | None:
     return label_confidence.filter(pl.col("reason").is_null())
 
 
-def _score_confidences(label_confidence: pl.DataFrame, types: tuple[str, ...]) -> pl.DataFrame:
+def _build_scores_by_confidence_threshold(
+    label_confidence: pl.DataFrame, types: tuple[str, ...]
+) -> pl.DataFrame:
     """Build a score of 0 or 1 for each person and confidence threshold: table ``scores``."""
     highest = pl.max_horizontal(*types)
     confidences = np.linspace(0.0, 1.0, _N_STEPS + 1).round(2).tolist()
     values = {threshold: (highest >= threshold).fill_null(value=False) for threshold in confidences}
-    return build_threshold_scores(label_confidence, EVIDENCE, _METRIC.name, values)
+    return build_scores_by_threshold(label_confidence, EVIDENCE, _METRIC.name, values)

@@ -12,16 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isolux.analyses._unit_scores import build_findings_table
-from isolux.statements.accounting import describe_small_groups, find_small_groups
-from isolux.statements.answer import write_answer
-from isolux.statements.choice import Choice, choose_statements
+from isolux.analyses._unit_scores import build_ranked_findings_table
+from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
+from isolux.statements.answer import answer_from_choice
+from isolux.statements.choice import StatementChoice, choose_statements
 from isolux.statements.text import (
     Statement,
-    describe_finding,
-    describe_further,
-    describe_margins,
-    describe_null,
+    describe_further_statement,
+    describe_margin_equivalence,
+    describe_no_established_difference,
+    describe_statement_briefly,
 )
 from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -84,48 +84,56 @@ def explain(run: Run) -> AnalysisResult:
     0
     """
     choice = choose_statements(run)
-    rows = _build_findings(run, choice)
+    rows = _iterate_group_gap_findings(run, choice)
     common = {"analysis": "group_gaps", "status": "ok"}
-    return AnalysisResult(build_findings_table([common | row for row in rows]))
+    return AnalysisResult(build_ranked_findings_table([common | row for row in rows]))
 
 
-def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+def _iterate_group_gap_findings(run: Run, choice: StatementChoice) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``findings`` in reading order."""
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
     known_statements = [statement for statement in choice.stated if statement.row["is_known"]]
-    first = write_answer(run, choice).first
+    first = answer_from_choice(run, choice).first
     for i, statement in enumerate(known_statements):
-        yield _build_finding(
-            statement, first if i == 0 else describe_finding(statement, choice.names), source
+        yield _statement_to_finding(
+            statement,
+            first if i == 0 else describe_statement_briefly(statement, choice.names),
+            source,
         )
     for statement in choice.untested:
-        yield _build_finding(
-            statement, describe_further(statement, statement, choice.names), source
+        yield _statement_to_finding(
+            statement, describe_further_statement(statement, statement, choice.names), source
         )
     for line, attributes in choice.unestablished.values():
         yield {
-            "claim": describe_null(line, attributes, choice.comparisons, choice.names),
+            "claim": describe_no_established_difference(
+                line, attributes, choice.comparisons, choice.names
+            ),
             "metric": line.metric,
             "reference": source,
             "attribute": attributes[0] if len(attributes) == 1 else None,
         }
-    yield from _build_untested_findings(run, choice)
-    for claim, columns in describe_margins(run.disparities, choice.names):
+    yield from _iterate_incomparable_group_findings(run, choice)
+    for claim, columns in describe_margin_equivalence(run.disparities, choice.names):
         yield {"claim": claim, **columns}
     for statement in choice.stated:
         if not statement.row["is_known"]:
-            yield _build_finding(statement, describe_finding(statement, choice.names), source)
+            yield _statement_to_finding(
+                statement, describe_statement_briefly(statement, choice.names), source
+            )
 
 
-def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+def _iterate_incomparable_group_findings(
+    run: Run, choice: StatementChoice
+) -> Iterator[dict[str, Any]]:
     """Yield findings on groups that cannot be compared, by the metric requested first."""
     line = choice.main
     if line is None:
         return
-    rows = find_small_groups(run, choice.names.key(line), line.direction)
+    rows = find_groups_too_small_to_judge(run, choice.names.key(line), line.direction)
     for attribute_rows in rows.partition_by("attribute", maintain_order=True):
         yield {
-            "claim": describe_small_groups(attribute_rows, line, choice.names),
+            "claim": describe_groups_too_small(attribute_rows, line, choice.names),
             "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
@@ -145,7 +153,7 @@ def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any
         }
 
 
-def _build_finding(statement: Statement, claim: str, source: str | None) -> dict[str, Any]:
+def _statement_to_finding(statement: Statement, claim: str, source: str | None) -> dict[str, Any]:
     """Build a row of ``findings`` from a statement."""
     low, high = statement.bounds
     n_reference = statement.row["n_units_of_reference"] if statement.is_pair else 0

@@ -16,12 +16,12 @@ from isolux.analyses._regrouping import (
     IS_COMPARABLE,
     MAX_GROUPS,
     ROUNDED_VALUES,
-    build_groups,
-    build_threshold_scores,
-    find_task_info,
-    read_recall_by_iou,
-    read_settings,
-    remeasure_groups,
+    build_membership_table,
+    build_scores_by_threshold,
+    find_task_info_or_none,
+    measure_group_means,
+    read_recall_by_iou_or_none,
+    read_run_settings,
 )
 from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.vocabulary import citations
@@ -85,22 +85,24 @@ def explain(run: Run) -> AnalysisResult:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    recall_by_iou = read_recall_by_iou(run)
+    recall_by_iou = read_recall_by_iou_or_none(run)
     if recall_by_iou is None:
         return AnalysisResult(FINDINGS.empty())
-    spec = read_settings(run, replicates=_REPLICATES)
+    spec = read_run_settings(run, replicates=_REPLICATES)
     task = str(run.scores["task"].first() or spec.task.name)
-    members = build_groups(run, spec.groups, recall_by_iou["unit_id"].unique(maintain_order=True))
+    members = build_membership_table(
+        run, spec.groups, recall_by_iou["unit_id"].unique(maintain_order=True)
+    )
     bit = pl.col("at").cast(pl.Int64)
     values = {overlap: (bit // 2**t) % 2 for t, overlap in enumerate(IOU_THRESHOLDS)}
-    units = build_threshold_scores(recall_by_iou, task, _RECALL.name, values)
-    metrics = remeasure_groups(units, members, task, _RECALL, spec.statistics)
-    curves, n_omitted = _select_furthest_groups(metrics, MAX_GROUPS)
+    units = build_scores_by_threshold(recall_by_iou, task, _RECALL.name, values)
+    metrics = measure_group_means(units, members, task, _RECALL, spec.statistics)
+    curves, n_omitted = _select_groups_furthest_from_overall(metrics, MAX_GROUPS)
     note = (
         f"Curves of recall by overlap: of {n_omitted:,} groups none is drawn; of each attribute "
         f"the {MAX_GROUPS} furthest from everyone are."
     )
-    task_info = find_task_info(task)
+    task_info = find_task_info_or_none(task)
     is_of_poses = task_info is not None and any(
         m.name == "recall_at_oks" for m in task_info.metrics
     )
@@ -121,7 +123,9 @@ def explain(run: Run) -> AnalysisResult:
     return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
-def _select_furthest_groups(metrics: pl.DataFrame, max_groups: int) -> tuple[pl.DataFrame, int]:
+def _select_groups_furthest_from_overall(
+    metrics: pl.DataFrame, max_groups: int
+) -> tuple[pl.DataFrame, int]:
     """Select each attribute's groups furthest from overall by mean recall; count the others."""
     keys = ["model", "attribute", "group"]
     is_comparable = pl.col("value").is_not_null() & IS_COMPARABLE

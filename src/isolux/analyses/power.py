@@ -18,11 +18,11 @@ from statistics import NormalDist
 
 import polars as pl
 
-from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses._unit_scores import build_ranked_findings_table
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.numbers import format_points
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.numbers import format_gap_size
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -98,29 +98,34 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
         )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return AnalysisResult(FINDINGS.empty())
-    terms = words_of(run)
-    pairs = _find_worst_pairs(run)
-    required_sizes = _compute_required_sizes(
+    terms = read_display_terms(run)
+    pairs = _find_least_detectable_pairs(run)
+    required_sizes = _add_required_sizes_by_target(
         pairs, terms, tuple(targets), list(targets) == [0.05, 0.02]
     )
-    first_rows = _select_worst_class(required_sizes.filter(first=True))
-    rows = [_build_finding(row, terms) for row in first_rows.iter_rows(named=True)]
+    first_rows = _select_least_detectable_class(required_sizes.filter(first=True))
+    rows = [_build_power_finding(row, terms) for row in first_rows.iter_rows(named=True)]
     tables = {}
     if required_sizes.height:
         tables[f"Whom to add to detect a difference with power 0.8 (first {_MAX_LISTED})"] = (
             _format_required_sizes(required_sizes, terms)
         )
-    small_groups = _list_small_groups(run, terms)
+    small_groups = _list_groups_below_minimum_size(run, terms)
     if small_groups.height:
         tables[f"Groups below the audit's minimum (first {_MAX_LISTED})"] = small_groups
-    return AnalysisResult(build_findings_table(rows), tables)
+    return AnalysisResult(build_ranked_findings_table(rows), tables)
 
 
-def _find_worst_pairs(run: Run) -> pl.DataFrame:
+def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
     groups = run.group_metrics.filter(
         pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
-    ).select(*MEASURE_COLUMNS, "attribute", "group", standard_error=_standard_error(run))
+    ).select(
+        *MEASURE_COLUMNS,
+        "attribute",
+        "group",
+        standard_error=_standard_error_or_interval_se_expr(run),
+    )
     keys = [*MEASURE_COLUMNS, "attribute"]
     pairs = run.disparities.filter(
         (pl.col("kind") == "difference")
@@ -145,11 +150,11 @@ def _find_worst_pairs(run: Run) -> pl.DataFrame:
         .sort("detectable", "group_a", "group_b", descending=[True, False, False])
         .group_by(keys, maintain_order=True)
         .first()
-        .pipe(_order_by_error)
+        .pipe(_swap_so_a_has_larger_se)
     )
 
 
-def _standard_error(run: Run) -> pl.Expr:
+def _standard_error_or_interval_se_expr(run: Run) -> pl.Expr:
     """Return a group's standard error; if it is 0, the half-width of its interval over z."""
     level = float((run.record.get("spec") or {}).get("level", 0.95))
     z = NormalDist().inv_cdf((1.0 + level) / 2.0)
@@ -158,7 +163,7 @@ def _standard_error(run: Run) -> pl.Expr:
     return pl.when(standard_error > 0).then(standard_error).otherwise(half_width / z)
 
 
-def _order_by_error(pairs: pl.DataFrame) -> pl.DataFrame:
+def _swap_so_a_has_larger_se(pairs: pl.DataFrame) -> pl.DataFrame:
     """Swap groups so that ``a`` has the larger standard error."""
     is_swapped = pl.col("se_a") < pl.col("se_b")
     columns = ("group", "se", "n_units", "n_clusters")
@@ -174,15 +179,15 @@ def _order_by_error(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _compute_required_sizes(
-    pairs: pl.DataFrame, terms: RunTerms, targets: tuple[float, ...], of_fractions: bool
+def _add_required_sizes_by_target(
+    pairs: pl.DataFrame, terms: RunTerms, targets: tuple[float, ...], are_fractions: bool
 ) -> pl.DataFrame:
     """Add, for each target, the number of units and clusters of each group to add."""
     fractions = [name for name, m in terms.metrics.items() if m.unit == "fraction"]
     pairs = pairs.with_row_index("pair").join(
         pl.DataFrame({"target": targets}).with_row_index("place"), how="cross"
     )
-    if of_fractions:
+    if are_fractions:
         pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
         metric_target = pl.when(pl.col("metric").is_in(fractions)).then("target")
         pairs = pairs.with_columns(target=metric_target)
@@ -194,7 +199,7 @@ def _compute_required_sizes(
     optimal_size = {s: unit_sd[s] * (unit_sd["a"] + unit_sd["b"]) / target_variance for s in "ab"}
     current_size = {s: pl.col(f"n_units_{s}").cast(pl.Float64) for s in "ab"}
 
-    def grow_group(s: str, other_group: str) -> pl.Expr:
+    def required_group_size_expr(s: str, other_group: str) -> pl.Expr:
         single_group_size = unit_sd[s].pow(2) / (
             target_variance - pl.col(f"se_{other_group}").pow(2)
         )
@@ -211,10 +216,10 @@ def _compute_required_sizes(
         seen=is_detectable,
         factor_a=pl.when(is_detectable)
         .then(1.0)
-        .otherwise(grow_group("a", "b") / current_size["a"]),
+        .otherwise(required_group_size_expr("a", "b") / current_size["a"]),
         factor_b=pl.when(is_detectable)
         .then(1.0)
-        .otherwise(grow_group("b", "a") / current_size["b"]),
+        .otherwise(required_group_size_expr("b", "a") / current_size["b"]),
     ).with_columns(
         (pl.col(f"n_{counted_unit}_{s}") * (pl.col(f"factor_{s}") - 1.0))
         .ceil()
@@ -225,7 +230,7 @@ def _compute_required_sizes(
     )
 
 
-def _select_worst_class(required_sizes: pl.DataFrame) -> pl.DataFrame:
+def _select_least_detectable_class(required_sizes: pl.DataFrame) -> pl.DataFrame:
     """Select the class with the largest detectable difference; ``classes``: how many there are.
 
     Metrics without classes come first. The table has every class.
@@ -239,7 +244,7 @@ def _select_worst_class(required_sizes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _build_finding(row: dict[str, object], terms: RunTerms) -> dict[str, object]:
+def _build_power_finding(row: dict[str, object], terms: RunTerms) -> dict[str, object]:
     unit = terms.find_unit(row)
     detectable = float(str(row["detectable"]))
     has_classes = int(str(row["classes"])) > 1
@@ -247,11 +252,14 @@ def _build_finding(row: dict[str, object], terms: RunTerms) -> dict[str, object]
     claim = (
         f"{terms.format_metric(row)} by"
         f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit "
-        f"could have detected (power 0.8) a difference of {format_points(detectable, unit)} between"
+        "could have detected (power 0.8) a difference of "
+        f"{format_gap_size(detectable, unit)} between"
         f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
-        claim += " " + _format_advice(row, format_points(float(str(row["target"])), unit), terms)
+        claim += " " + _format_recruitment_advice(
+            row, format_gap_size(float(str(row["target"])), unit), terms
+        )
     return {
         "analysis": "power",
         "claim": terms.begin_sentence(str(row["model"]), claim),
@@ -267,7 +275,7 @@ def _build_finding(row: dict[str, object], terms: RunTerms) -> dict[str, object]
     }
 
 
-def _format_advice(row: dict[str, object], target: str, terms: RunTerms) -> str:
+def _format_recruitment_advice(row: dict[str, object], target: str, terms: RunTerms) -> str:
     if row["seen"]:
         return f"That is enough for one of {target}."
 
@@ -306,7 +314,7 @@ def _format_required_sizes(required_sizes: pl.DataFrame, terms: RunTerms) -> pl.
     return frame.insert_column(0, models) if has_models else frame
 
 
-def _list_small_groups(run: Run, terms: RunTerms) -> pl.DataFrame:
+def _list_groups_below_minimum_size(run: Run, terms: RunTerms) -> pl.DataFrame:
     """List the groups below the minimum sizes, and how many units and clusters are missing."""
     spec = run.record.get("spec") or {}
     min_units, min_clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))

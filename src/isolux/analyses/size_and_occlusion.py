@@ -16,17 +16,17 @@ import polars as pl
 
 from isolux.analyses._regrouping import (
     ROUNDED_VALUES,
-    build_groups,
-    find_task_info,
-    measure_strata,
-    read_recall_by_iou,
-    read_settings,
-    select_largest_groups,
+    build_membership_table,
+    find_task_info_or_none,
+    measure_group_means_by_stratum,
+    read_recall_by_iou_or_none,
+    read_run_settings,
+    select_largest_groups_by_attribute,
 )
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import build_membership, sort_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.run_terms import words_of
+from isolux.statements.run_terms import read_display_terms
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import UnknownNameError
@@ -92,39 +92,39 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    recall_by_iou = read_recall_by_iou(run)
+    recall_by_iou = read_recall_by_iou_or_none(run)
     if recall_by_iou is None:
         return AnalysisResult(FINDINGS.empty())
-    spec = read_settings(run, replicates=_REPLICATES)
-    units, metric = _select_main_scores(run, spec.task)
-    members = build_groups(run, spec.groups, units["unit_id"].unique(maintain_order=True))
-    members = select_largest_groups(members, _MAX_GROUPS)
-    names = _choose_divisions(run, by)
+    spec = read_run_settings(run, replicates=_REPLICATES)
+    units, metric = _select_scores_of_first_metric(run, spec.task)
+    members = build_membership_table(run, spec.groups, units["unit_id"].unique(maintain_order=True))
+    members = select_largest_groups_by_attribute(members, _MAX_GROUPS)
+    names = _choose_stratifying_attributes(run, by)
     tables_by_division = {}
     for name in names:
         strata = (
-            _classify_sizes(recall_by_iou)
+            _assign_coco_size_strata(recall_by_iou)
             if name == SIZE
-            else _read_values(run, name, units["unit_id"].unique())
+            else _read_attribute_strata_or_empty(run, name, units["unit_id"].unique())
         )
         if strata["stratum"].n_unique() > 1:
-            tables_by_division[name] = _measure_division(
+            tables_by_division[name] = _measure_strata_of_groups(
                 units, members, strata, name, metric, spec.statistics
             )
-    notes = _build_notes(names, list(tables_by_division))
+    notes = _build_stratification_notes(names, list(tables_by_division))
     if not tables_by_division:
         return AnalysisResult(FINDINGS.empty(), notes=notes)
-    metric_name = words_of(run).format_metric(units.row(0, named=True))
+    metric_name = read_display_terms(run).format_metric(units.row(0, named=True))
     table = pl.concat(tables_by_division.values()).select(
         "model", pl.lit(metric_name).alias("metric"), pl.exclude("model")
     )
     return AnalysisResult(FINDINGS.empty(), {CAPTION: table}, notes)
 
 
-def _select_main_scores(run: Run, task_settings: Task) -> tuple[pl.DataFrame, Metric]:
+def _select_scores_of_first_metric(run: Run, task_settings: Task) -> tuple[pl.DataFrame, Metric]:
     """Select the scores of the audit's first metric, at its first threshold, of all classes."""
     measured_names = run.scores["metric"].unique(maintain_order=True).to_list()
-    task_info = find_task_info(str(run.scores["task"][0]))
+    task_info = find_task_info_or_none(str(run.scores["task"][0]))
     defaults, metrics = (task_info.defaults, task_info.metrics) if task_info else ((), ())
     name = next(
         name
@@ -141,7 +141,7 @@ def _select_main_scores(run: Run, task_settings: Task) -> tuple[pl.DataFrame, Me
     return rows.with_columns(label=pl.lit(None, pl.String)), metric
 
 
-def _choose_divisions(run: Run, by: Sequence[str]) -> list[str]:
+def _choose_stratifying_attributes(run: Run, by: Sequence[str]) -> list[str]:
     attributes = run.attributes["attribute"].unique().sort().to_list()
     for name in by:
         if name not in (SIZE, *attributes):
@@ -149,7 +149,7 @@ def _choose_divisions(run: Run, by: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(by)) or [SIZE, *(name for name in _OCCLUSION if name in attributes)]
 
 
-def _classify_sizes(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
+def _assign_coco_size_strata(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
     """Assign each person COCO's size by annotated area: ``unit_id, stratum``."""
     area = pl.col("area_px")
     size = (
@@ -164,7 +164,7 @@ def _classify_sizes(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
     return recall_by_iou.select("unit_id", stratum=size).unique("unit_id", maintain_order=True)
 
 
-def _read_values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
+def _read_attribute_strata_or_empty(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     """Read each person's values of an attribute; an empty table if it has too many values."""
     if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
@@ -172,7 +172,7 @@ def _read_values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     return memberships.select("unit_id", stratum="group")
 
 
-def _measure_division(
+def _measure_strata_of_groups(
     units: pl.DataFrame,
     members: pl.DataFrame,
     strata: pl.DataFrame,
@@ -183,8 +183,10 @@ def _measure_division(
     """Measure each stratum of each group, and of overall."""
     is_division = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
     task = str(units["task"][0])
-    metrics = measure_strata(units, members.filter(~is_division), strata, task, metric, spec)
-    order = _order_strata(strata["stratum"].unique().sort().to_list())
+    metrics = measure_group_means_by_stratum(
+        units, members.filter(~is_division), strata, task, metric, spec
+    )
+    order = _order_strata_by_meaning(strata["stratum"].unique().sort().to_list())
     stratum_rank = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     total = pl.col("n_units").sum().over("model", "at")
     # Null where no person is scored.
@@ -197,13 +199,13 @@ def _measure_division(
     )
 
 
-def _order_strata(strata: Sequence[str]) -> list[str]:
+def _order_strata_by_meaning(strata: Sequence[str]) -> list[str]:
     """Order strata by meaning where that is known, else in natural order."""
     unlisted = sort_for_display([stratum for stratum in strata if stratum not in _ORDER])
     return [stratum for stratum in (*_ORDER, *unlisted) if stratum != UNKNOWN] + [UNKNOWN]
 
 
-def _build_notes(names: Sequence[str], divided: Sequence[str]) -> tuple[str, ...]:
+def _build_stratification_notes(names: Sequence[str], divided: Sequence[str]) -> tuple[str, ...]:
     excluded = [name for name in names if name not in divided]
     message = f"People were not divided by {', '.join(excluded)}: it has one value or more than "
     return (f"{message}{_MAX_VALUES}.",) if excluded else ()

@@ -11,10 +11,10 @@ from __future__ import annotations
 from isolux.cards._croissant import (
     CONFORMS_TO,
     DATASET_FACTS,
-    make_croissant_json,
-    media_type,
-    parse_day,
-    rai_properties,
+    build_rai_properties,
+    build_validated_croissant_json,
+    guess_media_type,
+    parse_date_or_none,
 )
 from isolux.cards._document import (
     Bullets,
@@ -27,12 +27,12 @@ from isolux.cards._document import (
 )
 from isolux.cards._facts import (
     CardFacts,
-    all_fact_fields,
-    facts_schema,
-    make_facts_template,
+    build_facts_json_schema,
+    build_facts_template_yaml,
+    load_all_fact_fields,
     read_facts,
 )
-from isolux.cards._run_source import RunSource, find_groups_at_risk, make_run_source
+from isolux.cards._run_source import RunSource, build_run_source, find_significantly_worse_groups
 
 __all__ = [
     "CONFORMS_TO",
@@ -46,14 +46,14 @@ __all__ = [
     "CardTable",
     "Paragraph",
     "RunSource",
-    "all_fact_fields",
-    "facts_schema",
-    "find_groups_at_risk",
-    "make_croissant_json",
-    "make_facts_template",
-    "make_run_source",
-    "media_type",
-    "parse_day",
-    "rai_properties",
+    "build_facts_json_schema",
+    "build_facts_template_yaml",
+    "build_rai_properties",
+    "build_run_source",
+    "build_validated_croissant_json",
+    "find_significantly_worse_groups",
+    "guess_media_type",
+    "load_all_fact_fields",
+    "parse_date_or_none",
     "read_facts",
 ]

@@ -28,27 +28,27 @@ from isolux.cards._document import (
 from isolux.cards._facts import CardFacts
 from isolux.cards._run_source import (
     RunSource,
-    choose_tables,
-    format_cell,
-    format_line_key,
-    format_status,
-    list_tables,
-    strip_folders,
+    choose_overall_tables,
+    format_metric_line_key,
+    format_status_and_reason,
+    format_value_interval_n,
+    list_line_tables,
+    strip_absolute_folders,
 )
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
-from isolux.report.summary.sentences import reading_order, synthetic
-from isolux.statements.metric_lines import Line
+from isolux.report.summary.sentences import build_synthetic_caution, sort_sections_by_rank
+from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import (
+    format_bare_value,
     format_count,
     format_interval,
-    format_p,
-    format_p_equation,
-    format_value,
+    format_p_value,
+    format_p_value_equation,
     format_with_unit,
 )
-from isolux.statements.run_terms import words_of
+from isolux.statements.run_terms import read_display_terms
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CardInfo
@@ -71,7 +71,7 @@ _P_VALUE_PATTERN = re.compile(r"\sp\s[=<]\s")
 number_column = partial(CardColumn, number=True)
 
 
-def _format_remaining(n: int, description: str = "more groups are") -> list[str]:
+def _format_remaining_note(n: int, description: str = "more groups are") -> list[str]:
     return [f"{n:,} {description} in {GROUPS_SOURCE}."] if n > 0 else []
 
 
@@ -128,12 +128,14 @@ class CardContent:
     @property
     def data_name(self) -> str:
         """What the user calls the data, or the run does."""
-        return self.facts.joined_text("dataset_name") or strip_folders(self.summary.audited.dataset)
+        return self.facts.joined_text("dataset_name") or strip_absolute_folders(
+            self.summary.audited.dataset
+        )
 
-    def data_paragraph(self, start: str = "") -> Paragraph:
+    def build_data_paragraph(self, start: str = "") -> Paragraph:
         """Describe the data: units, clusters, and the source of the group labels."""
         audited = self.summary.audited
-        data_name = strip_folders(audited.dataset) or "Data without a name"
+        data_name = strip_absolute_folders(audited.dataset) or "Data without a name"
         clusters = (
             f" in {audited.n_clusters:,} clusters ({audited.cluster})" if audited.cluster else ""
         )
@@ -143,7 +145,7 @@ class CardContent:
             f"{audited.label_source or 'source not recorded'}.{licence}"
         )
 
-    def make_overall_table(self) -> CardTable:
+    def build_overall_table(self) -> CardTable:
         """Everyone, on every metric."""
         overall, percent = self.summary.overall, self.summary.audited.percent
         rows = tuple(
@@ -153,7 +155,7 @@ class CardContent:
                 format_interval(estimate.low, estimate.high, line.unit),
                 format_count(estimate.n_units),
                 format_count(estimate.n_clusters),
-                format_status(estimate),
+                format_status_and_reason(estimate),
             )
             for line, estimate in overall[:MAX_ROWS]
         )
@@ -166,21 +168,23 @@ class CardContent:
             ),
             rows,
             f"{GROUPS_SOURCE}: rows without an attribute, one for each metric, class and threshold",
-            tuple(_format_remaining(len(overall) - len(rows), "more rows are")),
+            tuple(_format_remaining_note(len(overall) - len(rows), "more rows are")),
         )
 
-    def first_page_sections(
+    def build_first_page_sections(
         self, groups_citation: str = "", limits_citation: str = ""
     ) -> tuple[CardSection, CardSection]:
         """Make the first page: groups of single attributes on a few metrics, and the limits."""
-        sections, lines, max_rows = self.choose_first_page()
+        sections, lines, max_rows = self.choose_first_page_content()
         overall = dict(self.summary.overall)
-        rows = [("overall", *(format_cell(overall.get(line), line.unit) for line in lines))]
+        rows = [
+            ("overall", *(format_value_interval_n(overall.get(line), line.unit) for line in lines))
+        ]
         n_remaining = 0
         for section in sections:
             cells = {
                 (table.line, row.group): row.estimate
-                for table in list_tables(section)
+                for table in list_line_tables(section)
                 for row in table.rows
             }
             shown_rows = section.main.rows[:max_rows]
@@ -189,36 +193,41 @@ class CardContent:
             rows += [
                 (
                     name + row.group,
-                    *(format_cell(cells.get((line, row.group)), line.unit) for line in lines),
+                    *(
+                        format_value_interval_n(cells.get((line, row.group)), line.unit)
+                        for line in lines
+                    ),
                 )
                 for row in shown_rows
             ]
-        notes = _format_remaining(n_remaining)
+        notes = _format_remaining_note(n_remaining)
         notes += [
             f"{other_section.title}: {format_count(len(other_section.main.rows))} groups, in"
             f" {GROUPS_SOURCE}."
             for other_section in self.summary.sections
             if other_section not in sections
         ]
-        notes += _format_remaining(
+        notes += _format_remaining_note(
             len(overall) - len(lines), "more metrics, classes or thresholds are"
         )
         table = CardTable(
             f"Value ({self.summary.audited.percent} interval; n)",
             (CardColumn("Group"), *(number_column(line.title) for line in lines)),
             tuple(rows),
-            f"{GROUPS_SOURCE}: {'; '.join(map(format_line_key, lines))}; attribute "
+            f"{GROUPS_SOURCE}: {'; '.join(map(format_metric_line_key, lines))}; attribute "
             f"{', '.join(section.attribute for section in sections) or '(none)'}",
             tuple(notes),
         )
         return (
             CardSection("Results by group", (table,), groups_citation),
-            CardSection("What this audit cannot say", (self.limits_block(),), limits_citation),
+            CardSection(
+                "What this audit cannot say", (self.build_limits_block(),), limits_citation
+            ),
         )
 
-    def choose_first_page(self) -> tuple[list[AttributeSection], list[Line], int]:
+    def choose_first_page_content(self) -> tuple[list[AttributeSection], list[MetricLine], int]:
         """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
-        sections = reading_order(self.summary.sections)
+        sections = sort_sections_by_rank(self.summary.sections)
         single_attributes = [
             section for section in sections if not section.is_intersection
         ] or sections[:1]
@@ -235,7 +244,7 @@ class CardContent:
             max(2, _MAX_FIRST_PAGE_ROWS // max(len(single_attributes), 1)),
         )
 
-    def make_metric_table(self) -> CardTable:
+    def build_metric_definition_table(self) -> CardTable:
         """Make the table of metrics and their definitions."""
         lines = {line.metric: line for line, _ in reversed(self.summary.overall)}
         direction_words = {
@@ -257,29 +266,29 @@ class CardContent:
         columns = tuple(map(CardColumn, ("Metric", "Definition", "Unit", "Direction")))
         return CardTable("Metrics", columns, rows, "audit.json: metrics and measures")
 
-    def make_group_tables(self) -> Iterator[CardBlock]:
+    def build_group_tables(self) -> Iterator[CardBlock]:
         """Each attribute's groups, on the metrics of everyone; classes are counted."""
         for section in self.summary.sections:
-            shown_tables = choose_tables(section)
+            shown_tables = choose_overall_tables(section)
             for table in shown_tables:
-                yield self._group_table(section, table)
+                yield self._build_group_table(section, table)
             if section.unknown:
-                yield Paragraph(strip_folders(section.unknown))
-            n_remaining = len(list_tables(section)) - len(shown_tables)
+                yield Paragraph(strip_absolute_folders(section.unknown))
+            n_remaining = len(list_line_tables(section)) - len(shown_tables)
             if n_remaining:
                 yield Paragraph(
                     f"{n_remaining:,} more table{'' if n_remaining == 1 else 's'} of "
                     f"{section.title}, of single classes: in {GROUPS_SOURCE}, rows with a label."
                 )
 
-    def _group_table(self, section: AttributeSection, table: LineTable) -> CardTable:
+    def _build_group_table(self, section: AttributeSection, table: LineTable) -> CardTable:
         audited, line, rows = self.summary.audited, table.line, list(table.rows)
         # Of a long table those furthest from everyone, in their own order.
         furthest_rows = sorted(range(len(rows)), key=lambda i: -abs(rows[i].difference or 0.0))[
             :MAX_ROWS
         ]
         is_share = line.unit == "fraction"
-        notes = _format_remaining(
+        notes = _format_remaining_note(
             len(rows) - len(furthest_rows), "more groups, nearer to overall, are"
         )
         if table.overall is not None:
@@ -305,16 +314,18 @@ class CardContent:
                 ),
                 CardColumn("Status"),
             ),
-            tuple(_group_cells(rows[i], line.unit) for i in sorted(furthest_rows)),
-            f"{GROUPS_SOURCE}: {format_line_key(line)}, attribute {section.attribute};"
+            tuple(_format_group_cells(rows[i], line.unit) for i in sorted(furthest_rows)),
+            f"{GROUPS_SOURCE}: {format_metric_line_key(line)}, attribute {section.attribute};"
             f" {DIFFERENCES_SOURCE}",
             tuple(notes),
         )
 
-    def make_people_tables(self) -> Iterator[CardBlock]:
+    def build_people_count_tables(self) -> Iterator[CardBlock]:
         """How many people of each group were judged, and which share of all judged they are."""
         for section in self.summary.sections:
-            main = max(list_tables(section), key=lambda t: t.overall.n_units if t.overall else 0)
+            main = max(
+                list_line_tables(section), key=lambda t: t.overall.n_units if t.overall else 0
+            )
             total = main.overall.n_units if main.overall else 0
             rows = tuple(
                 (
@@ -326,7 +337,7 @@ class CardContent:
                 for row in main.rows[:MAX_ROWS]
             )
             n_in_groups = sum(row.estimate.n_units for row in main.rows)
-            notes = _format_remaining(len(main.rows) - len(rows))
+            notes = _format_remaining_note(len(main.rows) - len(rows))
             if n_in_groups > total:
                 notes.append(
                     "Some people are in several groups, so the shares add up to more than 100 %."
@@ -343,12 +354,13 @@ class CardContent:
                     *map(number_column, ("n", "Clusters", "Share of all judged")),
                 ),
                 rows,
-                f"{GROUPS_SOURCE}: {format_line_key(main.line)}, attribute {section.attribute},"
+                f"{GROUPS_SOURCE}: {format_metric_line_key(main.line)}, attribute "
+                f"{section.attribute},"
                 " n_units and n_clusters",
                 tuple(notes),
             )
 
-    def findings_block(self) -> CardBlock:
+    def build_findings_block(self) -> CardBlock:
         """List the run's claims, each with its rank in findings.parquet."""
         is_of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
         rows = self.source.run.findings.filter(is_of_audit).sort("rank").to_dicts()
@@ -359,19 +371,21 @@ class CardContent:
             )
         claims = []
         for row in rows[:_MAX_CLAIMS]:
-            claim, p = strip_folders(row["claim"]), row["p_adjusted"]
+            claim, p = strip_absolute_folders(row["claim"]), row["p_adjusted"]
             says_p = p is None or _P_VALUE_PATTERN.search(claim)
-            tested = "" if says_p else f"{self.summary.audited.adjusted} {format_p_equation(p)}; "
+            tested = (
+                "" if says_p else f"{self.summary.audited.adjusted} {format_p_value_equation(p)}; "
+            )
             claims.append(f"{claim} ({tested}findings.parquet, rank {row['rank']})")
         if len(rows) > len(claims):
             claims.append(f"{len(rows) - len(claims):,} more findings are in findings.parquet.")
         return Bullets(tuple(claims))
 
-    def limits_block(self) -> Bullets:
+    def build_limits_block(self) -> Bullets:
         """Say what this audit cannot say, as its report does."""
-        return Bullets(tuple(map(strip_folders, self.summary.limits)))
+        return Bullets(tuple(map(strip_absolute_folders, self.summary.limits)))
 
-    def representation_sentences(self) -> Iterator[str]:
+    def describe_representation(self) -> Iterator[str]:
         """Say how many people of each group were judged: a sentence for each single attribute."""
         for section in self.summary.sections:
             main = section.main
@@ -390,19 +404,19 @@ class CardContent:
                 f"{groups_text}{remaining_text}."
             )
 
-    def unknown_value_sentences(self) -> Iterator[str]:
+    def describe_unknown_values(self) -> Iterator[str]:
         """Say of how many people a value is not known."""
         for section in self.summary.sections:
             for row in section.main.rows:
                 if row.is_unknown and not section.is_intersection and row.estimate.n_units:
                     yield f"{section.title}: not known of {format_count(row.estimate.n_units)}."
 
-    def sensitive_attributes(self) -> Iterator[str]:
+    def describe_sensitive_attributes(self) -> Iterator[str]:
         """Name each attribute that was audited, also in an intersection alone, and who judged."""
         label_source = self.summary.audited.label_source or "source not recorded"
         by = (self.record.get("spec") or {}).get("by") or ()
         audited = [*by, *(section.attribute for section in self.summary.sections)]
-        words = words_of(self.source.run)
+        words = read_display_terms(self.source.run)
         names = (
             name.removesuffix(KNOWN_SUFFIX)
             for entry in audited
@@ -411,7 +425,7 @@ class CardContent:
         for name in dict.fromkeys(names):
             yield f"{words.format_attribute(name)} ({label_source})"
 
-    def make_card(
+    def build_card(
         self,
         *parts: CardSection,
         metadata: str = "",
@@ -424,27 +438,28 @@ class CardContent:
         cautions = [
             f"{caution.headline} {caution.text}"
             for caution in summary.cautions
-            if not of_data or caution == synthetic(self.record)
+            if not of_data or caution == build_synthetic_caution(self.record)
         ]
         answer = (summary.accounting, summary.answer, *summary.further[:_MAX_ANSWER_SENTENCES])
         return Card(
             self.kind,
-            f"{info.title}: {data_set or strip_folders(summary.title.removeprefix('Audit of '))}",
+            f"{info.title}: "
+            f"{data_set or strip_absolute_folders(summary.title.removeprefix('Audit of '))}",
             info.statement,
-            "" if of_data else strip_folders(" ".join(filter(None, answer))),
-            tuple(map(strip_folders, (*summary.warnings, *cautions))),
+            "" if of_data else strip_absolute_folders(" ".join(filter(None, answer))),
+            tuple(map(strip_absolute_folders, (*summary.warnings, *cautions))),
             parts,
             tuple(
                 (" ".join(filter(None, (reference.citation, reference.location))), reference.url)
                 for reference in info.references
             ),
-            tuple(self._provenance()),
+            tuple(self._describe_provenance()),
             metadata,
             data,
             summary,
         )
 
-    def _provenance(self) -> Iterator[str]:
+    def _describe_provenance(self) -> Iterator[str]:
         audited, inputs, source = self.summary.audited, self.summary.inputs, self.source
         # A hash tells who has a copy that it is one.
         is_named = source.sha256 and not audited.publish_min
@@ -478,18 +493,20 @@ class CardContent:
             )
 
 
-def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
-    estimate = row.estimate
-    difference = format_value(row.difference, unit, sign=True)
-    if row.difference_low is not None:
-        difference += f" ({format_interval(row.difference_low, row.difference_high, unit)})"
+def _format_group_cells(group_row: GroupRow, unit: str) -> tuple[str, ...]:
+    estimate = group_row.estimate
+    difference = format_bare_value(group_row.difference, unit, with_sign=True)
+    if group_row.difference_low is not None:
+        difference += (
+            f" ({format_interval(group_row.difference_low, group_row.difference_high, unit)})"
+        )
     return (
-        row.group,
-        format_value(estimate.value, unit),
+        group_row.group,
+        format_bare_value(estimate.value, unit),
         format_interval(estimate.low, estimate.high, unit),
         format_count(estimate.n_units),
         format_count(estimate.n_clusters),
         difference,
-        format_p(row.p_adjusted),
-        format_status(estimate),
+        format_p_value(group_row.p_adjusted),
+        format_status_and_reason(estimate),
     )

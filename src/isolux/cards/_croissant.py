@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import import_optional
 
 DATASET_FACTS = {
     ask.key: ask
-    for ask in make_fact_fields(
+    for ask in build_fact_fields(
         dataset_name="the name of the data set",
         dataset_description="what the data set is",
         dataset_url="where the data set is described",
@@ -65,7 +65,7 @@ _RAI_LIST_KEYS = {
 }
 
 
-def rai_properties(facts: CardFacts) -> dict[str, Any]:
+def build_rai_properties(facts: CardFacts) -> dict[str, Any]:
     """Give the properties of the RAI vocabulary that a user stated as facts."""
     return {
         **{name: facts.joined_text(key) for name, key in _RAI_TEXT_KEYS.items()},
@@ -73,18 +73,18 @@ def rai_properties(facts: CardFacts) -> dict[str, Any]:
     }
 
 
-def media_type(name: str) -> str:
+def guess_media_type(file_name: str) -> str:
     """Give a file's media type by its suffix.
 
     Examples
     --------
-    >>> media_type("people.csv")
+    >>> guess_media_type("people.csv")
     'text/csv'
     """
-    return _MEDIA_TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
+    return _MEDIA_TYPES.get(PurePath(file_name).suffix.lower(), "application/octet-stream")
 
 
-def parse_day(text: str) -> dt.datetime | None:
+def parse_date_or_none(text: str) -> dt.datetime | None:
     """Read a day."""
     if not text:
         return None
@@ -96,7 +96,7 @@ def parse_day(text: str) -> dt.datetime | None:
         ) from error
 
 
-def make_croissant_json(describe: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+def build_validated_croissant_json(describe: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
     """Make the JSON-LD of what a caller describes; it is read back and validated."""
     mlc = import_optional(
         "mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isolux.report.wording import safe_url
+from isolux.report.wording import keep_http_url_only
 from isolux.vocabulary.errors import OutputError
 from isolux.vocabulary.printable import clean_line
 
@@ -135,14 +135,14 @@ class Card:
 
     def markdown(self) -> str:
         """Print it as Markdown, with the metadata before it where the kind has some."""
-        return "\n".join(_format_card(self)).rstrip() + "\n"
+        return "\n".join(_yield_card_markdown(self)).rstrip() + "\n"
 
     def html(self) -> str:
         """Print it as one HTML file that works offline, in the report's style."""
-        from isolux.report.html import page
+        from isolux.report.html import render_run_page
 
-        follows = [(citation, safe_url(url)) for citation, url in self.follows]
-        return page(
+        follows = [(citation, keep_http_url_only(url)) for citation, url in self.follows]
+        return render_run_page(
             "card.html.j2",
             title=self.title,
             answer=self.answer,
@@ -183,7 +183,7 @@ class Card:
         texts = {f"{name}.md": self.markdown(), f"{name}.html": self.html()}
         json_text = self.json()
         texts |= {} if json_text is None else {f"{name}.json": json_text}
-        _refuse_folder(Path(out), list(texts), overwrite=overwrite)
+        _check_output_folder(Path(out), list(texts), overwrite=overwrite)
         return write_texts(Path(out), texts)
 
 
@@ -192,11 +192,11 @@ _RUN_FOLDER_PROBLEM = (
 )
 
 
-def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
+def _check_output_folder(folder: Path, file_names: list[str], *, overwrite: bool) -> None:
     """Refuse a run's own folder, files that may not be replaced, and a file in its place."""
     from isolux.io.atomic import RUN_MARK
 
-    present = [name for name in names if (folder / name).exists()]
+    present = [name for name in file_names if (folder / name).exists()]
     is_file = any(path.exists() and not path.is_dir() for path in (folder, *folder.parents))
     refusals = (
         (
@@ -238,7 +238,7 @@ def escape_markdown(text: str) -> str:
     return _LINE_START_PATTERN.sub(r"\1\\\2", text)  # of "1." the dot: a digit cannot be escaped
 
 
-def _format_card(card: Card) -> Iterator[str]:
+def _yield_card_markdown(card: Card) -> Iterator[str]:
     if card.metadata:
         yield card.metadata.rstrip() + "\n"
     yield f"# {escape_markdown(card.title)}\n"
@@ -254,27 +254,27 @@ def _format_card(card: Card) -> Iterator[str]:
         yield f"## {escape_markdown(section.title)}\n"
         if section.cites:
             yield f"*{escape_markdown(section.cites)}*\n"
-        yield from map(_format_block, section.blocks)
+        yield from map(_format_markdown_block, section.blocks)
     yield "## What this card follows\n"
     for citation, address in card.follows:
-        url = safe_url(address)
+        url = keep_http_url_only(address)
         yield f"- {escape_markdown(citation)}" + (f" <{url}>" if url else "")
     yield "\n## Where its numbers come from\n"
-    yield _format_bullets(card.provenance)
+    yield _format_markdown_bullets(card.provenance)
 
 
-def _format_bullets(texts: tuple[str, ...]) -> str:
+def _format_markdown_bullets(texts: tuple[str, ...]) -> str:
     return "\n".join(f"- {escape_markdown(text)}" for text in texts)
 
 
-def _format_block(block: CardBlock) -> str:
+def _format_markdown_block(block: CardBlock) -> str:
     match block:
         case Paragraph(text):
             return f"{escape_markdown(text)}\n"
         case Bullets(texts):
-            return _format_bullets(texts) + "\n"
+            return _format_markdown_bullets(texts) + "\n"
         case CardTable():
-            return _format_table(block)
+            return _format_markdown_table(block)
         case CardFact(label, texts, source, key):
             label = f"**{escape_markdown(label[:1].upper() + label[1:])}**"
             source = f" *({escape_markdown(source)})*" if source else ""
@@ -282,10 +282,10 @@ def _format_block(block: CardBlock) -> str:
                 return f"{label}: *not stated* (`{key}`)\n"
             if len(texts) == 1:
                 return f"{label}: {escape_markdown(texts[0])}{source}\n"
-            return f"{label}{source}:\n\n{_format_bullets(texts)}\n"
+            return f"{label}{source}:\n\n{_format_markdown_bullets(texts)}\n"
 
 
-def _format_table(table: CardTable) -> str:
+def _format_markdown_table(table: CardTable) -> str:
     headings = [escape_markdown(column.title) for column in table.columns]
     alignments = ["---:" if column.number else "---" for column in table.columns]
     rows = [headings, alignments, *(map(escape_markdown, row) for row in table.rows)]

@@ -75,12 +75,12 @@ class CardFacts:
         return f"{speaker}, from {self.sources[key]}" if self.sources.get(key) else speaker
 
 
-def make_fact_fields(**questions: str) -> tuple[FactField, ...]:
+def build_fact_fields(**question_by_key: str) -> tuple[FactField, ...]:
     """Make the fact fields of a kind of card, by key."""
-    return tuple(FactField(key, question) for key, question in questions.items())
+    return tuple(FactField(key, question) for key, question in question_by_key.items())
 
 
-def all_fact_fields() -> dict[str, FactField]:
+def load_all_fact_fields() -> dict[str, FactField]:
     """Return every fact that some kind of card asks for, by key."""
     infos = (registry.load_info("cards", card_kind) for card_kind in registry.names("cards"))
     return {
@@ -123,14 +123,14 @@ def read_facts(
             hint="`isolux card RUN --kind KIND --init` prints such a file",
         )
     scenarios = tuple(_read_scenarios(mapping.pop("scenarios", None), source_name))
-    known_fields = all_fact_fields() | dict(extra_fields or {})
+    known_fields = load_all_fact_fields() | dict(extra_fields or {})
     texts: dict[str, tuple[str, ...]] = {}
     sources: dict[str, str] = {}
     for key, stated in mapping.items():
         if key not in known_fields:
             raise UnknownNameError("fact", key, [*known_fields, "scenarios"], where=source_name)
         statement = stated if isinstance(stated, Mapping) else {"says": stated}
-        _refuse_unknown(statement, f"part of {key}", ("says", "source"), source_name)
+        _refuse_unknown_keys(statement, f"part of {key}", ("says", "source"), source_name)
         stated_text = statement.get("says")
         items = (
             stated_text
@@ -138,27 +138,27 @@ def read_facts(
             else [stated_text]
         )
         texts[key] = tuple(
-            filter(None, (_read_text(element, key, source_name) for element in items))
+            filter(None, (_read_fact_text(element, key, source_name) for element in items))
         )
-        sources[key] = _read_text(statement.get("source"), "source", source_name)
+        sources[key] = _read_fact_text(statement.get("source"), "source", source_name)
     return CardFacts(texts, sources, scenarios, origin, sha256)
 
 
-def _refuse_unknown(
-    mapping: Mapping[Any, Any], description: str, names: Sequence[str], source_name: str
+def _refuse_unknown_keys(
+    mapping: Mapping[Any, Any], description: str, valid_keys: Sequence[str], source_name: str
 ) -> None:
     for name in mapping:
-        if name not in names:
-            raise UnknownNameError(description, str(name), names, where=source_name)
+        if name not in valid_keys:
+            raise UnknownNameError(description, str(name), valid_keys, where=source_name)
 
 
-def _read_text(stated: object, key: str, source_name: str) -> str:
+def _read_fact_text(stated: object, key: str, source_name: str) -> str:
     """Read a text; numbers and days are texts too, nothing is an empty one."""
     if stated is None:
         return ""
     if isinstance(stated, bool | bytes | Mapping | Sequence) and not isinstance(stated, str):
         hint = "put it in quotes" if isinstance(stated, bool) else None
-        raise _make_refusal(
+        raise _build_fact_error(
             f"{key} is not text", "a text, or a list of texts", stated, source_name, hint
         )
     if len(str(stated)) > _MAX_TEXT_LENGTH:
@@ -172,7 +172,7 @@ def _read_text(stated: object, key: str, source_name: str) -> str:
     return re.sub(r"\s+", " ", str(stated)).strip()
 
 
-def _make_refusal(
+def _build_fact_error(
     problem: str, expected: str, refused: object, source_name: str, hint: str | None = None
 ) -> SpecError:
     return SpecError(problem, expected=expected, found=repr(refused), where=source_name, hint=hint)
@@ -181,29 +181,29 @@ def _make_refusal(
 def _read_scenarios(stated: object, source_name: str) -> Iterator[Scenario]:
     if not isinstance(stated, Sequence | None) or isinstance(stated, str):
         expected = "`- attribute: …` and `group: …` for each"
-        raise _make_refusal("scenarios is not a list", expected, stated, source_name)
+        raise _build_fact_error("scenarios is not a list", expected, stated, source_name)
     for k, scenario_mapping in enumerate(stated or (), start=1):
         item_source = f"{source_name}, scenario {k}"
         if not isinstance(scenario_mapping, Mapping):
-            raise _make_refusal(
+            raise _build_fact_error(
                 "a scenario is not a mapping",
                 "`attribute:` and `group:`",
                 scenario_mapping,
                 item_source,
             )
-        _refuse_unknown(scenario_mapping, "part of a scenario", _SCENARIO_KEYS, item_source)
+        _refuse_unknown_keys(scenario_mapping, "part of a scenario", _SCENARIO_KEYS, item_source)
         texts = {
-            str(key): _read_text(text, str(key), item_source)
+            str(key): _read_fact_text(text, str(key), item_source)
             for key, text in scenario_mapping.items()
         }
         for key in ("attribute", "group"):
             if not texts.get(key):
                 expected = "`attribute:` and `group:` as in the run"
-                raise _make_refusal(f"a scenario names no {key}", expected, texts, item_source)
+                raise _build_fact_error(f"a scenario names no {key}", expected, texts, item_source)
         yield Scenario(**texts)
 
 
-def make_facts_template(
+def build_facts_template_yaml(
     card_kind: str, card_info: CardInfo, at_risk: Sequence[tuple[str, str]] = ()
 ) -> str:
     """Write a first file of facts as YAML, all blank, with a comment a line.
@@ -234,36 +234,38 @@ def make_facts_template(
     return "\n".join(lines) + "\n"
 
 
-def facts_schema() -> dict[str, Any]:
+def build_facts_json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a file of facts: ``docs/schemas/card-facts-1.json``.
 
     Examples
     --------
-    >>> facts_schema()["required"]
+    >>> build_facts_json_schema()["required"]
     ['facts']
     """
     text_or_list: dict[str, Any] = {
         "anyOf": [_TEXT_SCHEMA, {"type": "array", "items": _TEXT_SCHEMA}]
     }
-    fact = _object_schema(["says"], {"says": text_or_list, "source": _TEXT_SCHEMA})
-    scenario = _object_schema(["attribute", "group"], dict.fromkeys(_SCENARIO_KEYS, _TEXT_SCHEMA))
+    fact = _build_object_schema(["says"], {"says": text_or_list, "source": _TEXT_SCHEMA})
+    scenario = _build_object_schema(
+        ["attribute", "group"], dict.fromkeys(_SCENARIO_KEYS, _TEXT_SCHEMA)
+    )
     fact_schemas = {
         key: {"description": ask.question, "$ref": "#/$defs/fact"}
-        for key, ask in sorted(all_fact_fields().items())
+        for key, ask in sorted(load_all_fact_fields().items())
     }
     scenarios = {"type": ["array", "null"], "items": scenario}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://github.com/isolux/isolux/blob/main/docs/schemas/card-facts-1.json",
         "title": "What a user says beside a run: isolux card RUN --facts FILE",
-        **_object_schema(
+        **_build_object_schema(
             ["facts"], {"facts": {"const": _VERSION}, "scenarios": scenarios, **fact_schemas}
         ),
         "$defs": {"fact": {"anyOf": [*text_or_list["anyOf"], fact]}},
     }
 
 
-def _object_schema(required: list[str], properties: Mapping[str, Any]) -> dict[str, Any]:
+def _build_object_schema(required: list[str], properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "additionalProperties": False,

@@ -69,18 +69,22 @@ _HUB_LICENCES = frozenset(
 """The Hub's identifiers of licences (https://huggingface.co/docs/hub/repositories-licenses)."""
 
 
-def import_hub_classes(purpose: str) -> Any:
+def import_huggingface_hub(purpose: str) -> Any:
     """Import the Hub's own classes."""
     package = "huggingface_hub"
     return import_optional(package, package=package, extra="cards", purpose=purpose)
 
 
-def hub_licence(text: str) -> dict[str, str]:
+def to_hub_licence_fields(text: str) -> dict[str, str]:
     """Write a licence as the Hub does: one of its own words, or ``other`` and a name.
 
     Examples
     --------
-    >>> hub_licence("CC BY 4.0"), hub_licence("Research only"), hub_licence("")
+    >>> (
+    ...     to_hub_licence_fields("CC BY 4.0"),
+    ...     to_hub_licence_fields("Research only"),
+    ...     to_hub_licence_fields(""),
+    ... )
     ({'license': 'cc-by-4.0'}, {'license': 'other', 'license_name': 'research-only'}, {})
     """
     word = re.sub(r"[^a-z0-9.+]+", "-", text.lower()).strip("-")
@@ -89,7 +93,7 @@ def hub_licence(text: str) -> dict[str, str]:
     return {"license": "other", "license_name": word[:60] or "unnamed"} if text else {}
 
 
-def format_front_matter(card_data: Any, card_class: Any) -> str:
+def format_validated_front_matter(card_data: Any, card_class: Any) -> str:
     """Write metadata as YAML between two lines of dashes, and have the Hub's class read it back."""
     yaml_text = f"---\n{card_data.to_yaml()}\n---\n"
     read_back = card_class(yaml_text + "\n# card\n").data

@@ -18,8 +18,8 @@ from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.intervals import Interval, log_ratio_interval
-from isolux.stats.proportions import clopper_pearson
+from isolux.stats.intervals import Interval, mover_log_ratio_interval
+from isolux.stats.proportions import clopper_pearson_interval
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import read_recorded_spec
@@ -67,23 +67,23 @@ class CategoryRates:
     n_total: int
 
 
-def score_above_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
+def binarise_at_median(scores: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     """Score 1 who lies above the median of all that have a score, and 0 the others."""
     median = float(np.median(scores["value"].drop_nulls().to_numpy()))
     return scores.with_columns(value=(pl.col("value") > median).cast(pl.Float64)), median
 
 
-def compute_rates(
-    run: Run, scores: pl.DataFrame, by: Sequence[str], excluded: Collection[str] = ()
+def compute_selection_rates(
+    run: Run, scores: pl.DataFrame, attributes: Sequence[str], excluded: Collection[str] = ()
 ) -> list[CategoryRates]:
     """Compute selection rates and impact ratios of each attribute."""
     spec = read_recorded_spec(run.record)
     units = scores.with_columns(metric=pl.lit("rate"), label=pl.lit(None, pl.String))
     rate_scores = Scores(units.drop_nulls("value"), _RATE_TASK_INFO)
-    settings = spec.groups.model_copy(update={"unknown": "keep", "by": tuple(by)})
+    settings = spec.groups.model_copy(update={"unknown": "keep", "by": tuple(attributes)})
     members = build_membership(
         run.attributes,
-        by,
+        attributes,
         read_groupings(settings, run.attributes),
         units=rate_scores.evaluated_units(),
     )
@@ -92,12 +92,12 @@ def compute_rates(
     estimates = measure_groups(rate_scores, members, any_size_statistics)
     frame = members.frame
     return [
-        _rates_of_attribute(estimates, frame, name, excluded, any_size_statistics.level)
-        for name in by
+        _compute_attribute_rates(estimates, frame, name, excluded, any_size_statistics.level)
+        for name in attributes
     ]
 
 
-def _rates_of_attribute(
+def _compute_attribute_rates(
     estimates: Estimates,
     members: pl.DataFrame,
     attribute: str,
@@ -112,7 +112,7 @@ def _rates_of_attribute(
             continue
         selected = round(float(estimates.value[g, 0]) * n) if n else 0
         share = n / total if total else 0.0
-        bounds = _finite_bounds(_rate_interval(estimates, g, level))
+        bounds = _to_bounds_or_none(_choose_rate_interval(estimates, g, level))
         categories[g] = RateCategory(group.name, group.values, n, selected, share, *bounds)
     included = [
         g for g, category in categories.items() if category.name not in excluded and category.n
@@ -130,38 +130,48 @@ def _rates_of_attribute(
     return CategoryRates(attribute, with_ratios, highest, total - n_known, total)
 
 
-def _rate_interval(estimates: Estimates, g: int, level: float) -> Interval:
+def _choose_rate_interval(estimates: Estimates, group_index: int, level: float) -> Interval:
     """Return a rate's interval as stored, or Clopper-Pearson where too few people gave none."""
-    rows = np.array([g])
+    rows = np.array([group_index])
     interval = Interval(estimates.interval.low[rows, 0], estimates.interval.high[rows, 0])
     n = estimates.n_units[rows, 0]
     if np.isfinite(interval.low).all() or not n.all() or (n != estimates.n_clusters[rows, 0]).any():
         return interval
-    exact = clopper_pearson(np.rint(estimates.value[rows, 0] * n), n, level)
+    exact = clopper_pearson_interval(np.rint(estimates.value[rows, 0] * n), n, level)
     return Interval(exact.low, exact.high)
 
 
-def _finite_bounds(interval: Interval) -> tuple[float, float] | tuple[None, None]:
+def _to_bounds_or_none(interval: Interval) -> tuple[float, float] | tuple[None, None]:
     low, high = float(interval.low[0]), float(interval.high[0])
     return (low, high) if np.isfinite(low) and np.isfinite(high) else (None, None)
 
 
 def _add_impact_ratio(
-    estimates: Estimates, attribute: str, category: RateCategory, g: int, best: int, level: float
+    estimates: Estimates,
+    attribute: str,
+    category: RateCategory,
+    group_index: int,
+    best_group_index: int,
+    level: float,
 ) -> RateCategory:
     from scipy.special import ndtri
 
-    highest_rate = float(estimates.value[best, 0])
+    highest_rate = float(estimates.value[best_group_index, 0])
     if not highest_rate > 0 or category.rate is None:
         return category
-    if g == best:
+    if group_index == best_group_index:
         return replace(category, ratio=1.0)
-    first, second = np.array([g], dtype=np.int64), np.array([best], dtype=np.int64)
+    first, second = (
+        np.array([group_index], dtype=np.int64),
+        np.array([best_group_index], dtype=np.int64),
+    )
     pair = compare_groups(estimates, attribute, 0).compare_pairs(first, second)
-    group_interval, best_interval = (_rate_interval(estimates, row, level) for row in (g, best))
+    group_interval, best_interval = (
+        _choose_rate_interval(estimates, row, level) for row in (group_index, best_group_index)
+    )
     if category.rate:
         correlation = np.nan_to_num(pair.correlation(float(ndtri(0.5 + level / 2.0))))
-        log_interval = log_ratio_interval(
+        log_interval = mover_log_ratio_interval(
             pair.a, group_interval, pair.b, best_interval, correlation
         )
         ratio = Interval(np.exp(log_interval.low), np.exp(log_interval.high))
@@ -171,5 +181,5 @@ def _add_impact_ratio(
             group_interval.high
             / np.sqrt(best_interval.low * (2 * highest_rate - best_interval.low)),
         )
-    low, high = _finite_bounds(ratio)
+    low, high = _to_bounds_or_none(ratio)
     return replace(category, ratio=category.rate / highest_rate, ratio_low=low, ratio_high=high)

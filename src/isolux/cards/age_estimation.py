@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardSection, Paragraph
-from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
@@ -27,7 +27,7 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         system="the system: provider, name and version",
         intended_use="what the estimate is used for, and at which limit",
         population="who the people are, and whom they represent",
@@ -71,16 +71,17 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     """
     content = CardContent("age_estimation", source, facts)
     people = content.stated_facts("population", "true_age", "demographic_determination")
-    return content.make_card(
-        *content.first_page_sections(),
+    return content.build_card(
+        *content.build_first_page_sections(),
         CardSection("The system", content.stated_facts("system", "intended_use")),
-        CardSection("The people", (content.data_paragraph(), *people)),
+        CardSection("The people", (content.build_data_paragraph(), *people)),
         CardSection(
-            "What is measured", (content.make_metric_table(), *_explain_missing_metrics(content))
+            "What is measured",
+            (content.build_metric_definition_table(), *_explain_missing_metrics(content)),
         ),
-        CardSection("Everyone", (content.make_overall_table(),)),
-        CardSection("By group", tuple(content.make_group_tables())),
-        CardSection("What was found", (content.findings_block(),)),
+        CardSection("Everyone", (content.build_overall_table(),)),
+        CardSection("By group", tuple(content.build_group_tables())),
+        CardSection("What was found", (content.build_findings_block(),)),
         CardSection("Who answers for this", content.stated_facts("responsible_persons")),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardFact, CardSection
-from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
@@ -25,7 +25,7 @@ INFO = CardInfo(
             "https://eur-lex.europa.eu/eli/reg/2024/1689/oj",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         provider="who the provider is (point 1(a))",
         model_version="which version of the system was tested (point 1(a))",
         intended_use="the intended purpose (point 1(a))",
@@ -76,9 +76,9 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         "hashes of inputs are in audit.json of the run."
     )
     test_fact = CardFact("the run of this test", (log_text,), "the run")
-    tested_on = content.data_paragraph("Tested on ")
-    return content.make_card(
-        *content.first_page_sections(
+    tested_on = content.build_data_paragraph("Tested on ")
+    return content.build_card(
+        *content.build_first_page_sections(
             "Annex IV, point 3: degrees of accuracy for specific groups",
             "Annex IV, point 3: capabilities and limitations in performance",
         ),
@@ -94,17 +94,17 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         ),
         CardSection(
             "Testing data and their main characteristics",
-            (tested_on, *stated_facts("testing_data_origin"), *content.make_people_tables()),
+            (tested_on, *stated_facts("testing_data_origin"), *content.build_people_count_tables()),
             "Annex IV, point 2(g): validation and testing data used",
         ),
         CardSection(
             "Metrics used",
-            (content.make_metric_table(),),
+            (content.build_metric_definition_table(),),
             "Annex IV, point 2(g): metrics for accuracy, robustness and other requirements",
         ),
         CardSection(
             "Potentially discriminatory impacts",
-            (content.findings_block(), *stated_facts("discriminatory_impacts")),
+            (content.build_findings_block(), *stated_facts("discriminatory_impacts")),
             "Annex IV, point 2(g): potentially discriminatory impacts",
         ),
         CardSection(
@@ -114,12 +114,12 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         ),
         CardSection(
             "Overall accuracy",
-            (content.make_overall_table(), *stated_facts("expected_accuracy")),
+            (content.build_overall_table(), *stated_facts("expected_accuracy")),
             "Annex IV, point 3: the overall expected level of accuracy",
         ),
         CardSection(
             "Accuracy for persons and groups",
-            (*stated_facts("intended_groups"), *content.make_group_tables()),
+            (*stated_facts("intended_groups"), *content.build_group_tables()),
             "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons",
         ),
         CardSection(

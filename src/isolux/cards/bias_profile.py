@@ -17,14 +17,14 @@ from isolux.cards._content import (
     number_column,
 )
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
-from isolux.cards._facts import CardFacts, Scenario, make_fact_fields
-from isolux.cards._run_source import RunSource, find_groups_at_risk, list_tables
+from isolux.cards._facts import CardFacts, Scenario, build_fact_fields
+from isolux.cards._run_source import RunSource, find_significantly_worse_groups, list_line_tables
 from isolux.report.document import AttributeSection, GroupRow, LineTable
 from isolux.statements.numbers import (
+    format_bare_value,
     format_count,
     format_interval,
-    format_p_equation,
-    format_value,
+    format_p_value_equation,
     format_with_unit,
 )
 from isolux.vocabulary.errors import UnknownNameError
@@ -52,7 +52,7 @@ INFO = CardInfo(
             "https://www.cencenelec.eu/areas-of-work/cen-cenelec-topics/artificial-intelligence/",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         intended_use="what the model is meant for",
         context_of_use="where, by whom and on whom the model is used",
         stakeholders="who decides, who uses the model, and who is affected",
@@ -96,16 +96,20 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     """
     content = CardContent("bias_profile", source, facts)
     stated_facts = content.stated_facts
-    tables = content.make_metric_table(), content.make_overall_table(), *content.make_group_tables()
-    return content.make_card(
-        *content.first_page_sections(),
+    tables = (
+        content.build_metric_definition_table(),
+        content.build_overall_table(),
+        *content.build_group_tables(),
+    )
+    return content.build_card(
+        *content.build_first_page_sections(),
         CardSection("Purpose and context", stated_facts("intended_use", "context_of_use")),
         CardSection("Stakeholders", stated_facts("stakeholders")),
-        CardSection("Groups at risk", tuple(_scenario_blocks(content))),
-        CardSection("What was found", (content.findings_block(),)),
+        CardSection("Groups at risk", tuple(_build_scenario_blocks(content))),
+        CardSection("What was found", (content.build_findings_block(),)),
         CardSection(
             "Representation: who is in the data",
-            (*stated_facts("representation"), *content.make_people_tables()),
+            (*stated_facts("representation"), *content.build_people_count_tables()),
         ),
         CardSection("Measures, by group", tables),
         CardSection(
@@ -115,22 +119,22 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     )
 
 
-def _scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
+def _build_scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
     sections, facts = content.summary.sections, content.facts
     if not sections:
         yield Paragraph("No attribute was audited, so no group can be named here.")
         return
     alpha = content.summary.audited.alpha
-    stated = [(*_find_group(scenario, sections), scenario) for scenario in facts.scenarios]
-    rows = [_scenario_cells(*scenario, alpha=alpha) for scenario in stated]
+    stated = [(*_find_scenario_group(scenario, sections), scenario) for scenario in facts.scenarios]
+    rows = [_format_scenario_cells(*scenario, alpha=alpha) for scenario in stated]
     named_groups = {
         (section.attribute, table.line.metric, row.group) for section, table, row, _ in stated
     }
     for section in sections:
         key = section.attribute, section.main.line.metric
         rows += [
-            _scenario_cells(section, section.main, row, None, alpha=alpha)
-            for row in find_groups_at_risk(section, alpha)
+            _format_scenario_cells(section, section.main, row, None, alpha=alpha)
+            for row in find_significantly_worse_groups(section, alpha)
             if (*key, row.group) not in named_groups
         ]
     notes = []
@@ -171,10 +175,10 @@ def _scenario_blocks(content: CardContent) -> Iterator[CardBlock]:
         f" {DIFFERENCES_SOURCE}",
         tuple(notes),
     )
-    yield from _list_too_small_groups(sections)
+    yield from _build_too_small_groups_block(sections)
 
 
-def _find_group(
+def _find_scenario_group(
     scenario: Scenario, sections: Sequence[AttributeSection]
 ) -> tuple[AttributeSection, LineTable, GroupRow]:
     """Find what a scenario is about; ``darker * dim`` names the group ``darker × dim``."""
@@ -185,7 +189,7 @@ def _find_group(
             "attribute of this run", scenario.attribute, sections_by_attribute, where="scenarios"
         )
     section = sections_by_attribute[name]
-    lines = {table.line.metric: table for table in reversed(list_tables(section))}
+    lines = {table.line.metric: table for table in reversed(list_line_tables(section))}
     if scenario.metric and scenario.metric not in lines:
         raise UnknownNameError("metric of this run", scenario.metric, lines, where="scenarios")
     table = lines[scenario.metric] if scenario.metric else section.main
@@ -200,7 +204,7 @@ def _normalise_group_name(group: str) -> str:
     return "*".join(component.strip() for component in group.replace("×", "*").split("*"))
 
 
-def _scenario_cells(
+def _format_scenario_cells(
     section: AttributeSection,
     table: LineTable,
     row: GroupRow,
@@ -213,13 +217,13 @@ def _scenario_cells(
     if estimate.low is not None:
         measure += f" ({format_interval(estimate.low, estimate.high, line.unit)})"
     measure += f", n = {format_count(estimate.n_units)}"
-    difference = format_value(row.difference, line.unit, sign=True)
+    difference = format_bare_value(row.difference, line.unit, with_sign=True)
     if row.difference is not None:
         interval_text = format_interval(row.difference_low, row.difference_high, line.unit)
         unit = " points" if line.unit == "fraction" else f" {line.unit}".rstrip()
         difference += f"{unit} ({interval_text})"
         if row.p_adjusted is not None:
-            difference += f"; adjusted {format_p_equation(row.p_adjusted)}"
+            difference += f"; adjusted {format_p_value_equation(row.p_adjusted)}"
     is_not_significant = row.p_adjusted is None or row.p_adjusted > alpha
     reason = (
         "named by the user"
@@ -240,7 +244,7 @@ def _scenario_cells(
     return f"{section.title}: {row.group}", reason, harm, measure, difference, *other_texts
 
 
-def _list_too_small_groups(sections: Sequence[AttributeSection]) -> Iterator[CardBlock]:
+def _build_too_small_groups_block(sections: Sequence[AttributeSection]) -> Iterator[CardBlock]:
     rows = [
         (
             f"{section.title}: {row.group}",

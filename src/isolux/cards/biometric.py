@@ -15,10 +15,10 @@ import polars as pl
 from isolux.analyses.biometrics import DIFFERENTIALS, PERFORMANCE, explain
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
-from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
 from isolux.disparity.biometrics import RATES, performance
-from isolux.statements.numbers import format_cell
+from isolux.statements.numbers import format_paper_cell
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.survey_sample import is_survey_sample
@@ -43,7 +43,7 @@ INFO = CardInfo(
             "https://pages.nist.gov/frvt/html/frvt_demographics.html",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         system="the biometric system: provider, name and version",
         test_type="the kind of test (technology, scenario, operational), by whom",
         capture="how and where samples were captured",
@@ -92,10 +92,10 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     """
     content = CardContent("biometric", source, facts)
     stated_facts = content.stated_facts
-    by_group, between = _tables(content, RATES[str(content.record["task"])])
+    by_group, between = _build_biometric_tables(content, RATES[str(content.record["task"])])
     people = stated_facts("population", "demographic_determination")
-    return content.make_card(
-        *content.first_page_sections(),
+    return content.build_card(
+        *content.build_first_page_sections(),
         CardSection(
             "Failures and errors by group",
             (*by_group, *stated_facts("threshold_reason")),
@@ -103,13 +103,13 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         ),
         CardSection("Between groups", tuple(between)),
         CardSection("The system and the test", stated_facts("system", "test_type", "capture")),
-        CardSection("The people", (content.data_paragraph(), *people)),
-        CardSection("What was found", (content.findings_block(),)),
+        CardSection("The people", (content.build_data_paragraph(), *people)),
+        CardSection("What was found", (content.build_findings_block(),)),
         CardSection("Who answers for this", stated_facts("responsible_persons")),
     )
 
 
-def _tables(
+def _build_biometric_tables(
     content: CardContent, rates: Mapping[str, str]
 ) -> tuple[list[CardBlock], list[CardBlock]]:
     """Lay out the tables of the analysis ``biometrics``: of groups, and between two groups."""
@@ -135,15 +135,15 @@ def _tables(
     for caption, table in analysis.tables.items():
         if caption in (PERFORMANCE, DIFFERENTIALS):
             notes = (_SUMMARY_NOTE,) if caption == DIFFERENTIALS else ()
-            by_group.append(_table(caption, table, "group_metrics.parquet", notes))
+            by_group.append(_build_card_table(caption, table, "group_metrics.parquet", notes))
         else:
             files = ", ".join(f"evidence/{name}.parquet" for name in sorted(run.evidence))
-            between.append(_table(caption, table, files))
+            between.append(_build_card_table(caption, table, files))
     reason = missing or " ".join(analysis.notes) or "Not shown: no attribute has few enough groups."
     return by_group, between or [Paragraph(reason)]
 
 
-def _table(
+def _build_card_table(
     caption: str, table: pl.DataFrame, source_file: str, notes: tuple[str, ...] = ()
 ) -> CardTable:
     one_model = "model" in table.columns and table["model"].n_unique() == 1
@@ -152,7 +152,7 @@ def _table(
         CardColumn(name.replace("_", " "), number=shown_table.schema[name].is_numeric())
         for name in shown_table.columns
     )
-    rows = tuple(tuple(format_cell(cell) for cell in row) for row in shown_table.rows())
+    rows = tuple(tuple(format_paper_cell(cell) for cell in row) for row in shown_table.rows())
     return CardTable(
         caption, columns, rows, f"{source_file}, by isolux.disparity.biometrics", notes
     )

@@ -16,10 +16,10 @@ from isolux.cards._content import CardContent
 from isolux.cards._croissant import (
     CONFORMS_TO,
     DATASET_FACTS,
-    make_croissant_json,
-    media_type,
-    parse_day,
-    rai_properties,
+    build_rai_properties,
+    build_validated_croissant_json,
+    guess_media_type,
+    parse_date_or_none,
 )
 from isolux.cards._document import Bullets, Card, CardSection
 from isolux.cards._facts import CardFacts
@@ -83,18 +83,20 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         (
             "Values that are not known",
             "rai:dataCollectionMissingData",
-            content.unknown_value_sentences(),
+            content.describe_unknown_values(),
         ),
         (
             "Attributes of people",
             "rai:personalSensitiveInformation",
-            content.sensitive_attributes(),
+            content.describe_sensitive_attributes(),
         ),
     )
     bullets = [(title, cites, Bullets(tuple(texts))) for title, cites, texts in lists]
-    return content.make_card(
+    return content.build_card(
         CardSection(
-            "Who is in the data", tuple(content.make_people_tables()), "record set people_judged"
+            "Who is in the data",
+            tuple(content.build_people_count_tables()),
+            "record set people_judged",
         ),
         *(
             CardSection(title, (bullet_list,), cites)
@@ -105,12 +107,12 @@ def card(source: RunSource, facts: CardFacts) -> Card:
             "What was stated",
             content.stated_facts(*(key for key in DATASET_FACTS if key != "consent")),
         ),
-        data=make_croissant_json(lambda mlc: _describe(content, mlc)),
+        data=build_validated_croissant_json(lambda mlc: _build_croissant_metadata(content, mlc)),
         of_data=True,
     )
 
 
-def _describe(content: CardContent, mlc: Any) -> dict[str, Any]:
+def _build_croissant_metadata(content: CardContent, mlc: Any) -> dict[str, Any]:
     facts, licence = content.facts, content.stated_licence
     creators = [
         maker(name=name)
@@ -124,26 +126,26 @@ def _describe(content: CardContent, mlc: Any) -> dict[str, Any]:
         "license": [licence] if licence else None,
         "cite_as": facts.joined_text("dataset_citation"),
         "version": facts.joined_text("dataset_version"),
-        "date_published": parse_day(facts.joined_text("dataset_published")),
+        "date_published": parse_date_or_none(facts.joined_text("dataset_published")),
         "creators": creators,
-        "distribution": list(_files(content, mlc)),
-        "record_sets": [_counts(content, mlc)] if content.summary.sections else [],
+        "distribution": list(_build_file_objects(content, mlc)),
+        "record_sets": [_build_count_record_set(content, mlc)] if content.summary.sections else [],
         "data_biases": [
             *facts.texts.get("dataset_biases", ()),
-            *content.representation_sentences(),
+            *content.describe_representation(),
         ],
         "data_limitations": list(facts.texts.get("known_limitations", ())),
-        "data_collection_missing_data": " ".join(content.unknown_value_sentences()),
+        "data_collection_missing_data": " ".join(content.describe_unknown_values()),
         "personal_sensitive_information": [
             *facts.texts.get("sensitive_information", ()),
-            *content.sensitive_attributes(),
+            *content.describe_sensitive_attributes(),
         ],
         "conforms_to": CONFORMS_TO,
-        **rai_properties(facts),
+        **build_rai_properties(facts),
     }
 
 
-def _files(content: CardContent, mlc: Any) -> Iterator[Any]:
+def _build_file_objects(content: CardContent, mlc: Any) -> Iterator[Any]:
     """Name the files that were read, by the last part of their paths, with their hashes."""
     used_names: set[str] = set()
     for input_file in content.summary.inputs[:_MAX_FILES]:
@@ -156,12 +158,12 @@ def _files(content: CardContent, mlc: Any) -> Iterator[Any]:
             id=re.sub(r"[^\w.-]+", "_", name),
             name=name,
             content_url=path.name,
-            encoding_formats=[media_type(path.name)],
+            encoding_formats=[guess_media_type(path.name)],
             sha256=input_file.sha256,
         )
 
 
-def _counts(content: CardContent, mlc: Any) -> Any:
+def _build_count_record_set(content: CardContent, mlc: Any) -> Any:
     text_type, integer_type = mlc.DataType.TEXT, mlc.DataType.INTEGER
     types = {
         "attribute": text_type,

@@ -10,7 +10,11 @@ from isolux.cards._content import CardContent
 from isolux.cards._croissant import DATASET_FACTS
 from isolux.cards._document import Bullets, Card, CardFact, CardSection
 from isolux.cards._facts import CardFacts
-from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
+from isolux.cards._hub import (
+    format_validated_front_matter,
+    import_huggingface_hub,
+    to_hub_licence_fields,
+)
 from isolux.cards._run_source import RunSource
 from isolux.vocabulary.info import CardInfo, Reference
 
@@ -86,7 +90,7 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     'dataset_name'
     """
     content = CardContent("dataset_card", source, facts)
-    stated_facts, unknown = content.stated_facts, tuple(content.unknown_value_sentences())
+    stated_facts, unknown = content.stated_facts, tuple(content.describe_unknown_values())
     licence = stated_facts("data_licence")
     if content.licence and not licence[0].texts:
         text = (content.licence,)
@@ -95,10 +99,10 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     description_facts = stated_facts(
         "dataset_name", "dataset_description", "dataset_persons", "dataset_organisations"
     )
-    return content.make_card(
+    return content.build_card(
         CardSection(
             "Who is in the data",
-            (content.data_paragraph(), *content.make_people_tables(), *bullets),
+            (content.build_data_paragraph(), *content.build_people_count_tables(), *bullets),
         ),
         CardSection(
             "Data set description",
@@ -116,13 +120,13 @@ def card(source: RunSource, facts: CardFacts) -> Card:
             stated_facts("dataset_biases", "known_limitations", "social_impact"),
         ),
         CardSection("Maintenance", stated_facts("maintenance")),
-        metadata=_metadata(content),
+        metadata=_build_hub_metadata(content),
         of_data=True,
     )
 
 
-def _metadata(content: CardContent) -> str:
-    hub, n = import_hub_classes("a data set card"), content.summary.audited.n_units
+def _build_hub_metadata(content: CardContent) -> str:
+    hub, n = import_huggingface_hub("a data set card"), content.summary.audited.n_units
     sizes = (
         (1_000, "n<1K"),
         (10_000, "1K<n<10K"),
@@ -134,6 +138,6 @@ def _metadata(content: CardContent) -> str:
         pretty_name=content.data_name or None,
         size_categories=[size] if n else None,
         tags=["isolux"],
-        **hub_licence(content.stated_licence),
+        **to_hub_licence_fields(content.stated_licence),
     )
-    return format_front_matter(card_data, hub.DatasetCard)
+    return format_validated_front_matter(card_data, hub.DatasetCard)

@@ -14,15 +14,20 @@ import polars as pl
 
 from isolux.cards._content import CardContent, number_column
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
-from isolux.cards._facts import CardFacts, make_fact_fields
+from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
-from isolux.cards._selection import CategoryRates, RateCategory, compute_rates, score_above_median
-from isolux.report.wording import join_names
+from isolux.cards._selection import (
+    CategoryRates,
+    RateCategory,
+    binarise_at_median,
+    compute_selection_rates,
+)
+from isolux.report.wording import join_with_and
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import find_target_term, format_class_name
+from isolux.vocabulary.formatting import format_class_with_target, read_target_term
 from isolux.vocabulary.info import CardInfo, Reference
 from isolux.vocabulary.survey_sample import is_survey_sample
 
@@ -64,7 +69,7 @@ INFO = CardInfo(
             "https://www.ecfr.gov/current/title-29/subtitle-B/chapter-XIV/part-1602",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         aedt_name="the automated employment decision tool",
         distribution_date="when the audited tool was first distributed",
         auditor="the independent auditor",
@@ -115,17 +120,17 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     """
     content = CardContent("ll144", source, facts)
     stated_facts = content.stated_facts
-    _refuse_run(source.run)
-    sex, race = _find_attributes(content)
-    blocks = (*_explain_deviations(content, sex, race), *_make_rate_tables(content, sex, race))
+    _check_run_is_eligible(source.run)
+    sex, race = _find_sex_and_race_attributes(content)
+    blocks = (*_explain_deviations(content, sex, race), *_build_rate_tables(content, sex, race))
     excluded_blocks: tuple[CardBlock, ...] = (
         Paragraph("None: every category has an impact ratio."),
     )
     if facts.joined_text("categories_left_out"):
         excluded_blocks = stated_facts("categories_left_out", "exclusion_justification")
-    return content.make_card(
+    return content.build_card(
         CardSection("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
-        CardSection("What this cannot say", (content.limits_block(),)),
+        CardSection("What this cannot say", (content.build_limits_block(),)),
         CardSection(
             "The tool and the audit",
             stated_facts("aedt_name", "distribution_date", "auditor", "audit_date"),
@@ -133,14 +138,14 @@ def card(source: RunSource, facts: CardFacts) -> Card:
         ),
         CardSection(
             "The data",
-            (content.data_paragraph(), *stated_facts("data_source", "data_explanation")),
+            (content.build_data_paragraph(), *stated_facts("data_source", "data_explanation")),
             "6 RCNY §§ 5-302 and 5-303",
         ),
         CardSection("Categories left out", excluded_blocks, "6 RCNY § 5-301(d)"),
     )
 
 
-def _refuse_run(run: Run) -> None:
+def _check_run_is_eligible(run: Run) -> None:
     refusals = (
         (
             run.record.get("publish_min"),
@@ -167,7 +172,7 @@ def _refuse_run(run: Run) -> None:
             )
 
 
-def _find_attributes(content: CardContent) -> tuple[str, str]:
+def _find_sex_and_race_attributes(content: CardContent) -> tuple[str, str]:
     """Find the attributes of sex, and of race and ethnicity; empty: the run has none."""
     attribute_names = content.source.run.attributes["attribute"].unique().sort().to_list()
     attributes = []
@@ -180,7 +185,7 @@ def _find_attributes(content: CardContent) -> tuple[str, str]:
         raise SpecError(
             "no attribute of this run is named as sex, race or ethnicity are",
             expected="sex_attribute and race_attribute in --facts FILE",
-            found=join_names(attribute_names) or "a run without attributes",
+            found=join_with_and(attribute_names) or "a run without attributes",
         )
     return attributes[0], attributes[1]
 
@@ -190,7 +195,7 @@ def _explain_deviations(content: CardContent, sex: str, race: str) -> Iterator[C
     missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
     if missing:
         yield Paragraph(
-            f"This audit has no categories of {join_names(missing)}: the rule asks for sex, for"
+            f"This audit has no categories of {join_with_and(missing)}: the rule asks for sex, for"
             " race and ethnicity, and for both together."
         )
     audited = content.summary.audited
@@ -207,7 +212,7 @@ def _explain_deviations(content: CardContent, sex: str, race: str) -> Iterator[C
     )
 
 
-def _make_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[CardBlock]:
+def _build_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[CardBlock]:
     by = [sex, race, f"{sex}*{race}"] if sex and race else [sex or race]
     run = content.source.run
     scores = run.scores
@@ -216,11 +221,15 @@ def _make_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Car
     selection_scores = scores.filter(pl.col("metric") == "selection_rate")
     excluded = content.facts.texts.get("categories_left_out", ())
     if selection_scores.height:
-        target = find_target_term(run.record)
+        target = read_target_term(run.record)
         for label in selection_scores["label"].unique(maintain_order=True).to_list():
             class_scores = selection_scores.filter(pl.col("label").eq_missing(pl.lit(label)))
-            name = format_class_name(label, target) if label is not None else "the positive class"
-            yield from _tables_of_scores(
+            name = (
+                format_class_with_target(label, target)
+                if label is not None
+                else "the positive class"
+            )
+            yield from _build_score_rate_tables(
                 content, class_scores, by, excluded, f"Selected: the answer is {name}"
             )
         return
@@ -229,14 +238,14 @@ def _make_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Car
         raise SpecError(
             "this run has neither selection rates nor scores",
             expected="an audit with --positive CLASS --metric selection_rate, or --task number",
-            found=join_names(scores["metric"].unique().sort().to_list()) or "no scores",
+            found=join_with_and(scores["metric"].unique().sort().to_list()) or "no scores",
         )
-    above_scores, median = score_above_median(numbers)
+    above_scores, median = binarise_at_median(numbers)
     text = f"Scored above the median of the full sample, {median:g}"
-    yield from _tables_of_scores(content, above_scores, by, excluded, text, "Scoring rate")
+    yield from _build_score_rate_tables(content, above_scores, by, excluded, text, "Scoring rate")
 
 
-def _tables_of_scores(
+def _build_score_rate_tables(
     content: CardContent,
     scores: pl.DataFrame,
     by: Sequence[str],
@@ -244,7 +253,7 @@ def _tables_of_scores(
     description: str,
     rate_name: str = "Selection rate",
 ) -> Iterator[CardBlock]:
-    all_rates = compute_rates(content.source.run, scores, by, excluded)
+    all_rates = compute_selection_rates(content.source.run, scores, by, excluded)
     _refuse_large_exclusions(all_rates, excluded)
     n_missing = scores["value"].null_count()
     yield Paragraph(
@@ -256,7 +265,7 @@ def _tables_of_scores(
         )
     )
     for rates in all_rates:
-        yield _format_rate_table(rates, rate_name, description, content.summary.audited.percent)
+        yield _build_rate_table(rates, rate_name, description, content.summary.audited.percent)
 
 
 def _refuse_large_exclusions(all_rates: Sequence[CategoryRates], excluded: Sequence[str]) -> None:
@@ -273,7 +282,7 @@ def _refuse_large_exclusions(all_rates: Sequence[CategoryRates], excluded: Seque
             )
 
 
-def _format_rate_table(
+def _build_rate_table(
     rates: CategoryRates, rate_name: str, description: str, percent: str
 ) -> CardTable:
     best_category = next(
@@ -296,7 +305,8 @@ def _format_rate_table(
     ]
     if small_categories:
         notes.append(
-            f"Below 2 % of the data, so that they may be left out: {join_names(small_categories)}."
+            "Below 2 % of the data, so that they may be left out: "
+            f"{join_with_and(small_categories)}."
         )
     if sum(category.n for category in rates.categories) + rates.n_unknown > rates.n_total:
         notes.append("Some people are in several categories, and count in each.")
@@ -316,14 +326,14 @@ def _format_rate_table(
                 ),
             ),
         ),
-        tuple(_format_category(category) for category in rates.categories),
+        tuple(_format_category_cells(category) for category in rates.categories),
         f"scores.parquet with attributes.parquet: {rates.attribute.replace('*', ' and ')}, counted "
         f"again; {description[:1].lower()}{description[1:]}",
         tuple(notes),
     )
 
 
-def _format_category(category: RateCategory) -> tuple[str, ...]:
+def _format_category_cells(category: RateCategory) -> tuple[str, ...]:
     rate = format_with_unit(category.rate)
     if category.low is not None:
         rate += f" ({format_interval(category.low, category.high)})"

@@ -14,11 +14,20 @@ from typing import Any
 
 from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardSection
-from isolux.cards._facts import CardFacts, make_fact_fields
-from isolux.cards._hub import format_front_matter, hub_licence, import_hub_classes
-from isolux.cards._run_source import RunSource, choose_tables, format_cell, strip_folders
+from isolux.cards._facts import CardFacts, build_fact_fields
+from isolux.cards._hub import (
+    format_validated_front_matter,
+    import_huggingface_hub,
+    to_hub_licence_fields,
+)
+from isolux.cards._run_source import (
+    RunSource,
+    choose_overall_tables,
+    format_value_interval_n,
+    strip_absolute_folders,
+)
 from isolux.report.document import Estimate
-from isolux.statements.metric_lines import Line
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
@@ -39,7 +48,7 @@ INFO = CardInfo(
             "https://huggingface.co/docs/hub/model-card-annotated",
         ),
     ),
-    facts=make_fact_fields(
+    facts=build_fact_fields(
         developers="who developed the model",
         model_description="what the model is, and what it answers",
         model_version="which version of the model was audited",
@@ -99,44 +108,46 @@ def card(source: RunSource, facts: CardFacts) -> Card:
     ['developers', 'model_description']
     """
     content = CardContent("model_card", source, facts)
-    stated_facts, hub = content.stated_facts, import_hub_classes("a model card")
+    stated_facts, hub = content.stated_facts, import_huggingface_hub("a model card")
     details = stated_facts("model_description", "developers", "model_version", "licence", "contact")
     licence = () if content.licence else stated_facts("data_licence")
-    main_metadata = _describe(content, hub, _main_results(content, hub))
-    return content.make_card(
-        *content.first_page_sections(),
+    main_metadata = _build_model_card_metadata(
+        content, hub, _build_first_page_results(content, hub)
+    )
+    return content.build_card(
+        *content.build_first_page_sections(),
         CardSection("Model details", details),
         CardSection("Uses", stated_facts("intended_use", "out_of_scope")),
         CardSection(
             "Bias, risks and limitations",
-            (content.findings_block(), *stated_facts("recommendations")),
+            (content.build_findings_block(), *stated_facts("recommendations")),
         ),
         CardSection("Training", stated_facts("training_data", "training_procedure")),
-        CardSection("Evaluation: data and people", (content.data_paragraph(), *licence)),
-        CardSection("Evaluation: metrics", (content.make_metric_table(),)),
+        CardSection("Evaluation: data and people", (content.build_data_paragraph(), *licence)),
+        CardSection("Evaluation: metrics", (content.build_metric_definition_table(),)),
         CardSection(
-            "Evaluation: results", (content.make_overall_table(), *content.make_group_tables())
+            "Evaluation: results", (content.build_overall_table(), *content.build_group_tables())
         ),
         CardSection("Environmental impact", stated_facts("environmental_impact")),
-        metadata=format_front_matter(main_metadata, hub.ModelCard),
-        data=_describe(content, hub, _all_results(content, hub)).to_dict(),
+        metadata=format_validated_front_matter(main_metadata, hub.ModelCard),
+        data=_build_model_card_metadata(content, hub, _build_all_results(content, hub)).to_dict(),
     )
 
 
-def _describe(content: CardContent, hub: Any, results: Iterable[Any]) -> Any:
+def _build_model_card_metadata(content: CardContent, hub: Any, results: Iterable[Any]) -> Any:
     result_list = list(results)
     return hub.ModelCardData(
-        model_name=strip_folders(content.summary.audited.model) if result_list else None,
+        model_name=strip_absolute_folders(content.summary.audited.model) if result_list else None,
         eval_results=result_list or None,
         metrics=sorted({hub_result.metric_type for hub_result in result_list}) or None,
         tags=["isolux", "results-by-group"],
-        **hub_licence(content.facts.joined_text("licence")),
+        **to_hub_licence_fields(content.facts.joined_text("licence")),
     )
 
 
-def _main_results(content: CardContent, hub: Any) -> Iterator[Any]:
+def _build_first_page_results(content: CardContent, hub: Any) -> Iterator[Any]:
     """Give the first page's values: everyone's, and those of groups on the main metric alone."""
-    sections, lines, max_rows = content.choose_first_page()
+    sections, lines, max_rows = content.choose_first_page_content()
     shown_values = [
         ("", "", line, estimate) for line, estimate in content.summary.overall if line in lines
     ]
@@ -146,35 +157,35 @@ def _main_results(content: CardContent, hub: Any) -> Iterator[Any]:
         for row in section.main.rows[:max_rows]
     ]
     for attribute, words, line, estimate in shown_values:
-        for hub_result in _make_results(content, hub, line, estimate):
+        for hub_result in _build_hub_results(content, hub, line, estimate):
             hub_result.dataset_config = attribute or None
-            hub_result.metric_name += f"{words}: {format_cell(estimate, line.unit)}"
+            hub_result.metric_name += f"{words}: {format_value_interval_n(estimate, line.unit)}"
             hub_result.metric_args = None
             yield hub_result
 
 
-def _all_results(content: CardContent, hub: Any) -> Iterator[Any]:
+def _build_all_results(content: CardContent, hub: Any) -> Iterator[Any]:
     """Give every value that stands: everyone's first, then each attribute's groups."""
     for line, estimate in content.summary.overall:
-        yield from _make_results(content, hub, line, estimate)
+        yield from _build_hub_results(content, hub, line, estimate)
     for section in content.summary.sections:
-        for table in choose_tables(section):
+        for table in choose_overall_tables(section):
             for row in table.rows:
                 group = section.attribute, row.group
-                yield from _make_results(content, hub, table.line, row.estimate, group)
+                yield from _build_hub_results(content, hub, table.line, row.estimate, group)
 
 
-def _make_results(
+def _build_hub_results(
     content: CardContent,
     hub: Any,
-    line: Line,
+    line: MetricLine,
     estimate: Estimate,
     group: tuple[str, str] | None = None,
 ) -> Iterator[Any]:
     if estimate.value is None:
         return
     audited = content.summary.audited
-    data_name = strip_folders(audited.dataset) or "unnamed"
+    data_name = strip_absolute_folders(audited.dataset) or "unnamed"
     arguments = {
         "n_units": estimate.n_units,
         "n_clusters": estimate.n_clusters,

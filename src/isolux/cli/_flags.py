@@ -15,23 +15,23 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import typer
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.docstrings import first_sentence, parse_parameter_descriptions
+from isolux.vocabulary.docstrings import extract_first_sentence, parse_parameter_descriptions
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import describe_type, list_choices
+from isolux.vocabulary.formatting import describe_accepted_values, list_literal_choices
 from isolux.vocabulary.plugin_options import (
     Option,
-    format_flag,
-    list_option_defaults,
-    list_options,
-    read_value,
+    format_cli_flag,
+    list_keyword_defaults,
+    list_keyword_options,
+    parse_option_value,
 )
 from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
     AuditSpec,
-    flat_name,
-    has_flag,
-    task_parameters,
+    flatten_task_setting,
+    has_own_flag,
+    list_task_options,
 )
 
 _PANELS = {
@@ -85,17 +85,19 @@ _OPTION = Flag(
 
 def list_stage_flags() -> list[Flag]:
     """List the flags of every stage of an audit, and ``--option`` for the other settings."""
-    flags = [_field_flag(AuditSpec, "protocol", "protocol", "What is audited")]
-    flags += [_setting_flag(name) for name in SETTING_BY_FLAT_NAME if has_flag(name)]
+    flags = [_build_field_flag(AuditSpec, "protocol", "protocol", "What is audited")]
+    flags += [
+        _build_stage_setting_flag(name) for name in SETTING_BY_FLAT_NAME if has_own_flag(name)
+    ]
     return [*flags, _OPTION]
 
 
 def list_settings_without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
     """List the settings of some stages that ``--option NAME=VALUE`` sets."""
     return [
-        _setting_flag(name)
+        _build_stage_setting_flag(name)
         for name, (stage, _) in SETTING_BY_FLAT_NAME.items()
-        if stage in stages and not has_flag(name)
+        if stage in stages and not has_own_flag(name)
     ]
 
 
@@ -106,12 +108,12 @@ OPTION_STAGES: dict[str, Collection[str]] = {"audit": STAGES, "predict": ("peopl
 def describe_settings_without_flag(command: str) -> list[tuple[str, str]]:
     """List the settings without a flag of a command, with their help."""
     return [
-        (f"{flag.name}=VALUE", _format_help(flag))
+        (f"{flag.name}=VALUE", _format_flag_help(flag))
         for flag in list_settings_without_flag(OPTION_STAGES.get(command, ()))
     ]
 
 
-def explain_option(command: str, flag: str) -> SpecError | None:
+def build_option_usage_error(command: str, flag: str) -> SpecError | None:
     """Explain how a setting without a flag is set; None: the command has no such setting."""
     is_off, name = flag.startswith("--no-"), flag.lstrip("-").replace("-", "_")
     name = name.removeprefix("no_") if is_off else name
@@ -126,24 +128,24 @@ def explain_option(command: str, flag: str) -> SpecError | None:
     )
 
 
-def refuse_other_stages(texts: Iterable[str], flags: Collection[str]) -> None:
+def refuse_options_unused_by_predict(texts: Iterable[str], flags: Collection[str]) -> None:
     """Refuse an ``--option`` that ``isolux predict`` would not use."""
     names = [flag.name for flag in list_settings_without_flag(OPTION_STAGES["predict"])]
     for name in (text.partition("=")[0].strip().replace("-", "_") for text in texts):
         if name not in names:
             raise SpecError(
                 f"--option of predict does not take {name!r}",
-                expected=format_flag(name) if name in flags else "one of " + ", ".join(names),
+                expected=format_cli_flag(name) if name in flags else "one of " + ", ".join(names),
                 found=name,
             )
 
 
-def _setting_flag(name: str) -> Flag:
+def _build_stage_setting_flag(name: str) -> Flag:
     stage, field = SETTING_BY_FLAT_NAME[name]
-    return _field_flag(STAGES[stage], field, name, _PANELS[stage])
+    return _build_field_flag(STAGES[stage], field, name, _PANELS[stage])
 
 
-def _field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
+def _build_field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
     field_info = stage.model_fields[field]
     extra = field_info.json_schema_extra or {}
     return Flag(
@@ -160,26 +162,35 @@ def _field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
 def list_task_flags(task: str) -> list[Flag]:
     """List the flags of a task's own settings; names that a stage has are for ``--option``."""
     flags = [
-        build_flag(
-            option, panel=f"Task {task}", often=name in _COMMON_TASK_SETTINGS, name=flat_name(name)
+        build_option_flag(
+            option,
+            panel=f"Task {task}",
+            is_common=name in _COMMON_TASK_SETTINGS,
+            name=flatten_task_setting(name),
         )
-        for name, option in task_parameters(task).items()
+        for name, option in list_task_options(task).items()
     ]
     return [flag for flag in flags if "." not in flag.name]
 
 
-def build_flag(
-    option: Option, *, panel: str = "Settings", often: bool = True, name: str | None = None
+def build_option_flag(
+    option: Option, *, panel: str = "Settings", is_common: bool = True, name: str | None = None
 ) -> Flag:
     """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
     default = None if missing else option.default
     return Flag(
-        name or option.name, option.type_hint, default, option.description, panel, often, missing
+        name or option.name,
+        option.type_hint,
+        default,
+        option.description,
+        panel,
+        is_common,
+        missing,
     )
 
 
-def add_flags(
+def add_arguments_and_flags(
     command: Callable[..., None],
     arguments: Sequence[inspect.Parameter],
     flags: Iterable[Flag],
@@ -197,7 +208,7 @@ def add_flags(
     def run(**given_values: Any) -> None:
         command(**given_values)
 
-    run.__doc__, run.__name__ = _read_summary(command), command.__name__
+    run.__doc__, run.__name__ = _read_docstring_summary(command), command.__name__
     parameters = [*arguments, *(_build_parameter(flag, shows_all=shows_all) for flag in flags)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -227,33 +238,33 @@ def build_command(
         name: function
         for function in (public_function, command)
         if function
-        for name in list_option_defaults(function)
+        for name in list_keyword_defaults(function)
     }
     flags = {
-        option.name: build_flag(option)
+        option.name: build_option_flag(option)
         for function in (public_function, command)
         if function
-        for option in list_options(function).values()
+        for option in list_keyword_options(function).values()
     }
 
     def read(**values: Any) -> None:
         command(
             **{
-                name: read_value(
+                name: parse_option_value(
                     owner[name],
                     name,
                     flag_value,
                     owner=typed_name,
-                    displayed_name=format_flag(name),
+                    displayed_name=format_cli_flag(name),
                 )
                 if name in owner
                 else flag_value
-                for name, flag_value in drop_unset(values).items()
+                for name, flag_value in drop_unset_settings(values).items()
             }
         )
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
-    return add_flags(read, _list_arguments(command), flags.values(), shows_all=True)
+    return add_arguments_and_flags(read, _list_arguments(command), flags.values(), shows_all=True)
 
 
 def _list_arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
@@ -261,31 +272,31 @@ def _list_arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
             continue
-        is_repeated = _typer_type(parameter.annotation) is not str
+        is_repeated = _choose_typer_type(parameter.annotation) is not str
         argument = typer.Argument(
-            help=first_sentence(descriptions[parameter.name]),
+            help=extract_first_sentence(descriptions[parameter.name]),
             metavar=parameter.name.upper(),
-            autocompletion=complete_dataset if parameter.name == "data" else None,
+            autocompletion=complete_dataset_name if parameter.name == "data" else None,
         )
         argument_type = list[str] if is_repeated else str
         arguments.append(parameter.replace(annotation=Annotated[argument_type, argument]))
     return arguments
 
 
-def _read_summary(command: Callable[..., None]) -> str:
+def _read_docstring_summary(command: Callable[..., None]) -> str:
     """Return what a docstring says before its sections."""
     return (inspect.getdoc(command) or "").partition("\n\nParameters\n")[0]
 
 
 def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
-    typed = _typer_type(flag.annotation)
+    typed = _choose_typer_type(flag.annotation)
     option = typer.Option(
-        _spell_flag(flag, typed),
-        help=_format_help(flag),
+        _format_flag_spelling(flag, typed),
+        help=_format_flag_help(flag),
         rich_help_panel=flag.panel,
         show_default=False,
         hidden=not (flag.is_common or shows_all),
-        metavar=_metavar(flag.annotation, typed),
+        metavar=_choose_metavar(flag.annotation, typed),
         autocompletion=_build_completion(flag),
     )
     return inspect.Parameter(
@@ -298,7 +309,10 @@ def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
 
 def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
     """Build the shell completion of a flag whose values have names."""
-    plugin_package, option_values = _PLUGIN_PACKAGES.get(flag.name), list_choices(flag.annotation)
+    plugin_package, option_values = (
+        _PLUGIN_PACKAGES.get(flag.name),
+        list_literal_choices(flag.annotation),
+    )
     if plugin_package is None and not option_values:
         return None
 
@@ -313,7 +327,7 @@ def build_data_argument(*, is_required: bool) -> inspect.Parameter:
     """Build the argument DATA of an audit and of a prediction."""
     text = typer.Argument(
         help="NAME:PATH (table:people.csv), or a YAML file of settings",
-        autocompletion=complete_dataset,
+        autocompletion=complete_dataset_name,
     )
     return inspect.Parameter(
         "data",
@@ -323,26 +337,26 @@ def build_data_argument(*, is_required: bool) -> inspect.Parameter:
     )
 
 
-def complete_dataset(incomplete: str) -> list[str]:
+def complete_dataset_name(incomplete: str) -> list[str]:
     """List the datasets whose names begin so, for a shell; a path is the shell's own."""
     return [f"{name}:" for name in registry.names("datasets") if name.startswith(incomplete)]
 
 
-def _spell_flag(flag: Flag, typed: Any) -> str:
-    flag_text = format_flag(flag.name)
+def _format_flag_spelling(flag: Flag, typed: Any) -> str:
+    flag_text = format_cli_flag(flag.name)
     if typed is bool and flag.name.startswith("no_"):
         return flag_text
     return f"{flag_text}/--no-{flag_text[2:]}" if typed is bool else flag_text
 
 
-def _format_help(flag: Flag) -> str:
-    option_values = list_choices(flag.annotation)
+def _format_flag_help(flag: Flag) -> str:
+    option_values = list_literal_choices(flag.annotation)
     text = flag.help + (f" ({', '.join(option_values)})" if option_values else "")
-    default_text = _format_default(flag.default)
+    default_text = _format_default_value(flag.default)
     return f"{text} [default: {default_text}]" if default_text and "default:" not in text else text
 
 
-def _format_default(default: Any) -> str:
+def _format_default_value(default: Any) -> str:
     if default in (None, (), False, "") or isinstance(default, Mapping):
         return ""
     if default is True:
@@ -353,7 +367,7 @@ def _format_default(default: Any) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _typer_type(annotation: Any) -> Any:
+def _choose_typer_type(annotation: Any) -> Any:
     """Return the type that typer reads: a switch, one text or several."""
     types = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
     types = tuple(member for member in types if member is not type(None))
@@ -368,14 +382,14 @@ def _typer_type(annotation: Any) -> Any:
     return list[str] if sequences or mappings else str
 
 
-def _metavar(annotation: Any, typed: Any) -> str | None:
+def _choose_metavar(annotation: Any, typed: Any) -> str | None:
     """Say what stands behind a flag: TEXT, or NUMBER."""
     if typed is bool:
         return None
-    type_text = describe_type(annotation)
+    type_text = describe_accepted_values(annotation)
     return "NUMBER" if "number" in type_text else "TEXT"
 
 
-def drop_unset(settings: Mapping[str, Any]) -> dict[str, Any]:
+def drop_unset_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Drop settings that are not set on the command line."""
     return {k: v for k, v in settings.items() if v is not None and v != []}

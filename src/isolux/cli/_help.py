@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from isolux.cli._flags import describe_settings_without_flag
-from isolux.vocabulary.docstrings import first_sentence
+from isolux.vocabulary.docstrings import extract_first_sentence
 
 HELP_ALL = "--help-all"
 """The flag that shows every setting."""
@@ -32,7 +32,9 @@ class Command(TyperCommand):
     def get_short_help_str(self, limit: int = 0) -> str:
         """Return the first sentence, whole, for the list of commands, which wraps it."""
         del limit
-        return first_sentence(" ".join((self.help or "").partition("\n\n")[0].split())) + "."
+        return (
+            extract_first_sentence(" ".join((self.help or "").partition("\n\n")[0].split())) + "."
+        )
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the settings, a section for each group, in the order of declaration."""
@@ -48,14 +50,14 @@ class Command(TyperCommand):
         for group, records in groups.items():
             with formatter.section("Options" if is_plain and group == "Other" else group):
                 formatter.write_dl(records)
-        settings_without_flag = describe_settings_without_flag(_command_path(ctx))
+        settings_without_flag = describe_settings_without_flag(_format_command_path(ctx))
         if settings_without_flag and not self._n_hidden(ctx):
             with formatter.section("Settings without a flag of their own, by --option NAME=VALUE"):
                 formatter.write_dl(settings_without_flag)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, and how to see what is not shown."""
-        path = _command_path(ctx)
+        path = _format_command_path(ctx)
         example = _EXAMPLES.get(path) or self.epilog
         if example:
             with formatter.section("Example"):
@@ -71,7 +73,7 @@ class Command(TyperCommand):
         return sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
 
 
-def _command_path(ctx: Any) -> str:
+def _format_command_path(ctx: Any) -> str:
     """Name a command with the groups that it is in, as ``curate sample``."""
     names = []
     while ctx is not None and ctx.parent is not None:

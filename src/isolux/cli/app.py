@@ -22,7 +22,7 @@ from isolux.cli.audit import audit, build_audit_command
 from isolux.cli.command_output import JSON_FLAG as JSON
 from isolux.cli.command_output import is_json_requested as asks_json
 from isolux.cli.listing import listing
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 _COMMANDS = (
     "predict",
@@ -61,7 +61,7 @@ _ACCEPT_ANY_ARGUMENT = {
 }
 
 
-def build_program(args: Sequence[str], *, shows_all: bool = False) -> TyperGroup:
+def build_cli_program(args: Sequence[str], *, shows_all: bool = False) -> TyperGroup:
     """Build the program for one call: the named command, and the others' names and help.
 
     ``isolux audit`` has the flags of the task that the arguments name.
@@ -90,23 +90,23 @@ def build_program(args: Sequence[str], *, shows_all: bool = False) -> TyperGroup
         app.command(command_name, cls=Command)(listing)
     elif command_name == "predict":
         app.command(command_name, cls=Command)(
-            _import_command(command_name).build_predict_command()
+            _import_command_module(command_name).build_predict_command()
         )
     elif command_name in _COMMANDS:
-        _add_command(app, command_name, _import_command(command_name))
+        _add_command(app, command_name, _import_command_module(command_name))
     else:  # our own need nothing of other packages
-        _add_package_commands(app, command_name)
+        _add_external_commands(app, command_name)
     group = cast("TyperGroup", get_command(app))
     own_commands = {
         "audit": audit,
-        **{name: getattr(_import_command(name), name) for name in _COMMANDS},
+        **{name: getattr(_import_command_module(name), name) for name in _COMMANDS},
     }
     name_only_commands = {
-        name: _build_name_only(name, function)
+        name: _build_command_stub(name, function)
         for name, function in {**own_commands, "list": listing}.items()
     }
     group.commands = {**name_only_commands, **group.commands}
-    _add_json(group, _json_flag())
+    _add_json_option(group, _build_json_option())
     return group
 
 
@@ -122,7 +122,7 @@ def strip_json_flag(args: Sequence[str]) -> list[str]:
     return [*remaining_args, *([JSON] if has_own_document else []), *args[end:]]
 
 
-def _json_flag() -> Any:
+def _build_json_option() -> Any:
     """Build the ``--json`` flag for help texts; it is read before any command runs."""
     app = typer.Typer(add_completion=False)
 
@@ -135,17 +135,17 @@ def _json_flag() -> Any:
     return next(parameter for parameter in get_command(app).params if JSON in parameter.opts)
 
 
-def _add_json(command: Any, flag: Any) -> None:
+def _add_json_option(command: Any, flag: Any) -> None:
     """Add the ``--json`` flag to the help of a command and its subcommands."""
     if not any(JSON in parameter.opts for parameter in command.params):
         command.params.append(flag)
     for subcommand in getattr(command, "commands", {}).values():
-        _add_json(subcommand, flag)
+        _add_json_option(subcommand, flag)
 
 
-def is_group(name: str) -> bool:
+def is_command_group(name: str) -> bool:
     """Tell whether a command has commands of its own."""
-    module = _import_command(name) if name in _COMMANDS else _list_entry_points().get(name)
+    module = _import_command_module(name) if name in _COMMANDS else _list_entry_points().get(name)
     return hasattr(module.load() if isinstance(module, EntryPoint) else module, "STEPS")
 
 
@@ -178,27 +178,30 @@ def _load_public_function(name: str | Callable[..., Any] | None) -> Callable[...
     return cast("Callable[..., Any]", getattr(importlib.import_module(module), function))
 
 
-def _import_command(name: str) -> ModuleType:
+def _import_command_module(name: str) -> ModuleType:
     return importlib.import_module(f"isolux.cli.{name}")
 
 
-def _build_name_only(name: str, command: Callable[..., None]) -> Command:
+def _build_command_stub(name: str, command: Callable[..., None]) -> Command:
     """Build a command with name and help alone, so that its imports are not needed."""
     return Command(name=name, help=inspect.getdoc(command))
 
 
-def _version(is_requested: bool) -> None:
+def _print_version_and_exit(is_requested: bool) -> None:
     if is_requested:
         from importlib.metadata import version
 
-        say(f"isolux {version('isolux')}")
+        print_clean_lines(f"isolux {version('isolux')}")
         raise typer.Exit
 
 
 def _root_command(
     *,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version_and_exit, is_eager=True, help="print the version"
+        ),
     ] = False,
 ) -> None:
     """Audit vision models: for whom a model is worse, by how much, and how certain that is."""
@@ -209,7 +212,7 @@ def _list_entry_points() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="isolux.commands")}
 
 
-def _add_package_commands(app: typer.Typer, command_name: str) -> None:
+def _add_external_commands(app: typer.Typer, command_name: str) -> None:
     """Add what other packages bring; a command whose package is not installed says so."""
     points = _list_entry_points()
     for name, point in sorted(points.items()):
@@ -236,4 +239,4 @@ def _not_installed(context: typer.Context) -> None:
     error = missing_package_error(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])
     if "--help" not in context.args:
         raise error
-    say(f"{error.problem}, which is not installed.", f"To install it: {error.hint}.")
+    print_clean_lines(f"{error.problem}, which is not installed.", f"To install it: {error.hint}.")

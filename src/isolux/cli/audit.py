@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli._flags import (
     Flag,
-    add_flags,
+    add_arguments_and_flags,
     build_data_argument,
-    drop_unset,
-    explain_option,
+    build_option_usage_error,
+    drop_unset_settings,
     list_stage_flags,
     list_task_flags,
 )
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 if TYPE_CHECKING:
     from isolux.vocabulary.errors import IsoluxError
@@ -37,41 +37,43 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     have the names of these flags, flat or nested by stage. Flags on the command line override the
     file.
     """
-    from isolux.cli.audit_screen import show_audit
-    from isolux.cli.lazy_imports import load_lazily
-    from isolux.cli.prediction_progress import monitor_predictions
+    from isolux.cli.audit_screen import print_audit
+    from isolux.cli.lazy_imports import install_lazy_modules
+    from isolux.cli.prediction_progress import track_predictions
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.audit import run_audit
     from isolux.verbs.audit.inputs import read_audit_settings, split_by_model
 
-    spec = read_audit_settings(data, drop_unset(settings))
+    spec = read_audit_settings(data, drop_unset_settings(settings))
     has_out = spec.report.out is not None
-    out = spec.report.out or _default_out(spec)
+    out = spec.report.out or _choose_default_out_dir(spec)
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
         spec = spec.updated(answers=f"{out}.answers")
     run_specs = split_by_model(spec)
     for run_spec in run_specs:
         refuse_existing(
-            _out_dir(run_spec), overwrite=run_spec.report.overwrite
+            _choose_out_dir(run_spec), overwrite=run_spec.report.overwrite
         )  # before minutes of work
-    load_lazily("numpy.f2py")
+    install_lazy_modules("numpy.f2py")
     for run_spec in run_specs:
         if len(run_specs) > 1:
-            say(f"{run_spec.predictions.model_name}:")
-        finished_audit = run_audit(run_spec, open_progress=monitor_predictions)
-        report = finished_audit.report(_out_dir(run_spec), overwrite=run_spec.report.overwrite)
-        show_audit(
+            print_clean_lines(f"{run_spec.predictions.model_name}:")
+        finished_audit = run_audit(run_spec, open_progress=track_predictions)
+        report = finished_audit.report(
+            _choose_out_dir(run_spec), overwrite=run_spec.report.overwrite
+        )
+        print_audit(
             finished_audit.run,
             report,
-            default_out=None if has_out else _out_dir(run_spec),
+            default_out=None if has_out else _choose_out_dir(run_spec),
             notes=bool(notes),
         )
     if len(run_specs) > 1:
-        say(
+        print_clean_lines(
             "",
-            f"compare two of them: isolux compare {_out_dir(run_specs[0])}"
-            f" {_out_dir(run_specs[1])}",
+            f"compare two of them: isolux compare {_choose_out_dir(run_specs[0])}"
+            f" {_choose_out_dir(run_specs[1])}",
         )
 
 
@@ -79,37 +81,39 @@ def build_audit_command(args: Sequence[str], *, shows_all: bool) -> Callable[...
     """Build the command with the flags of the task that the arguments name."""
     from isolux.vocabulary import registry
 
-    task = find_task(args)
+    task = find_task_name(args)
     task_flags = list_task_flags(task) if task in registry.names("tasks") else []
     flags = [flag for flag in list_stage_flags() if flag.name != "data"]
     position = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
     flags = [*flags[:position], *task_flags, *flags[position:], _NOTES]
-    return add_flags(audit, [build_data_argument(is_required=True)], flags, shows_all=shows_all)
+    return add_arguments_and_flags(
+        audit, [build_data_argument(is_required=True)], flags, shows_all=shows_all
+    )
 
 
-def find_task(args: Sequence[str]) -> str:
+def find_task_name(args: Sequence[str]) -> str:
     """Find the task that a command line names: a flag, a paper's protocol, a file, the default.
 
     Examples
     --------
-    >>> find_task(["table:people.csv", "--task", "detection"])
+    >>> find_task_name(["table:people.csv", "--task", "detection"])
     'detection'
     """
     from isolux.vocabulary.spec import Task
 
-    flag = _flag_value(args, "--task")
-    file_settings = {} if flag else _read_settings_file(args)
+    flag = _find_flag_value(args, "--task")
+    file_settings = {} if flag else _read_settings_file_if_named(args)
     task_setting = file_settings.get("task")
     file_task = task_setting.get("name") if isinstance(task_setting, dict) else task_setting
-    protocol = _flag_value(args, "--protocol") or file_settings.get("protocol")
-    return str(flag or file_task or _task_of_protocol(protocol) or Task().name)
+    protocol = _find_flag_value(args, "--protocol") or file_settings.get("protocol")
+    return str(flag or file_task or _find_protocol_task(protocol) or Task().name)
 
 
-def explain_unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
+def build_unknown_flag_error(args: Sequence[str], flag: str) -> IsoluxError:
     """Explain an unknown flag: which command or task has it, or the nearest name."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
-    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, build_refusal
+    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, build_unknown_setting_error
 
     if flag == "--analysis":
         return SpecError(
@@ -118,15 +122,17 @@ def explain_unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
             found=flag,
             hint="--analysis is of `isolux explain RUN`, which runs them on a finished audit",
         )
-    name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), find_task(args)
+    name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), find_task_name(args)
     task_names = registry.names("tasks")
     if task not in task_names:
         return UnknownNameError("task", task, task_names, where="--task")
     other_names = [*SETTING_BY_FLAT_NAME, "protocol", "option"]
-    return explain_option("audit", flag) or build_refusal(task, name, other_names, source=flag)
+    return build_option_usage_error("audit", flag) or build_unknown_setting_error(
+        task, name, other_names, source=flag
+    )
 
 
-def _flag_value(args: Sequence[str], flag: str) -> str | None:
+def _find_flag_value(args: Sequence[str], flag: str) -> str | None:
     for position, text in enumerate(args):
         if text == flag and position + 1 < len(args):
             return args[position + 1]
@@ -135,7 +141,7 @@ def _flag_value(args: Sequence[str], flag: str) -> str | None:
     return None
 
 
-def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
+def _read_settings_file_if_named(args: Sequence[str]) -> dict[str, Any]:
     """Read the settings file, if one is named; its errors are reported when it is run."""
     from isolux.verbs.audit.inputs import is_settings_file, read_settings_file
     from isolux.vocabulary.errors import IsoluxError
@@ -149,7 +155,7 @@ def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
-def _task_of_protocol(protocol: object) -> str | None:
+def _find_protocol_task(protocol: object) -> str | None:
     from isolux.vocabulary import registry
 
     paper, _, name = str(protocol or "").partition(":")
@@ -160,10 +166,10 @@ def _task_of_protocol(protocol: object) -> str | None:
     return None if task is None else str(task)
 
 
-def _out_dir(spec: Any) -> str:
+def _choose_out_dir(spec: Any) -> str:
     return str(spec.report.out)
 
 
-def _default_out(spec: Any) -> str:
+def _choose_default_out_dir(spec: Any) -> str:
     stem = Path(spec.people.data.partition(":")[2] or "audit").stem
     return str(Path("runs") / (spec.predictions.model_name or stem))

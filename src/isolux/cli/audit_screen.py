@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
-from isolux.cli.analysis_tables import show_analysis_tables
-from isolux.cli.streams import build_console, to_printable
-from isolux.cli.table_output import add_run, print_figures_hint, print_paper_tables
+from isolux.cli.analysis_tables import print_analysis_tables
+from isolux.cli.streams import build_rich_console, to_terminal_encoding
+from isolux.cli.table_output import add_run_to_json, print_missing_figures_hint, print_paper_tables
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import pluralise, shorten_name
 from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.survey_sample import describe_sample
+from isolux.vocabulary.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from isolux.report.document import AttributeSection, LineTable, Summary
     from isolux.statements.answer import Answer
-    from isolux.statements.metric_lines import Line
+    from isolux.statements.metric_lines import MetricLine
 
 _MAX_LINES, _MIN_TAIL_LINES = (
     32,
@@ -33,7 +33,7 @@ _MIN_FINDINGS, _MAX_FINDINGS, _MAX_FINDING_LINES = 2, 5, 3
 _MAX_ANALYSIS_FINDINGS = 6  # findings of a requested analysis
 
 
-def show_audit(
+def print_audit(
     run: Run,
     report: Path | None,
     *,
@@ -56,36 +56,36 @@ def show_audit(
     notes : bool, optional
         Whether every note is printed, and every warning whole; None: the command has no such flag.
     """
-    from isolux.statements.answer import Answer, answer_of
+    from isolux.statements.answer import Answer, answer_from_run
 
     is_comparison = "models" in run.record
-    answer = Answer("", "") if is_comparison else answer_of(run)
+    answer = Answer("", "") if is_comparison else answer_from_run(run)
     if command_output.is_json_active():
-        _give_script_output(run, answer, report)
-        show_analysis_tables(run, requested_analyses or tuple(run.record.get("explained") or ()))
+        _add_audit_to_json(run, answer, report)
+        print_analysis_tables(run, requested_analyses or tuple(run.record.get("explained") or ()))
         return
-    console = build_console()
+    console = build_rich_console()
     lines = (
         []
         if is_comparison
-        else build_answer(
+        else build_answer_lines(
             run, answer, console.width, notes=notes, leading_only=bool(requested_analyses)
         )
     )
     n_lines_left = _MAX_LINES - len(lines)
-    lines += _build_findings(run, answer, requested_analyses, console.width, n_lines_left)
-    print_lines([*lines, *_build_notes(run, console.width, notes=notes)])
-    show_analysis_tables(run, requested_analyses)
+    lines += _build_finding_lines(run, answer, requested_analyses, console.width, n_lines_left)
+    print_lines([*lines, *_build_note_lines(run, console.width, notes=notes)])
+    print_analysis_tables(run, requested_analyses)
     print_paper_tables(run)
     if report is not None:
         console.print(f"report: {clean_line(str(report))}", soft_wrap=True)
-        print_figures_hint(f"isolux report {report.parent}")
+        print_missing_figures_hint(f"isolux report {report.parent}")
     if default_out is not None:
         text = f"everything is in {default_out}, as no --out DIR was given"
         console.print(clean_line(text), soft_wrap=True)
 
 
-def build_answer(
+def build_answer_lines(
     run: Run,
     answer: Answer,
     width: int,
@@ -100,17 +100,17 @@ def build_answer(
     from rich.text import Text
 
     from isolux.cli.group_table import GroupTables
-    from isolux.report.summary import summarise
+    from isolux.report.summary import summarise_run
 
-    summary = summarise(run)
-    lines = _build_cautions(run, summary, width, notes=bool(notes))
+    summary = summarise_run(run)
+    lines = _build_caution_lines(run, summary, width, notes=bool(notes))
     if answer.accounting:
         lines += wrap_text(answer.accounting, width)
     lines += wrap_text(answer.first, width, "bold")
     for sentence in () if leading_only else answer.further:
         lines += wrap_text(sentence, width)
-    lines += [Text(""), *wrap_text(_headline(run, summary, answer.line), width)]
-    tables = _choose_tables(summary, answer)
+    lines += [Text(""), *wrap_text(_format_headline(run, summary, answer.line), width)]
+    tables = _choose_leading_metric_tables(summary, answer)
     if tables:
         tables, max_lines = (
             tables[:1] if leading_only else tables,
@@ -123,7 +123,7 @@ def build_answer(
     return [*lines, Text("")]
 
 
-def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> list[Text]:
+def _build_caution_lines(run: Run, summary: Summary, width: int, *, notes: bool) -> list[Text]:
     """Build the lines that must be read before the numbers.
 
     Each warning of the run could change who leads, so none is left out: three are whole, of each
@@ -131,7 +131,7 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
     """
     warnings = [f"WARNING: {text}" for text in run.record.get("warnings") or ()]
     cautions = [f"{caution.headline} {caution.text}" for caution in summary.cautions]
-    cautions += [text for text in (describe_sample(run.record),) if text]
+    cautions += [text for text in (describe_survey_sample(run.record),) if text]
     max_whole = len(warnings) + len(cautions) if notes else _MAX_WARNINGS
     lines = [line for text in warnings[:max_whole] for line in wrap_text(text, width, "bold")]
     for text in warnings[max_whole:]:
@@ -144,7 +144,7 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
     return lines
 
 
-def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
+def _format_headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Format what was audited, on whom, and the overall value of the leading metric."""
     from isolux.statements.numbers import NO_VALUE, format_interval, format_with_unit
 
@@ -154,10 +154,10 @@ def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     people = f"{audited.n_units:,} {noun}{audited.clustering}"
     segments = [shorten_name(audited.model), f"{audited.task}{target_text}", people]
     for line, estimate in summary.overall:
-        if key is None or _is_line(line, key):
+        if key is None or _matches_line_key(line, key):
             value_text = format_with_unit(estimate.value, line.unit)
             interval_text = format_interval(
-                estimate.low, estimate.high, line.unit, beside=estimate.value
+                estimate.low, estimate.high, line.unit, shared_with=estimate.value
             )
             interval_text = (
                 "" if interval_text == NO_VALUE else f" ({interval_text.replace(' to ', '–')})"
@@ -167,7 +167,9 @@ def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     return " · ".join(segments)
 
 
-def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSection, LineTable]]:
+def _choose_leading_metric_tables(
+    summary: Summary, answer: Answer
+) -> list[tuple[AttributeSection, LineTable]]:
     """Return each attribute's table of the leading metric, in reading order."""
     sections = {section.attribute: section for section in summary.sections}
     ordered_sections = [sections[name] for name in answer.attributes if name in sections]
@@ -177,26 +179,26 @@ def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSect
         for section in ordered_sections
         for block in section.blocks
         for table in block.tables
-        if answer.line is not None and _is_line(table.line, answer.line)
+        if answer.line is not None and _matches_line_key(table.line, answer.line)
     ]
 
 
-def _is_line(line: Line, key: Mapping[str, Any]) -> bool:
+def _matches_line_key(line: MetricLine, key: Mapping[str, Any]) -> bool:
     return all(getattr(line, name) == key[name] for name in _LINE_KEY)
 
 
-def _build_findings(
+def _build_finding_lines(
     run: Run, answer: Answer, requested_analyses: Sequence[str], width: int, n_lines_left: int
 ) -> list[Text]:
     """Build the lines of findings that the tables do not show, and how many more there are."""
-    from isolux.statements.answer import drop_stated_findings
+    from isolux.statements.answer import drop_findings_in_answer
 
     requested_names = tuple(
         requested_analyses or (run.record.get("spec") or {}).get("explain") or ()
     )
     findings = run.findings.sort("rank", maintain_order=True)
     is_requested = findings["analysis"].is_in(requested_names)
-    other_findings = drop_stated_findings(findings.filter(~is_requested), answer)
+    other_findings = drop_findings_in_answer(findings.filter(~is_requested), answer)
     paragraphs = [
         wrap_text(f"• {claim}", width, max_lines=_MAX_FINDING_LINES)
         for claim in other_findings["claim"].head(0 if requested_analyses else _MAX_FINDINGS)
@@ -232,13 +234,13 @@ def _explain_no_findings(run: Run) -> str:
     return f"{text} Of {n:,} of {rows.height:,} numbers of groups: {reason}."
 
 
-def _give_script_output(run: Run, answer: Answer, report: Path | None) -> None:
+def _add_audit_to_json(run: Run, answer: Answer, report: Path | None) -> None:
     """Add everything to the JSON document: what a screen shows, and all numbers."""
-    add_run(run, asdict(answer) if answer.first else None, report)
+    add_run_to_json(run, asdict(answer) if answer.first else None, report)
     print_paper_tables(run)
 
 
-def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
+def _build_note_lines(run: Run, width: int, *, notes: bool | None) -> list[Text]:
     """Build the line with the number of notes, or all notes."""
     texts = [f"note: {text}" for text in run.record.get("notes") or ()]
     if texts and not notes:
@@ -253,10 +255,13 @@ def wrap_text(
     """Break a text into lines of a screen; of more than ``max_lines`` lines the end is cut off."""
     from rich.text import Text
 
-    full_text, ellipsis = Text(to_printable(clean_line(text)), style=style), to_printable(" …")
-    lines = list(full_text.wrap(build_console(), width))
+    full_text, ellipsis = (
+        Text(to_terminal_encoding(clean_line(text)), style=style),
+        to_terminal_encoding(" …"),
+    )
+    lines = list(full_text.wrap(build_rich_console(), width))
     if is_long := max_lines is not None and len(lines) > max_lines:
-        lines = list(full_text.wrap(build_console(), width - len(ellipsis)))[:max_lines]
+        lines = list(full_text.wrap(build_rich_console(), width - len(ellipsis)))[:max_lines]
     for line in lines:
         line.rstrip()
     if is_long:
@@ -266,6 +271,6 @@ def wrap_text(
 
 def print_lines(lines: Iterable[Text]) -> None:
     """Print lines that are as wide as the screen at most."""
-    console = build_console()
+    console = build_rich_console()
     for line in lines:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)

@@ -9,7 +9,7 @@ import typer
 
 from isolux.cli import command_output
 from isolux.cli.output_files import check_output_file
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,19 +42,19 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     if out is not None:
         check_output_file(out, endings=(".csv", ".json"))
     check_result = run_check(data, **settings)
-    command_output.add_table("problems", check_result.problems)
-    _print_problems(check_result, strict=strict)
+    command_output.add_table_to_json("problems", check_result.problems)
+    _print_problems_and_summary(check_result, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
         command_output.report_file(
-            "problems", write_text(out, _format_problems(check_result.problems, out))
+            "problems", write_text(out, _write_problems_and_format_note(check_result.problems, out))
         )
     if check_result.failed(strict=strict):
         raise typer.Exit(_EXIT_PROBLEMS)
 
 
-def _print_problems(check_result: CheckResult, *, strict: bool) -> None:
+def _print_problems_and_summary(check_result: CheckResult, *, strict: bool) -> None:
     """Print each problem with its count and first cases, notes, and a summary."""
     import polars as pl
 
@@ -67,34 +67,34 @@ def _print_problems(check_result: CheckResult, *, strict: bool) -> None:
         hint=pl.col("hint").first(),
     )
     for severity, check, problem, n, units, first_found, hint in groups.iter_rows():
-        say(f"{severity}: {problem}: {n:,} ({check})")
+        print_clean_lines(f"{severity}: {problem}: {n:,} ({check})")
         for unit in units:
-            say(f"  {unit[:_MAX_LENGTH]}")
+            print_clean_lines(f"  {unit[:_MAX_LENGTH]}")
         if n > len(units):
-            say(f"  … and {n - len(units):,} more; --out FILE writes all of them")
+            print_clean_lines(f"  … and {n - len(units):,} more; --out FILE writes all of them")
         if first_found:
-            say(f"  found, the first: {first_found[:_MAX_LENGTH]}")
+            print_clean_lines(f"  found, the first: {first_found[:_MAX_LENGTH]}")
         if hint:
-            say(f"  what to do: {hint}")
-        say()
+            print_clean_lines(f"  what to do: {hint}")
+        print_clean_lines()
     for note in check_result.notes:
         command_output.report_note(note)
     errors = check_result.problems.filter(severity="error").height
     warnings = check_result.problems.height - errors
-    say(
-        f"{_format_count(errors, 'error')}, {_format_count(warnings, 'warning')}"
+    print_clean_lines(
+        f"{_format_counted_noun(errors, 'error')}, {_format_counted_noun(warnings, 'warning')}"
         f" from {len(check_result.checks)} check(s): {', '.join(check_result.checks)}"
     )
     code = _EXIT_PROBLEMS if check_result.failed(strict=strict) else 0
     counted_text = "errors and warnings (--strict)" if strict else "errors"
-    say(f"exit code {code}, set by {counted_text}")
+    print_clean_lines(f"exit code {code}, set by {counted_text}")
 
 
-def _format_count(n: int, noun: str) -> str:
+def _format_counted_noun(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _format_problems(problems: pl.DataFrame, out: Path) -> str:
+def _write_problems_and_format_note(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
         from isolux.io.csv_text import to_safe_csv
 

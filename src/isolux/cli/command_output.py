@@ -1,8 +1,8 @@
 """``--json``: what a command says as one JSON document on standard output, for scripts.
 
 A command says what it did through ``report_warning``, ``report_note``, ``report_file`` and
-``add_table``: on a screen these are lines, with ``--json`` they are fields. Whatever else it prints
-stands under ``text``, so that a command of another package has ``--json`` too.
+``add_table_to_json``: on a screen these are lines, with ``--json`` they are fields. Whatever else
+it prints stands under ``text``, so that a command of another package has ``--json`` too.
 ``docs/schemas/command-1.json`` is the schema.
 """
 
@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from isolux.cli.streams import say
-from isolux.vocabulary.printable import escape_json
+from isolux.cli.streams import print_clean_lines
+from isolux.vocabulary.printable import escape_unsafe_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,9 +54,9 @@ class _JsonDocument:
             json_text = (
                 printed_text
                 if is_own_output
-                else _dump_json(self._fields(printed_text, code), self.out) + "\n"
+                else _dump_json_for_stream(self._fields(printed_text, code), self.out) + "\n"
             )
-            self.out.write(escape_json(json_text))
+            self.out.write(escape_unsafe_json(json_text))
         self.out.flush()
         self.is_printed = True
 
@@ -82,7 +82,7 @@ _documents: list[_JsonDocument] = []
 """The current document; empty where a command prints to a screen."""
 
 
-def run_with_json(
+def run_with_json_document(
     args: Sequence[str],
     run: Callable[[], int],
     *,
@@ -134,7 +134,7 @@ def report_warning(text: str, *, word: str = "WARNING") -> None:
     if _documents:
         _documents[-1].warnings.append(text)
     else:
-        say(f"{word}: {text}")
+        print_clean_lines(f"{word}: {text}")
 
 
 def report_note(text: str) -> None:
@@ -142,14 +142,14 @@ def report_note(text: str) -> None:
     if _documents:
         _documents[-1].notes.append(text)
     else:
-        say(f"note: {text}")
+        print_clean_lines(f"note: {text}")
 
 
 def report_notes(notes: Iterable[str]) -> None:
     """Report notes: cautions first, as warnings."""
-    from isolux.vocabulary.notes import split_by_severity
+    from isolux.vocabulary.notes import split_cautions_from_notes
 
-    cautions, plain_notes = split_by_severity(notes)
+    cautions, plain_notes = split_cautions_from_notes(notes)
     for caution in cautions:
         report_warning(caution)
     for plain_note in plain_notes:
@@ -161,16 +161,16 @@ def report_file(description: str, path: str | Path | None, suffix: str = "") -> 
     if _documents:
         _documents[-1].files.append({"what": description, "path": str(path)})
     else:
-        say(f"{description}: {path}{suffix}")
+        print_clean_lines(f"{description}: {path}{suffix}")
 
 
-def add_answer(answer: Mapping[str, Any], *, run_dir: str | Path | None = None) -> None:
+def add_answer_to_json(answer: Mapping[str, Any], *, run_dir: str | Path | None = None) -> None:
     """Add the first sentences of an audit to the document."""
     if _documents:
-        _documents[-1].answers.append({"of": _to_text(run_dir), **_to_json_value(answer)})
+        _documents[-1].answers.append({"of": _path_to_text(run_dir), **_to_json_value(answer)})
 
 
-def add_table(name: str, table: pl.DataFrame, *, run_dir: str | Path | None = None) -> None:
+def add_table_to_json(name: str, table: pl.DataFrame, *, run_dir: str | Path | None = None) -> None:
     """Add a table to the document, with unrounded numbers.
 
     Parameters
@@ -185,10 +185,12 @@ def add_table(name: str, table: pl.DataFrame, *, run_dir: str | Path | None = No
         rows = [
             {key: _to_json_value(cell) for key, cell in row.items()} for row in table.to_dicts()
         ]
-        _documents[-1].tables.append({"name": name, "of": _to_text(run_dir), "rows": rows})
+        _documents[-1].tables.append({"name": name, "of": _path_to_text(run_dir), "rows": rows})
 
 
-def add_text_table(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def add_text_table_to_json(
+    name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
+) -> None:
     """Add a printed table to the document, cells as text; equal column names are numbered."""
     names: list[str] = []
     for column in columns:
@@ -199,7 +201,7 @@ def add_text_table(name: str, columns: Sequence[str], rows: Iterable[Sequence[st
     _documents[-1].tables.append({"name": name, "of": None, "rows": text_rows})
 
 
-def record_error(error: BaseException | str) -> None:
+def record_first_error(error: BaseException | str) -> None:
     """Record why the command ended in the document; the first reason stays.
 
     Parameters
@@ -227,13 +229,13 @@ def record_error(error: BaseException | str) -> None:
     }
 
 
-def print_unfinished() -> None:
+def print_unfinished_json() -> None:
     """Print the document while the command goes on, as a server does: its exit code is null."""
     if _documents:
         _documents[-1].print(None)
 
 
-def _to_text(path: str | Path | None) -> str | None:
+def _path_to_text(path: str | Path | None) -> str | None:
     return None if path is None else str(path)
 
 
@@ -248,7 +250,7 @@ def _to_json_value(cell: Any) -> Any:
     return cell if cell is None or isinstance(cell, bool | int | str) else str(cell)
 
 
-def _dump_json(fields: Mapping[str, Any], out: TextIO) -> str:
+def _dump_json_for_stream(fields: Mapping[str, Any], out: TextIO) -> str:
     """Dump JSON; characters are escaped where the stream is not Unicode."""
     utf = "utf" in (getattr(out, "encoding", None) or "").lower()
     return json.dumps(fields, ensure_ascii=not utf, indent=1, allow_nan=False)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
-from isolux.cli.datasets_screen import show_datasets
-from isolux.cli.streams import say
-from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
+from isolux.cli.datasets_screen import print_dataset_comparison
+from isolux.cli.streams import print_clean_lines
+from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,40 +62,40 @@ def compare(
     from isolux.verbs.compare import compare as compare_runs
 
     settings |= {"models": models, "average": average}
-    pair_flags = list_option_defaults(compare_runs)
-    flags = list_option_defaults(compare) | pair_flags
+    pair_flags = list_keyword_defaults(compare_runs)
+    flags = list_keyword_defaults(compare) | pair_flags
     if datasets:
-        select_settings(flags, settings, ("average",), "--datasets")
-        show_datasets(runs, out=out, overwrite=overwrite, average=average)
+        select_used_settings(flags, settings, ("average",), "--datasets")
+        print_dataset_comparison(runs, out=out, overwrite=overwrite, average=average)
         return
-    named_runs = [_split_name(text) for text in runs]
+    named_runs = [_split_named_runs(text) for text in runs]
     if (
         models is not None
         or len(named_runs) != _PAIR_SIZE
         or any(name is not None for name, _ in named_runs)
     ):
-        own_flags = select_settings(
+        own_flags = select_used_settings(
             flags, settings, _SIDE_BY_SIDE_FLAGS, "a comparison side by side"
         )
-        _compare_many(named_runs, out, overwrite=overwrite, settings=own_flags)
+        _compare_side_by_side(named_runs, out, overwrite=overwrite, settings=own_flags)
         return
-    own_flags = select_settings(flags, settings, pair_flags, "a comparison of two runs")
-    from isolux.cli.comparison_screen import show_comparison
-    from isolux.cli.lazy_imports import load_lazily
+    own_flags = select_used_settings(flags, settings, pair_flags, "a comparison of two runs")
+    from isolux.cli.comparison_screen import print_comparison
+    from isolux.cli.lazy_imports import install_lazy_modules
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    load_lazily("numpy.f2py")
+    install_lazy_modules("numpy.f2py")
     comparison = compare_runs(runs[0], runs[1], **own_flags)
     report = comparison.report(out, overwrite=overwrite) if out is not None else None
-    show_comparison(comparison.run, report)
+    print_comparison(comparison.run, report)
     if command_output.is_json_active():
-        command_output.add_table("rankings", comparison.rankings, run_dir=out)
+        command_output.add_table_to_json("rankings", comparison.rankings, run_dir=out)
         return
-    _show_relative(comparison.disparities)
+    _print_relative_changes(comparison.disparities)
 
 
-def _split_name(text: str) -> tuple[str | None, list[str]]:
+def _split_named_runs(text: str) -> tuple[str | None, list[str]]:
     """Split NAME=RUN,RUN; an existing path has no name, even with ``=`` in it."""
     name, equals, paths = text.partition("=")
     if not equals or not name.strip() or Path(text).expanduser().exists():
@@ -103,7 +103,7 @@ def _split_name(text: str) -> tuple[str | None, list[str]]:
     return name.strip(), [path.strip() for path in paths.split(",") if path.strip()]
 
 
-def _compare_many(
+def _compare_side_by_side(
     named_runs: Sequence[tuple[str | None, list[str]]],
     out: str | None,
     *,
@@ -129,29 +129,29 @@ def _compare_many(
                 )
             runs[label] = paths
         comparison = side_by_side(runs, **settings)
-    _show_side_by_side(comparison)
+    _print_side_by_side(comparison)
     if out is not None:
-        say()
+        print_clean_lines()
         command_output.report_file("report", comparison.report(out, overwrite=overwrite))
 
 
-def _show_side_by_side(comparison: SideBySide) -> None:
+def _print_side_by_side(comparison: SideBySide) -> None:
     """Print warnings, each step's gaps, and a table with models as columns."""
-    from isolux.cli.table_output import print_table
-    from isolux.report.side_by_side import describe_steps, pivot_models
+    from isolux.cli.table_output import print_unbroken_table
+    from isolux.report.side_by_side import describe_gap_changes, pivot_values_by_model
 
     for text in comparison.record["warnings"]:
         command_output.report_warning(text)
-    for text in describe_steps(comparison.changes, comparison.values):
-        say(f"• {text}")
-    command_output.add_table("values", comparison.values)
-    command_output.add_table("changes", comparison.changes)
+    for text in describe_gap_changes(comparison.changes, comparison.values):
+        print_clean_lines(f"• {text}")
+    command_output.add_table_to_json("values", comparison.values)
+    command_output.add_table_to_json("changes", comparison.changes)
     if comparison.models is not None:
-        from isolux.cli.table_output import print_wide_table
+        from isolux.cli.table_output import print_table_in_column_blocks
 
-        print_wide_table("models and their training", comparison.models)
+        print_table_in_column_blocks("models and their training", comparison.models)
     models = list(comparison.record["models"])
-    table = pivot_models(comparison.values, models)
+    table = pivot_values_by_model(comparison.values, models)
     first = table.row(0, named=True)
     line = ("metric", "label", "threshold")
     main = [row for row in table.iter_rows(named=True) if all(row[k] == first[k] for k in line)]
@@ -159,35 +159,35 @@ def _show_side_by_side(comparison: SideBySide) -> None:
         [row["attribute"] or "", row["group"], str(row["n"]), *(row[m] for m in models)]
         for row in main[:_MAX_ROWS]
     ]
-    say()
-    print_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
+    print_clean_lines()
+    print_unbroken_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
     for text in comparison.record["notes"]:
         command_output.report_note(text)
 
 
-def _show_relative(disparities: pl.DataFrame) -> None:
+def _print_relative_changes(disparities: pl.DataFrame) -> None:
     """Print each group's change as a share of the first model's value, if requested."""
-    from isolux.cli.table_output import print_table
+    from isolux.cli.table_output import print_unbroken_table
 
     rows = disparities.filter(disparities["kind"] == "relative_change")
     for (metric, threshold), metric_rows in rows.group_by(
         ["metric", "threshold"], maintain_order=True
     ):
         cells = [
-            [row["group_a"] or "overall", *_format_shares(row), str(row["n_units_a"])]
+            [row["group_a"] or "overall", *_format_relative_change_row(row), str(row["n_units_a"])]
             for row in metric_rows.iter_rows(named=True)
             if row["label"] is None
         ]
         threshold_text = "" if threshold is None else f" at {threshold:g}"
-        say()
+        print_clean_lines()
         heading = (
             f"{metric}{threshold_text}: change as a share of the first model's value,"
             " with its interval"
         )
-        print_table(heading, ["group", "change", "interval", "n"], cells)
+        print_unbroken_table(heading, ["group", "change", "interval", "n"], cells)
 
 
-def _format_shares(row: dict[str, Any]) -> list[str]:
+def _format_relative_change_row(row: dict[str, Any]) -> list[str]:
     value_text, low, high = (
         "–" if row[name] is None else f"{100 * row[name]:+.1f} %"
         for name in ("value", "low", "high")

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import command_output
-from isolux.cli.group_table import draw_interval
-from isolux.cli.streams import build_console
-from isolux.cli.table_output import add_run, print_figures_hint, print_warning
-from isolux.cli.text_widths import cut_middle
+from isolux.cli.group_table import draw_interval_bar
+from isolux.cli.streams import build_rich_console
+from isolux.cli.table_output import (
+    add_run_to_json,
+    print_missing_figures_hint,
+    print_stdout_warning,
+)
+from isolux.cli.text_widths import cut_middle_to_width
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
-from isolux.report.figures.svg import shorten_names
-from isolux.statements.numbers import format_count, format_p, format_value
+from isolux.report.figures.svg import shorten_names_distinctly
+from isolux.statements.numbers import format_bare_value, format_count, format_p_value
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.printable import clean_line
 
@@ -37,49 +41,51 @@ _NO_CHANGE = Estimate(0.0, None, None, 0, 0, "ok")
 _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bold"}
 
 
-def show_comparison(run: Run, report: Path | None) -> None:
+def print_comparison(run: Run, report: Path | None) -> None:
     """Print a comparison of two models, or add it to the JSON document."""
     summary = summarise_comparison(run)
     if command_output.is_json_active():
-        _give_script_output(run, summary, report)
+        _add_comparison_to_json(run, summary, report)
         return
     warnings = list(run.record.get("warnings") or ())
     for text in warnings[:_MAX_WARNINGS]:
-        print_warning(text)
+        print_stdout_warning(text)
     if len(warnings) > _MAX_WARNINGS:
-        print_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
-    console, answer = build_console(), summary.answer
-    lines = [_build_head_line(summary), *_list_cautions(summary), answer.first]
+        print_stdout_warning(f"and {len(warnings) - _MAX_WARNINGS:,} more in the report")
+    console, answer = build_rich_console(), summary.answer
+    lines = [_build_head_line(summary), *_list_comparison_cautions(summary), answer.first]
     lines += [f"• {text}" for text in answer.further]
     lines += [f"  and {answer.n_more:,} more changed (table)"] if answer.n_more else []
     lines += [f"• {text}" for text in answer.gaps]
     for text in lines:
         console.print(clean_line(text))
-    n_lines = sum(1 + len(text) // console.width for text in lines) + _show_tables(console, summary)
+    n_lines = sum(1 + len(text) // console.width for text in lines) + _print_change_tables(
+        console, summary
+    )
     sentences = answer.first, *answer.further, *answer.gaps
-    _show_findings(console, run, summary, sentences, _MAX_LINES - n_lines)
+    _print_further_findings(console, run, summary, sentences, _MAX_LINES - n_lines)
     for note in () if report else run.record.get("notes") or ():
         console.print(clean_line(f"note: {note}"), style="dim")
     if report is not None:
         console.print(f"report: {clean_line(str(report))}", soft_wrap=True)
-        print_figures_hint(f"isolux report {report.parent}")
+        print_missing_figures_hint(f"isolux report {report.parent}")
 
 
-def _give_script_output(run: Run, summary: ComparisonSummary, report: Path | None) -> None:
+def _add_comparison_to_json(run: Run, summary: ComparisonSummary, report: Path | None) -> None:
     """Add everything to the JSON document: what a screen shows, and all numbers."""
     answer = summary.answer
     remainder = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
     answer_fields = {
-        "accounting": " ".join(_list_cautions(summary)),
+        "accounting": " ".join(_list_comparison_cautions(summary)),
         "first": answer.first,
         "further": [*answer.further, *remainder, *answer.gaps],
         "line": None,
         "attributes": [section.attribute for section in summary.sections],
     }
-    add_run(run, answer_fields, report)
+    add_run_to_json(run, answer_fields, report)
 
 
-def _list_cautions(summary: ComparisonSummary) -> list[str]:
+def _list_comparison_cautions(summary: ComparisonSummary) -> list[str]:
     """List what must be read before the numbers, such as who was not detected."""
     return [f"{caution.headline} {caution.text}" for caution in summary.base.cautions]
 
@@ -92,14 +98,14 @@ def _build_head_line(summary: ComparisonSummary) -> str:
     for table in summary.overall[:1]:
         row, unit = table.overall_change, table.line.unit
         if row is not None:
-            values_text = " → ".join(format_value(x, unit) for x in (row.first, row.second))
+            values_text = " → ".join(format_bare_value(x, unit) for x in (row.first, row.second))
             segments.append(
                 f"{table.line.phrase} {values_text}{' %' if unit == 'fraction' else ''}"
             )
     return " · ".join(segments)
 
 
-def _show_tables(console: Console, summary: ComparisonSummary) -> int:
+def _print_change_tables(console: Console, summary: ComparisonSummary) -> int:
     """Print the first attribute's groups, of every other the two worst; return the lines."""
     from rich.text import Text
 
@@ -114,9 +120,17 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
     rows = [(row, table) for _, table, table_rows in section_tables for row in table_rows]
     if not rows:
         return 0
-    headings = ["", *shorten_names(summary.models, _HEAD_WIDTH), "change", "", "n", "p", ""]
-    cells = [_build_cells(row, table) for row, table in rows]
-    widths = _fit_widths([headings, *cells], console.width)
+    headings = [
+        "",
+        *shorten_names_distinctly(summary.models, _HEAD_WIDTH),
+        "change",
+        "",
+        "n",
+        "p",
+        "",
+    ]
+    cells = [_build_change_cells(row, table) for row, table in rows]
+    widths = _fit_column_widths([headings, *cells], console.width)
     values = [x for row, _ in rows for x in (row.low, row.high, row.difference) if x is not None]
     scale = (min([0.0, *values]), max([0.0, *values]))
     console.print(Text(_align_cells(headings, widths), style="bold"), no_wrap=True)
@@ -129,7 +143,7 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
         )
         for row in table_rows:
             change = Estimate(row.difference, row.low, row.high, 0, 0, row.status)
-            cells[row_index][4] = draw_interval(change, _NO_CHANGE, scale, widths[4])
+            cells[row_index][4] = draw_interval_bar(change, _NO_CHANGE, scale, widths[4])
             mark = cells[row_index].pop()
             line = Text(_align_cells(cells[row_index], widths) + "  ")
             console.print(line.append(mark, style=_STYLES.get(row.way, "dim")), no_wrap=True)
@@ -144,17 +158,27 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
     return len(rows) + len(section_tables) + 2 + bool(unchanged_titles)
 
 
-def _build_cells(row: Change, table: ChangeTable) -> list[str]:
+def _build_change_cells(change: Change, table: ChangeTable) -> list[str]:
     """Build the cells of a group's row; its interval is drawn when the widths are known."""
     unit = table.line.unit
-    values = [format_value(x, unit) for x in (row.first, row.second)]
-    change = format_value(row.difference, unit, sign=True, places=table.n_decimals)
-    p = format_p(row.p_adjusted) if row.way not in _MARKS else ""
-    mark = _MARKS.get(row.way, row.way)
-    return [f"  {clean_line(row.group)}", *values, change, "", format_count(row.n_units), p, mark]
+    values = [format_bare_value(x, unit) for x in (change.first, change.second)]
+    difference_text = format_bare_value(
+        change.difference, unit, with_sign=True, n_decimals=table.n_decimals
+    )
+    p = format_p_value(change.p_adjusted) if change.way not in _MARKS else ""
+    mark = _MARKS.get(change.way, change.way)
+    return [
+        f"  {clean_line(change.group)}",
+        *values,
+        difference_text,
+        "",
+        format_count(change.n_units),
+        p,
+        mark,
+    ]
 
 
-def _fit_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+def _fit_column_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Fit column widths; the name and the drawn interval share the remaining width."""
     from rich.cells import cell_len
 
@@ -172,13 +196,13 @@ def _align_cells(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Put a row's cells into columns: the name to the left, numbers to the right."""
     from rich.cells import cell_len, set_cell_size
 
-    aligned = [set_cell_size(cut_middle(cells[0], widths[0]), widths[0])]
+    aligned = [set_cell_size(cut_middle_to_width(cells[0], widths[0]), widths[0])]
     for cell, width in zip(cells[1:], widths[1:], strict=False):
         aligned.append(" " * max(width - cell_len(cell), 0) + cell)
     return "  ".join(aligned)
 
 
-def _show_findings(
+def _print_further_findings(
     console: Console, run: Run, summary: ComparisonSummary, answer: Sequence[str], n_lines_left: int
 ) -> None:
     """Print findings that answer and tables do not show, and how many more the report has."""

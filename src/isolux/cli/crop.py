@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERB = "isolux.verbs.crop:crop"
 
@@ -30,9 +30,11 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     crop_result = run_crop(data, out=out, **settings)
     command_output.report_notes(crop_result.notes)
     n_crops = crop_result.crops["file"].count()
-    say(
+    print_clean_lines(
         f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.n_new_crops:,} cut"
         " out now"
     )
     command_output.report_file("crops", crop_result.folder)
-    say(f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …")
+    print_clean_lines(
+        f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …"
+    )

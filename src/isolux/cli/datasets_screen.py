@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 
-def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
+def print_dataset_comparison(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
     """Print the tables of models on several datasets, and write them where a folder is named."""
-    from isolux.cli.table_output import print_table
+    from isolux.cli.table_output import print_unbroken_table
     from isolux.verbs.across import across as lay_out
 
     cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
     for text in cross_dataset.warnings:
         command_output.report_warning(text)
-    command_output.add_table("values", cross_dataset.values, run_dir=cross_dataset.folder)
+    command_output.add_table_to_json("values", cross_dataset.values, run_dir=cross_dataset.folder)
     for caption, table in cross_dataset.tables.items():
-        say()
+        print_clean_lines()
         rows = [
             ["–" if cell is None else _format_cell(cell) for cell in row]
             for row in table.iter_rows()
         ]
-        print_table(caption, table.columns, rows)
+        print_unbroken_table(caption, table.columns, rows)
     if cross_dataset.folder is not None:
-        say()
+        print_clean_lines()
         command_output.report_file("tables", cross_dataset.folder)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import build_console, say
+from isolux.cli.streams import build_rich_console, print_clean_lines
 
 VERB = "isolux.verbs.describe:describe"
 
@@ -26,21 +26,23 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         An HTML page to write, with figures.
     """
     from isolux.cli.audit_screen import print_lines, wrap_text
-    from isolux.cli.table_output import print_figures_hint, print_wide_table
-    from isolux.report.description import describe_contents
+    from isolux.cli.table_output import print_missing_figures_hint, print_table_in_column_blocks
+    from isolux.report.description import describe_sizes_and_least_represented
     from isolux.verbs.describe import describe as run_describe
 
     description = run_describe(data, **settings)
     print_lines(
         wrap_text(
-            describe_contents(description.tables, description.names), build_console().width, "bold"
+            describe_sizes_and_least_represented(description.tables, description.names),
+            build_rich_console().width,
+            "bold",
         )
     )
     for caption, table in description.tables.items():
-        print_wide_table(caption, table)
-    say()
+        print_table_in_column_blocks(caption, table)
+    print_clean_lines()
     for note in description.notes:
         command_output.report_note(note)
     if out is not None:
         command_output.report_file("page", description.report(out))
-        print_figures_hint()
+        print_missing_figures_hint()

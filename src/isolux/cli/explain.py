@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERB = "isolux.verbs.explain:explain"
 
@@ -33,7 +33,7 @@ def explain(
     notes : bool
         Print every note, and every warning whole.
     """
-    from isolux.cli.audit_screen import show_audit
+    from isolux.cli.audit_screen import print_audit
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
@@ -55,8 +55,8 @@ def explain(
         extra=fill_folder,
     )
     first = tuple(settings.get("analysis") or ())
-    show_audit(
+    print_audit(
         explanation.run, Path(run_dir) / "report.html", requested_analyses=first, notes=notes
     )
     for name, reason in explanation.refused.items():
-        say(f"{name} did not run: {reason}")
+        print_clean_lines(f"{name} did not run: {reason}")

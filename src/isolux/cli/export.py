@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.cli import command_output
 from isolux.cli.output_files import check_output_file
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 from isolux.io.frames import FORMATS
 from isolux.vocabulary import registry
-from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
+from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,12 +84,12 @@ def export(
     overwrite : bool
         Replace the Parquet file.
     """
-    select_settings(
-        list_option_defaults(export), locals(), ("out", "to", *_FORMAT_FLAGS[to]), f"--to {to}"
+    select_used_settings(
+        list_keyword_defaults(export), locals(), ("out", "to", *_FORMAT_FLAGS[to]), f"--to {to}"
     )
     if to == "parquet":
         check_output_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
-        _export_output(data, out, format, model_name, prediction_option)
+        _export_predictions(data, out, format, model_name, prediction_option)
         return
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
@@ -100,7 +100,7 @@ def export(
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores, target = _load_run_people(data, list(data_option), consent)
+        dataset, scores, target = _load_people_and_scores(data, list(data_option), consent)
     else:
         people_settings = {"data": data, "data_option": list(data_option), **consent}
         dataset, scores, target = load_people(parse_spec(people_settings).people), None, None
@@ -114,22 +114,24 @@ def export(
     if scores is not None:
         n = scores.select("model", "metric", "label", "threshold").n_unique()
         summary_text += f", {n:,} score(s) each"
-    say(summary_text)
+    print_clean_lines(summary_text)
     command_output.report_file(to, folder)
-    say(*_VIEW_HINT.splitlines()[:-1], _VIEW_HINT.splitlines()[-1].format(folder=folder))
+    print_clean_lines(
+        *_VIEW_HINT.splitlines()[:-1], _VIEW_HINT.splitlines()[-1].format(folder=folder)
+    )
 
 
-def _export_output(
+def _export_predictions(
     path: str, out: Path, format_name: str | None, model: str | None, options: Sequence[str]
 ) -> None:
     """Write a model's output as Parquet, and say how much it is."""
     from isolux.io.atomic import write_parquet
     from isolux.predictions import detect_output_format, read_labels, read_predictions
-    from isolux.vocabulary.plugin_options import read_options
+    from isolux.vocabulary.plugin_options import parse_option_assignments
 
     format_name = format_name or detect_output_format(path)
     plugin = registry.load("predictions", format_name)
-    settings = read_options(
+    settings = parse_option_assignments(
         read_labels if format_name in FORMATS else plugin.read,
         options,
         owner=f"the format {format_name}",
@@ -142,11 +144,11 @@ def _export_output(
         ("image_id", "images") if "image_id" in frame.columns else ("instance_id", "units")
     )
     models = ", ".join(["", *frame["model"].unique(maintain_order=True).to_list()[:5]])
-    say(f"{frame.height:,} rows of {frame[column].n_unique():,} {units}{models}")
+    print_clean_lines(f"{frame.height:,} rows of {frame[column].n_unique():,} {units}{models}")
     command_output.report_file("predictions", target)
 
 
-def _load_run_people(
+def _load_people_and_scores(
     path: str, options: list[str], consent: dict[str, Any]
 ) -> tuple[Dataset, pl.DataFrame, str | None]:
     """Load a run's people again, its scores of people, and the name of the truth's attribute."""

@@ -48,10 +48,10 @@ def gate(
         Write a summary in Markdown to this file.
     """
     from isolux.cli import command_output
-    from isolux.cli.streams import print_error
+    from isolux.cli.streams import print_to_stderr
     from isolux.vocabulary.errors import RunError
 
-    _refuse_flags(
+    _refuse_flag_combinations(
         policy, init=init, other_flags=(baseline, junit, markdown, json_file, json or None)
     )
     _refuse_overwriting(policy, (junit, markdown, json_file))
@@ -65,15 +65,19 @@ def gate(
 
         decision = run_gate(run, str(policy), baseline=baseline)
     except RunError as error:
-        command_output.record_error(error)
-        print_error(f"isolux: {error}")
+        command_output.record_first_error(error)
+        print_to_stderr(f"isolux: {error}")
         raise typer.Exit(_EXIT_UNUSABLE_RUN) from error
-    _write_files({junit: decision.junit, markdown: decision.markdown, json_file: decision.json})
+    _write_text_files(
+        {junit: decision.junit, markdown: decision.markdown, json_file: decision.json}
+    )
     sys.stdout.write(decision.json() if json else f"{decision.text()}\n")
     raise typer.Exit(decision.exit_code)
 
 
-def _refuse_flags(policy: Path | None, *, init: bool, other_flags: tuple[object, ...]) -> None:
+def _refuse_flag_combinations(
+    policy: Path | None, *, init: bool, other_flags: tuple[object, ...]
+) -> None:
     from isolux.vocabulary.errors import SpecError
 
     if init and (policy is not None or any(flag_value is not None for flag_value in other_flags)):
@@ -114,7 +118,7 @@ def _refuse_overwriting(policy: Path | None, paths: tuple[Path | None, ...]) -> 
         reserved_paths.append(out_path)
 
 
-def _write_files(texts: Mapping[Path | None, Callable[[], str]]) -> None:
+def _write_text_files(texts: Mapping[Path | None, Callable[[], str]]) -> None:
     from isolux.io.atomic import write_text
 
     for path, text in texts.items():

@@ -6,7 +6,7 @@ import importlib.util
 import sys
 
 
-def load_lazily(*names: str) -> None:
+def install_lazy_modules(*module_names: str) -> None:
     """Put off loading modules until the first look at what is in them.
 
     scipy goes through all that numpy names, and so imports its Fortran compiler, which takes as
@@ -14,9 +14,9 @@ def load_lazily(*names: str) -> None:
 
     Examples
     --------
-    >>> load_lazily("numpy.f2py")
+    >>> install_lazy_modules("numpy.f2py")
     """
-    for name in names:
+    for name in module_names:
         if name in sys.modules:
             continue
         spec = importlib.util.find_spec(name)

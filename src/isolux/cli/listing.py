@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isolux.cli import command_output
-from isolux.cli.streams import build_console, say
+from isolux.cli.streams import build_rich_console, print_clean_lines
 from isolux.vocabulary import registry
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def _complete_kind(incomplete: str) -> list[str]:
     return [listable for listable in LISTABLE_KINDS if listable.startswith(incomplete)]
 
 
-def _complete_name(context: typer.Context, incomplete: str) -> list[str]:
+def _complete_plugin_name(context: typer.Context, incomplete: str) -> list[str]:
     typed_kind = context.params.get("kind")
-    names = registry.names(package_of_kind(typed_kind)) if typed_kind in LISTABLE_KINDS else ()
+    names = registry.names(find_package_of_kind(typed_kind)) if typed_kind in LISTABLE_KINDS else ()
     return [name for name in names if name.startswith(incomplete)]
 
 
@@ -85,7 +85,8 @@ def listing(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="one of them: its settings, metrics or protocols", autocompletion=_complete_name
+            help="one of them: its settings, metrics or protocols",
+            autocompletion=_complete_plugin_name,
         ),
     ] = None,
 ) -> None:
@@ -98,32 +99,34 @@ def listing(
 
     if kind is None:
         rows = [
-            [listable, f"{len(registry.names(package_of_kind(listable))):,}", text]
+            [listable, f"{len(registry.names(find_package_of_kind(listable))):,}", text]
             for listable, text in LISTABLE_KINDS.items()
         ]
-        _print_rows("kinds", ["kind", "how many", "what they are"], rows)
-        say("", "`isolux list KIND` names them; `isolux list KIND NAME` prints one of them whole.")
+        _print_cut_rows("kinds", ["kind", "how many", "what they are"], rows)
+        print_clean_lines(
+            "", "`isolux list KIND` names them; `isolux list KIND NAME` prints one of them whole."
+        )
         return
     if kind not in LISTABLE_KINDS:
         raise UnknownNameError("list", kind, LISTABLE_KINDS, where="isolux list")
-    package = package_of_kind(kind)
+    package = find_package_of_kind(kind)
     if name is not None:
-        _print_plugin(package, name)
+        _print_plugin_details(package, name)
         return
     from isolux.verbs.synthesize import missing_package_error
 
     names = registry.names(package)
     if not names:
         raise missing_package_error(f"isolux list {kind}", "isolux-curate", "packages/curate")
-    _print_rows(
+    _print_cut_rows(
         kind,
         ["name", "what it is"],
         [[plugin_name, _summarise_plugin(package, plugin_name)] for plugin_name in names],
     )
-    say("", f"`isolux list {kind} NAME` prints one of them whole.")
+    print_clean_lines("", f"`isolux list {kind} NAME` prints one of them whole.")
 
 
-def package_of_kind(listable: str) -> str:
+def find_package_of_kind(listable: str) -> str:
     """Return the package of a kind that can be listed."""
     return _PACKAGE_BY_KIND.get(listable, listable)
 
@@ -146,38 +149,38 @@ def _summarise_plugin(package: str, name: str) -> str:
     return plugin_info.summary
 
 
-def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_cut_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a line for each row: what is too long for the screen ends with an ellipsis."""
     if command_output.is_json_active():
-        command_output.add_text_table(title, columns, rows)
+        command_output.add_text_table_to_json(title, columns, rows)
         return
     widths = [max(len(row[i]) for row in rows) for i in range(len(columns) - 1)]
     for *first, last in rows:
         start = "  ".join(text.ljust(width) for text, width in zip(first, widths, strict=True))
-        _print_wrapped(f"{start}  {last}", is_cut=True)
+        _print_wrapped_or_cut(f"{start}  {last}", is_cut=True)
 
 
-def _print_plugin(package: str, name: str) -> None:
+def _print_plugin_details(package: str, name: str) -> None:
     """Print what one plugin is, with all its settings."""
-    from isolux.vocabulary.plugin_options import list_options
+    from isolux.vocabulary.plugin_options import list_keyword_options
 
     plugin_info = registry.load_info(package, name)
-    say(f"{name}: {plugin_info.title}")
-    _print_wrapped(plugin_info.summary, indent=2)
+    print_clean_lines(f"{name}: {plugin_info.title}")
+    _print_wrapped_or_cut(plugin_info.summary, indent=2)
     for reference in plugin_info.references:
-        _print_wrapped(f"{reference.citation} {reference.location}".rstrip(), indent=2)
+        _print_wrapped_or_cut(f"{reference.citation} {reference.location}".rstrip(), indent=2)
     for label, text in (
-        *_list_facts(plugin_info),
+        *_list_text_fields(plugin_info),
         *(("assumes", assumption) for assumption in plugin_info.assumptions),
     ):
-        _print_wrapped(f"{label}: {text}", indent=2)
-    _print_contents(package, name)
+        _print_wrapped_or_cut(f"{label}: {text}", indent=2)
+    _print_plugin_contents(package, name)
     function = registry.CONTRACTS[package][1]
     if package not in SETTING_FLAGS or function is None:
         return
-    options = list_options(getattr(registry.load(package, name), function))
+    options = list_keyword_options(getattr(registry.load(package, name), function))
     rows = [
-        [option.name, _type_and_default(option), option.text]
+        [option.name, _format_type_and_default(option), option.text]
         for option in options.values()
         if option.name not in _SHARED_OPTIONS
     ]
@@ -188,22 +191,25 @@ def _print_plugin(package: str, name: str) -> None:
         else SETTING_FLAGS[package]
     )
     usage = f"--NAME VALUE with --task {name}, or {usage}" if package == "tasks" else usage
-    _print_entries(f"settings of {name}: {usage}", columns, rows)
+    _print_described_entries(f"settings of {name}: {usage}", columns, rows)
 
 
-def _type_and_default(option: Option) -> str:
+def _format_type_and_default(option: Option) -> str:
     """Format a setting's type and default, unless its text already gives the default."""
-    from isolux.vocabulary.formatting import describe_type
+    from isolux.vocabulary.formatting import describe_accepted_values
 
     if option.default is not None:
-        return f"{describe_type(option.type_hint)}; default: {_format_setting(option.default)}"
+        return (
+            f"{describe_accepted_values(option.type_hint)}; default: "
+            f"{_format_setting(option.default)}"
+        )
     is_told = "default" in option.text.lower() or "not given" in option.text.lower()
-    return describe_type(option.type_hint).removesuffix(", or none") + (
+    return describe_accepted_values(option.type_hint).removesuffix(", or none") + (
         "" if is_told else "; default: not set"
     )
 
 
-def _list_facts(plugin_info: PluginInfo) -> list[tuple[str, str]]:
+def _list_text_fields(plugin_info: PluginInfo) -> list[tuple[str, str]]:
     """List the text fields of an ``INFO``."""
     values = {
         info_field.name: getattr(plugin_info, info_field.name)
@@ -227,7 +233,7 @@ def _format_setting(setting: object) -> str:
     return str(setting)
 
 
-def _print_contents(package: str, name: str) -> None:
+def _print_plugin_contents(package: str, name: str) -> None:
     """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
     from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
 
@@ -237,40 +243,44 @@ def _print_contents(package: str, name: str) -> None:
             [m.name, f"{m.unit}; {_DIRECTION_TEXTS[m.direction]}", m.definition]
             for m in plugin_info.metrics
         ]
-        _print_entries(f"metrics of {name}", ["metric", "unit and direction", "definition"], rows)
+        _print_described_entries(
+            f"metrics of {name}", ["metric", "unit and direction", "definition"], rows
+        )
     if isinstance(plugin_info, DerivedInfo):
         rows = [list(row) for row in plugin_info.attributes]
-        _print_entries(f"attributes of {name}", ["attribute", "what it is"], rows)
+        _print_described_entries(f"attributes of {name}", ["attribute", "what it is"], rows)
     if isinstance(plugin_info, CardInfo):
         rows = [[fact.key, fact.question] for fact in plugin_info.facts]
-        _print_entries(f"facts of {name}: --facts FILE", ["key", "what it is"], rows)
+        _print_described_entries(f"facts of {name}: --facts FILE", ["key", "what it is"], rows)
     for protocol, settings in getattr(registry.load(package, name), "PROTOCOLS", {}).items():
         rows = [
             [key.replace("_", "-"), _format_setting(setting)] for key, setting in settings.items()
         ]
-        _print_entries(f"--protocol {name}:{protocol}", ["setting", "value"], rows)
+        _print_described_entries(f"--protocol {name}:{protocol}", ["setting", "value"], rows)
 
 
-def _print_entries(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_described_entries(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
     """Print entries: a name, what kind of thing it is, and below it what it means."""
     if not rows:
         return
     if command_output.is_json_active():
-        command_output.add_text_table(title, columns, rows)
+        command_output.add_text_table_to_json(title, columns, rows)
         return
-    say("", title)
+    print_clean_lines("", title)
     for name, *between, meaning in rows:
-        if not between and len(name) + len(meaning) + 4 < build_console().width:
-            _print_wrapped(f"{name}: {meaning}", indent=2)
+        if not between and len(name) + len(meaning) + 4 < build_rich_console().width:
+            _print_wrapped_or_cut(f"{name}: {meaning}", indent=2)
             continue
-        _print_wrapped(f"{name} ({'; '.join(between)})" if between else name, indent=2)
-        _print_wrapped(meaning, indent=6)
+        _print_wrapped_or_cut(f"{name} ({'; '.join(between)})" if between else name, indent=2)
+        _print_wrapped_or_cut(meaning, indent=6)
 
 
-def _print_wrapped(text: str, *, indent: int = 0, is_cut: bool = False) -> None:
+def _print_wrapped_or_cut(text: str, *, indent: int = 0, is_cut: bool = False) -> None:
     """Print a text that is broken between words, or cut off at the screen's edge."""
     from isolux.cli.audit_screen import wrap_text
 
-    width = build_console().width - indent
+    width = build_rich_console().width - indent
     for line in wrap_text(text, width, max_lines=1 if is_cut else None):
-        say(" " * indent + line.plain)
+        print_clean_lines(" " * indent + line.plain)

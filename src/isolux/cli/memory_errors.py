@@ -6,7 +6,7 @@ addresses (``ulimit -v``), or end the process.
 
 from __future__ import annotations
 
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 
 _MIN_ADDRESS_BYTES = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
 _HINT = (
@@ -15,9 +15,9 @@ _HINT = (
 )
 
 
-def check_address_limit() -> str | None:
+def explain_low_address_limit() -> str | None:
     """Explain an address limit that is too low; None: the limit is high enough."""
-    limit = address_space_limit()
+    limit = read_address_space_limit_bytes()
     if limit is None or limit >= _MIN_ADDRESS_BYTES:
         return None
     return (
@@ -43,7 +43,7 @@ def explain_memory_error(error: BaseException) -> str | None:
         isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
     )
     if not isinstance(error, MemoryError) and not (
-        is_load_failure and address_space_limit() is not None
+        is_load_failure and read_address_space_limit_bytes() is not None
     ):
         return None
     error_lines = str(error).strip().splitlines()

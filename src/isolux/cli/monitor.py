@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERB = "isolux.verbs.monitor:monitor"
 
@@ -26,7 +26,7 @@ def monitor(
     overwrite : bool
         Replace that directory.
     """
-    from isolux.cli.table_output import print_figures_hint, print_table
+    from isolux.cli.table_output import print_missing_figures_hint, print_unbroken_table
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.monitor import MONITOR_RECORD
     from isolux.verbs.monitor import monitor as run_monitor
@@ -35,19 +35,19 @@ def monitor(
         refuse_existing(out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring")
     monitoring = run_monitor(runs, **settings)
     for text in monitoring.findings:
-        say(f"• {text}")
+        print_clean_lines(f"• {text}")
     for note in monitoring.notes:
         command_output.report_note(note)
-    say()
+    print_clean_lines()
     summary = (
         monitoring.summary_table() if command_output.is_json_active() else monitoring.brief_table()
     )
     rows = [[_format_cell(x) for x in row] for row in summary.rows()]
-    print_table("", [name.replace("_", "-") for name in summary.columns], rows)
+    print_unbroken_table("", [name.replace("_", "-") for name in summary.columns], rows)
     if out is not None:
-        say()
+        print_clean_lines()
         command_output.report_file("page", monitoring.report(out, overwrite=overwrite))
-        print_figures_hint()
+        print_missing_figures_hint()
 
 
 def _format_cell(cell: object) -> str:

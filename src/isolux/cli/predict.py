@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import print_error, say
+from isolux.cli.streams import print_clean_lines, print_to_stderr
 from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ def predict(
     each saved when it is complete: what has not changed is not run again. Ctrl-C finishes the
     current shard first.
     """
-    from isolux.cli._flags import drop_unset, refuse_other_stages
-    from isolux.cli.prediction_progress import monitor_predictions
+    from isolux.cli._flags import drop_unset_settings, refuse_options_unused_by_predict
+    from isolux.cli.prediction_progress import track_predictions
     from isolux.verbs.predict import read_resumed_spec, run_predict
     from isolux.vocabulary.errors import SpecError
 
     if status is not None:
         _print_status(Path(status))
         return
-    typed_settings = drop_unset(settings)
-    refuse_other_stages(typed_settings.get("option", ()), settings)
+    typed_settings = drop_unset_settings(settings)
+    refuse_options_unused_by_predict(typed_settings.get("option", ()), settings)
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")
@@ -51,11 +51,11 @@ def predict(
     else:
         spec = _read_settings(data, out, typed_settings)
     started_at = time.monotonic()
-    with monitor_predictions() as (report, should_stop):
+    with track_predictions() as (report, should_stop):
         try:
             prediction_run = run_predict(spec, tell=report, stop=should_stop)
         except KeyboardInterrupt:
-            print_error(f"go on: {clean_line(_format_resume_command(spec))}")
+            print_to_stderr(f"go on: {clean_line(_format_resume_command(spec))}")
             raise
     _print_result(prediction_run, time.monotonic() - started_at)
 
@@ -101,7 +101,7 @@ def build_predict_command() -> Callable[..., None]:
     """Build the command: its flags are the settings of the stages people, engine and model."""
     from isolux.cli._flags import (
         Flag,
-        add_flags,
+        add_arguments_and_flags,
         build_data_argument,
         list_settings_without_flag,
         list_stage_flags,
@@ -119,7 +119,7 @@ def build_predict_command() -> Callable[..., None]:
         if flag.name not in _SET_ELSEWHERE
         and (flag.name in _OTHER_FLAGS or SETTING_BY_FLAT_NAME.get(flag.name, ("",))[0] in _STAGES)
     ]
-    return add_flags(
+    return add_arguments_and_flags(
         predict,
         [build_data_argument(is_required=False)],
         [*directory_flags, *setting_flags],
@@ -128,9 +128,9 @@ def build_predict_command() -> Callable[..., None]:
 
 
 def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
-    from isolux.vocabulary.notes import split_by_severity
+    from isolux.vocabulary.notes import split_cautions_from_notes
 
-    cautions, notes = split_by_severity(prediction_run.notes)
+    cautions, notes = split_cautions_from_notes(prediction_run.notes)
     for caution in cautions:
         command_output.report_warning(caution)
     n_images = prediction_run.record["pictures"]
@@ -140,21 +140,21 @@ def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
         if prediction_run.n_computed and seconds
         else ""
     )
-    say(
+    print_clean_lines(
         f"{n_images:,} pictures: {prediction_run.n_computed:,} looked at now{rate}"
         + (f", {n_earlier:,} answered before" if n_earlier else "")
     )
     for note in notes:
         command_output.report_note(note)
     command_output.report_file("answers", prediction_run.folder)
-    say(
+    print_clean_lines(
         f"audit them: isolux audit {prediction_run.record['spec'].get('data', 'DATA')}"
         f" --predictions {prediction_run.folder} --by …"
     )
 
 
 def _print_status(folder: Path) -> None:
-    from isolux.cli.table_output import print_table
+    from isolux.cli.table_output import print_unbroken_table
     from isolux.engine import ShardStore
 
     store = ShardStore(folder)
@@ -170,6 +170,6 @@ def _print_status(folder: Path) -> None:
     ]
     missing = record.get("unanswered") or []
     rows += [["no answer", f"{row['inferences']:,}: {row['reason']}"] for row in missing]
-    print_table("", ["", str(folder)], rows)
+    print_unbroken_table("", ["", str(folder)], rows)
     if record["state"] != "finished":
-        say(f"go on: isolux predict --resume {folder}")
+        print_clean_lines(f"go on: isolux predict --resume {folder}")

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from isolux.cli.signals import finish_first
-from isolux.cli.streams import build_console
+from isolux.cli.signals import delay_first_interrupt
+from isolux.cli.streams import build_rich_console
 
 if TYPE_CHECKING:
     from isolux.engine import Progress
 
 
 @contextmanager
-def monitor_predictions() -> Iterator[tuple[Progress, Callable[[], bool]]]:
+def track_predictions() -> Iterator[tuple[Progress, Callable[[], bool]]]:
     """Yield the progress callback, and a callable that says whether to stop after the shard."""
-    with finish_first("the shard at hand") as should_stop, _show_progress_bar() as report:
+    with delay_first_interrupt("the shard at hand") as should_stop, _show_progress_bar() as report:
         yield report, should_stop
 
 
@@ -34,7 +34,7 @@ def _show_progress_bar() -> Iterator[Progress]:
         TimeRemainingColumn,
     )
 
-    console = build_console(stderr=True)
+    console = build_rich_console(stderr=True)
     if not console.is_terminal or os.environ.get("CI"):
         yield lambda *_: None
         return

@@ -41,7 +41,7 @@ def report(
     confirm_image_rights : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
-    from isolux.cli.table_output import print_figures_hint, print_suppression
+    from isolux.cli.table_output import print_missing_figures_hint, print_suppression_if_large
     from isolux.io import run_directory
     from isolux.io.owned_files import refuse_foreign_page
     from isolux.report.html import write_report
@@ -69,23 +69,25 @@ def report(
         _warn_of_other_pages(path)
     command_output.report_file("report", path)
     if publish_min:
-        print_suppression(loaded, published_run, publish_min)
-    print_figures_hint(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
+        print_suppression_if_large(loaded, published_run, publish_min)
+    print_missing_figures_hint(
+        f"isolux report {run}" + (f" --out {out}" if out is not None else "")
+    )
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=confirm_image_rights)
 
 
 def _warn_of_other_pages(path: Path) -> None:
     """Warn where the folder has another published page: the two together may reveal counts."""
-    from isolux.cli.table_output import print_warning
-    from isolux.report.html import find_published_pages
+    from isolux.cli.table_output import print_stdout_warning
+    from isolux.report.html import find_other_published_pages
 
-    page_names = [page.name for page in find_published_pages(path)]
+    page_names = [page.name for page in find_other_published_pages(path)]
     if page_names:
         names_text = ", ".join(page_names[:3]) + (
             f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
         )
-        print_warning(
+        print_stdout_warning(
             f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
             " be published"
             " too. Each page protects itself alone: of the same people, one page can be"
@@ -96,10 +98,10 @@ def _warn_of_other_pages(path: Path) -> None:
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
     from isolux.people.loading import load_audit_people
-    from isolux.report.error_gallery import write_gallery
+    from isolux.report.error_gallery import write_error_gallery
     from isolux.vocabulary.spec import read_recorded_spec
 
-    gallery = write_gallery(
+    gallery = write_error_gallery(
         run,
         load_audit_people(read_recorded_spec(run.record)),
         report.with_name("gallery.html"),

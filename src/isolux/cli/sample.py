@@ -7,7 +7,7 @@ from typing import Any
 
 from isolux.cli import command_output
 from isolux.cli.output_files import check_output_file
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERB = "isolux.verbs.sample:sample"
 
@@ -26,22 +26,22 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace the file.
     """
-    from isolux.cli.table_output import print_wide_table
+    from isolux.cli.table_output import print_table_in_column_blocks
     from isolux.io.atomic import write_text
     from isolux.io.csv_text import to_safe_csv
     from isolux.verbs.sample import sample as run_sample
 
     check_output_file(out, source=data.partition(":")[2], overwrite=overwrite)
     balanced_sample = run_sample(data, **settings)
-    command_output.add_table("cells", balanced_sample.cells)
+    command_output.add_table_to_json("cells", balanced_sample.cells)
     short_cells = balanced_sample.cells.filter(balanced_sample.cells["short"] > 0)
     if short_cells.height:
-        print_wide_table(f"Short of {settings['per_cell']:,} people", short_cells)
-        say()
+        print_table_in_column_blocks(f"Short of {settings['per_cell']:,} people", short_cells)
+        print_clean_lines()
     for note in balanced_sample.notes:
         command_output.report_note(note)
     short_text = f", {short_cells.height:,} of them short" if short_cells.height else ""
-    say(
+    print_clean_lines(
         f"{balanced_sample.people.height:,} people of {balanced_sample.cells.height:,}"
         f" cells{short_text}"
     )

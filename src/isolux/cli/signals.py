@@ -32,7 +32,7 @@ class StopSignal(BaseException):
 
 
 @contextmanager
-def catch_signals() -> Iterator[None]:
+def raise_stop_on_signals() -> Iterator[None]:
     """Turn those signals into ``StopSignal`` while the block runs.
 
     A signal that the caller of the program wants ignored (``nohup``) stays ignored.
@@ -44,7 +44,7 @@ def catch_signals() -> Iterator[None]:
         if handler is None or handler is signal.SIG_IGN:
             continue
         try:
-            handlers[number] = signal.signal(number, _raise_stop)
+            handlers[number] = signal.signal(number, _raise_stop_signal)
         except ValueError:  # only the main thread can set handlers
             break
     atexit.unregister(_reset_signals)
@@ -52,7 +52,7 @@ def catch_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        restore_stderr()
+        restore_silenced_stderr()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in handlers.items():
@@ -60,12 +60,12 @@ def catch_signals() -> Iterator[None]:
 
 
 @contextmanager
-def finish_first(what: str) -> Iterator[Callable[[], bool]]:
+def delay_first_interrupt(task_description: str) -> Iterator[Callable[[], bool]]:
     """Let the first Ctrl-C only ask to stop while the block runs; the second one stops at once.
 
     Parameters
     ----------
-    what : str
+    task_description : str
         What is brought to its end first: ``"the shard at hand"``.
 
     Yields
@@ -77,11 +77,11 @@ def finish_first(what: str) -> Iterator[Callable[[], bool]]:
 
     def request_stop(_number: int, _frame: FrameType | None) -> None:
         requests.append(True)
-        signal.signal(signal.SIGINT, _raise_stop)
-        os.write(2, f"isolux: finishing {what}; Ctrl-C again stops at once\n".encode())
+        signal.signal(signal.SIGINT, _raise_stop_signal)
+        os.write(2, f"isolux: finishing {task_description}; Ctrl-C again stops at once\n".encode())
 
     handler = signal.getsignal(signal.SIGINT)
-    if handler is not _raise_stop:  # not the command line's own: whoever set it decides
+    if handler is not _raise_stop_signal:  # not the command line's own: whoever set it decides
         yield lambda: False
         return
     signal.signal(signal.SIGINT, request_stop)
@@ -112,7 +112,7 @@ def format_stop_message(number: signal.Signals) -> str:
     return f"isolux: {action}; nothing was left half-written"
 
 
-def _silence_stderr() -> None:
+def _redirect_stderr_to_null() -> None:
     """Silence standard error: an engine stopped in a callback prints a long traceback."""
     with suppress(OSError):
         _saved_stderr.append(os.dup(2))
@@ -121,7 +121,7 @@ def _silence_stderr() -> None:
         os.close(null_device)
 
 
-def restore_stderr() -> None:
+def restore_silenced_stderr() -> None:
     """Restore standard error."""
     while _saved_stderr:
         saved_descriptor = _saved_stderr.pop()
@@ -129,15 +129,15 @@ def restore_stderr() -> None:
         os.close(saved_descriptor)
 
 
-def _raise_stop(number: int, _frame: FrameType | None) -> None:
+def _raise_stop_signal(number: int, _frame: FrameType | None) -> None:
     # From here on no second Ctrl-C may stop the cleaning up.
     for other_signal in _SIGNALS:
-        if signal.getsignal(other_signal) is _raise_stop:
+        if signal.getsignal(other_signal) is _raise_stop_signal:
             signal.signal(other_signal, signal.SIG_IGN)
     _received.append(signal.Signals(number))
-    _silence_stderr()
+    _redirect_stderr_to_null()
     if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _exit_now)
+        signal.signal(signal.SIGALRM, _clean_up_and_exit)
         signal.setitimer(signal.ITIMER_REAL, CLEANUP_S)
     raise StopSignal
 
@@ -149,12 +149,12 @@ def _reset_signals() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def _exit_now(_number: int, _frame: FrameType | None) -> None:
+def _clean_up_and_exit(_number: int, _frame: FrameType | None) -> None:
     """Remove staging files and exit at once."""
     stages = sys.modules.get("isolux.io.staging")
     if stages is not None and hasattr(stages, "discard_all_staging"):
         stages.discard_all_staging()
     number = _received[0]
-    restore_stderr()
+    restore_silenced_stderr()
     os.write(2, f"{format_stop_message(number)}\n".encode())
     os._exit(128 + number)

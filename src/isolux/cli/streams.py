@@ -4,8 +4,8 @@ A reader that leaves early (``| head``) is no error: the work goes on and the re
 A terminal that knows ASCII alone gets ``-`` for a dash and ``?`` for what has no likeness.
 
 Names come from files, and can hold what steers a terminal. Everything that is printed goes through
-``say``, ``print_error`` or ``build_console``; what a library prints by itself goes through the
-streams' ``write``, which lets no such character pass either.
+``print_clean_lines``, ``print_to_stderr`` or ``build_rich_console``; what a library prints by
+itself goes through the streams' ``write``, which lets no such character pass either.
 """
 
 from __future__ import annotations
@@ -101,31 +101,31 @@ def guard_streams() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def write_fault() -> OSError | None:
+def flush_and_find_write_error() -> OSError | None:
     """Flush, and return why something could not be printed; a reader that left is no reason."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     return _write_faults[0] if _write_faults else None
 
 
-def say(*lines: str) -> None:
+def print_clean_lines(*lines: str) -> None:
     """Print lines, or an empty one; a name in a line can neither break it nor steer a terminal."""
     for line in lines or ("",):
         print(clean_line(line), flush=True)  # noqa: T201 - a server prints its address, and goes on
 
 
-def to_printable(text: str) -> str:
+def to_terminal_encoding(text: str) -> str:
     """Return a text as this terminal shows it, so that its width can be measured."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, "isolux").decode(encoding)
 
 
-def print_error(text: str) -> None:
+def print_to_stderr(text: str) -> None:
     """Print lines to standard error, if there is any; names in them are one line each already."""
     print(clean_text(text), file=sys.stderr, flush=True)  # noqa: T201
 
 
-def build_console(*, stderr: bool = False) -> Console:
+def build_rich_console(*, stderr: bool = False) -> Console:
     """Build a rich console, whose text is guarded before rich adds its own colours to it."""
     from rich.console import Console
 
@@ -157,10 +157,10 @@ def _build_text_guard(console: Console) -> RenderHook:
 
 
 def _guard_stream(stream: TextIO | None) -> TextIO:
-    return cast("TextIO", _GuardedStream(_tolerant_stream(stream)))
+    return cast("TextIO", _GuardedStream(_make_encoding_tolerant(stream)))
 
 
-def _tolerant_stream(stream: TextIO | None) -> TextIO:
+def _make_encoding_tolerant(stream: TextIO | None) -> TextIO:
     if stream is None:  # closed by the caller, as in `isolux … >&-`
         return Path(os.devnull).open("w", encoding="utf-8")
     if type(stream) is not io.TextIOWrapper:
@@ -185,10 +185,10 @@ def _replace_unprintable(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    return "".join(_replace_letter(letter) for letter in text), error.end
+    return "".join(_find_similar_letters(letter) for letter in text), error.end
 
 
-def _replace_letter(letter: str) -> str:
+def _find_similar_letters(letter: str) -> str:
     if letter in _ASCII_REPLACEMENTS:
         return _ASCII_REPLACEMENTS[letter]
     ascii_text = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()

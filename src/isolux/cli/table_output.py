@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import build_console, print_error, say
+from isolux.cli.streams import build_rich_console, print_clean_lines, print_to_stderr
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.survey_sample import describe_sample
+from isolux.vocabulary.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,31 +22,31 @@ _MAX_WIDE_ROWS = 60
 _COLUMN_GAP = 2  # blanks between columns
 
 
-def add_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
+def add_run_to_json(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
     """Add a run to the JSON document: cautions, notes, answer, tables and files."""
     run_dir = None if report is None else report.parent
     for warning in run.record.get("warnings") or ():
         command_output.report_warning(warning)
-    for note in filter(None, (describe_sample(run.record), *run.record.get("notes", ()))):
+    for note in filter(None, (describe_survey_sample(run.record), *run.record.get("notes", ()))):
         command_output.report_note(note)
     if answer is not None:
-        command_output.add_answer(answer, run_dir=run_dir)
-    command_output.add_table(
+        command_output.add_answer_to_json(answer, run_dir=run_dir)
+    command_output.add_table_to_json(
         "findings", run.findings.sort("rank", maintain_order=True), run_dir=run_dir
     )
-    command_output.add_table("group_metrics", run.group_metrics, run_dir=run_dir)
-    command_output.add_table("disparities", run.disparities, run_dir=run_dir)
+    command_output.add_table_to_json("group_metrics", run.group_metrics, run_dir=run_dir)
+    command_output.add_table_to_json("disparities", run.disparities, run_dir=run_dir)
     if report is not None:
         command_output.report_file("run", report.parent)
         command_output.report_file("report", report)
 
 
-def print_warning(text: str) -> None:
+def print_stdout_warning(text: str) -> None:
     """Print what must be read before anything else."""
     if command_output.is_json_active():
         command_output.report_warning(text)
     else:
-        _print_warning(build_console(), text)
+        _print_warning_to_console(build_rich_console(), text)
 
 
 def print_stderr_warning(text: str) -> None:
@@ -54,14 +54,14 @@ def print_stderr_warning(text: str) -> None:
     if command_output.is_json_active():
         command_output.report_warning(text)
     else:
-        print_error(f"WARNING: {text}")
+        print_to_stderr(f"WARNING: {text}")
 
 
-def _print_warning(console: Console, text: str) -> None:
+def _print_warning_to_console(console: Console, text: str) -> None:
     console.print(clean_line(f"WARNING: {text}"), style="bold")
 
 
-def print_figures_hint(command: str | None = None) -> None:
+def print_missing_figures_hint(command: str | None = None) -> None:
     """Print how to add figures to a page, where it has none.
 
     Parameters
@@ -74,12 +74,12 @@ def print_figures_hint(command: str | None = None) -> None:
     obstacle = find_drawing_obstacle()
     if obstacle is None:
         return
-    say(f"It has no figures, only tables: {obstacle[0]}.")
-    say(f"  to add them: {obstacle[1]}")
-    say(f"  then: {command or 'the same command again'}")
+    print_clean_lines(f"It has no figures, only tables: {obstacle[0]}.")
+    print_clean_lines(f"  to add them: {obstacle[1]}")
+    print_clean_lines(f"  then: {command or 'the same command again'}")
 
 
-def print_suppression(run: Run, published_run: Run, minimum: int) -> None:
+def print_suppression_if_large(run: Run, published_run: Run, minimum: int) -> None:
     """Print how much ``--publish-min`` suppresses, where it is much."""
     from isolux.verbs.publish.suppression_summary import describe_suppression
 
@@ -90,67 +90,71 @@ def print_suppression(run: Run, published_run: Run, minimum: int) -> None:
 
 def print_paper_tables(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
-    from isolux.statements.numbers import format_cell
+    from isolux.statements.numbers import format_paper_cell
 
     for caption, reason in (run.record.get("protocol") or {}).get("absent", {}).items():
-        say("", caption, f"  is not printed: {reason}")
+        print_clean_lines("", caption, f"  is not printed: {reason}")
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
-        rows = [[format_cell(cell) for cell in row] for row in table["rows"]]
+        rows = [[format_paper_cell(cell) for cell in row] for row in table["rows"]]
         if command_output.is_json_active():
-            command_output.add_text_table(caption, table["columns"], rows)
+            command_output.add_text_table_to_json(caption, table["columns"], rows)
             continue
-        say("", caption)
+        print_clean_lines("", caption)
         columns = [column.replace("_", " ") for column in table["columns"]]
         if len(columns) > max(_MAX_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
-        print_table("", columns, rows[:_MAX_ROWS])
+        print_unbroken_table("", columns, rows[:_MAX_ROWS])
         if len(rows) > _MAX_ROWS:
-            say(f"… and {len(rows) - _MAX_ROWS} more rows in the report.")
+            print_clean_lines(f"… and {len(rows) - _MAX_ROWS} more rows in the report.")
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def print_unbroken_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """Print a table whose words are never broken.
 
     What is too wide for the screen stands in several blocks of columns, each with the first one;
     what has a word as wide as the screen stands line by line, and the terminal wraps it.
     """
     if command_output.is_json_active():
-        command_output.add_text_table(title, columns, rows)
+        command_output.add_text_table_to_json(title, columns, rows)
         return
     columns, rows = (
         [clean_line(c) for c in columns],
         [[clean_line(cell) for cell in row] for row in rows],
     )
     if title:
-        say(title)
-    width = build_console().width
+        print_clean_lines(title)
+    width = build_rich_console().width
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
-    min_widths = [max(_longest_word(cell) for cell in column) + _COLUMN_GAP for column in cells]
+    min_widths = [
+        max(_measure_longest_word(cell) for cell in column) + _COLUMN_GAP for column in cells
+    ]
     if sum(min_widths) <= width + _COLUMN_GAP:
         _print_rich_table(columns, rows, min_widths)
     elif min_widths[0] + max(min_widths[1:], default=0) <= width + _COLUMN_GAP:
-        for block in _split_columns(cells, 1, width, min_widths):
+        for block in _split_into_column_blocks(cells, 1, width, min_widths):
             head, *body = (list(row) for row in zip(*block, strict=True))
-            _print_rich_table(head, body, [max(map(_longest_word, c)) + _COLUMN_GAP for c in block])
+            _print_rich_table(
+                head, body, [max(map(_measure_longest_word, c)) + _COLUMN_GAP for c in block]
+            )
     else:
         for row in rows:
             pairs = zip(columns, row)  # noqa: B905 - a row may be shorter
             cell_lines = [f"{name}: {cell}" if name else cell for name, cell in pairs if cell]
-            say(*cell_lines[:1], *(f"  {line}" for line in cell_lines[1:]))
+            print_clean_lines(*cell_lines[:1], *(f"  {line}" for line in cell_lines[1:]))
 
 
 def _print_rich_table(columns: list[str], rows: list[list[str]], min_widths: list[int]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console = build_console()
+    console = build_rich_console()
     table = Table(header_style="bold", box=None, pad_edge=False)
     cells = [list(column) for column in zip(columns, *rows, strict=True)]
-    full_widths = [max(_longest_line(cell) for cell in column) for column in cells]
+    full_widths = [max(_measure_longest_line(cell) for cell in column) for column in cells]
     needed_widths = [width - _COLUMN_GAP for width in min_widths]
     available_width = console.width - _COLUMN_GAP * (len(columns) - 1)
     for column, width in zip(
-        columns, _share_out_width(full_widths, needed_widths, available_width), strict=True
+        columns, _fit_widths_to_screen(full_widths, needed_widths, available_width), strict=True
     ):
         # Set, as rich would narrow a column below its longest word and cut the last one off.
         table.add_column(Text(column), overflow="fold", width=width)
@@ -159,14 +163,14 @@ def _print_rich_table(columns: list[str], rows: list[list[str]], min_widths: lis
     console.print(table)
 
 
-def _share_out_width(
+def _fit_widths_to_screen(
     full_widths: list[int], min_widths: list[int], available_width: int
 ) -> list[int]:
     """Share out the width: full widths if they fit, else the rest to the widest columns.
 
     Examples
     --------
-    >>> _share_out_width([30, 5], [8, 5], 80), _share_out_width([60, 40], [10, 10], 50)
+    >>> _fit_widths_to_screen([30, 5], [8, 5], 80), _fit_widths_to_screen([60, 40], [10, 10], 50)
     ([30, 5], [35, 15])
     """
     widths = [max(min_width, 1) for min_width in min_widths]
@@ -178,13 +182,13 @@ def _share_out_width(
     return widths
 
 
-def _longest_line(cell: str) -> int:
+def _measure_longest_line(cell: str) -> int:
     from rich.cells import cell_len
 
     return max((cell_len(line) for line in cell.splitlines()), default=0)
 
 
-def _longest_word(cell: str) -> int:
+def _measure_longest_word(cell: str) -> int:
     from rich.cells import cell_len
 
     return max((cell_len(word) for word in cell.split()), default=0)
@@ -193,37 +197,43 @@ def _longest_word(cell: str) -> int:
 _P_VALUE_COLUMNS = ("p_value", "p_adjusted")
 
 
-def print_wide_table(caption: str, table: pl.DataFrame) -> None:
+def print_table_in_column_blocks(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
-    from isolux.statements.numbers import choose_table_decimals, format_cell, format_p
+    from isolux.statements.numbers import (
+        choose_paper_column_decimals,
+        format_p_value,
+        format_paper_cell,
+    )
 
     if command_output.is_json_active():
-        command_output.add_table(caption, table)
+        command_output.add_table_to_json(caption, table)
         return
-    say("", caption)
+    print_clean_lines("", caption)
     head = table.head(_MAX_WIDE_ROWS)
     cells = []
     for name in head.columns:
         values = head[name].to_list()
-        n_decimals = 1 if "%" in name else choose_table_decimals(values)
+        n_decimals = 1 if "%" in name else choose_paper_column_decimals(values)
         cell_texts = (
-            map(format_p, values)
+            map(format_p_value, values)
             if name in _P_VALUE_COLUMNS
-            else (format_cell(v, n_decimals) for v in values)
+            else (format_paper_cell(v, n_decimals) for v in values)
         )
         cells.append([name, *cell_texts])
     is_key_column = [name in {"dataset", "attribute"} for name in head.columns]
     n_keys = min(
         len(head.columns), (is_key_column.index(False) if False in is_key_column else 0) + 1
     )
-    for block in _split_columns(cells, n_keys, build_console().width):
+    for block in _split_into_column_blocks(cells, n_keys, build_rich_console().width):
         columns, *rows = (list(row) for row in zip(*block, strict=True))
-        print_table("", columns, rows)
+        print_unbroken_table("", columns, rows)
     if table.height > _MAX_WIDE_ROWS:
-        say(f"… and {table.height - _MAX_WIDE_ROWS:,} more rows; --out writes all of them.")
+        print_clean_lines(
+            f"… and {table.height - _MAX_WIDE_ROWS:,} more rows; --out writes all of them."
+        )
 
 
-def _split_columns(
+def _split_into_column_blocks(
     cells: list[list[str]], n_keys: int, width: int, min_widths: list[int] | None = None
 ) -> list[list[list[str]]]:
     """Split columns into blocks that fit the screen; the first ``n_keys`` are in each block.

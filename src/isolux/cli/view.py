@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 
 def view(
@@ -70,8 +70,8 @@ def view(
     }
     if bundle is None:
         file_flags = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
-        _refuse_flags(file_flags, "--bundle FILE.html", _SERVER_ONLY_REASON)
-        _serve_page(
+        _refuse_flags_without(file_flags, "--bundle FILE.html", _SERVER_ONLY_REASON)
+        _serve_viewer_page(
             runs,
             images=images,
             may_show=confirm_image_rights,
@@ -80,10 +80,10 @@ def view(
             **shared_settings,
         )
         return
-    _refuse_flags(
+    _refuse_flags_without(
         server_flags, "no --bundle", "a file holds no pictures: the local viewer shows them"
     )
-    _write_page(
+    _write_viewer_page(
         runs, bundle, people=people, publish_min=publish_min, overwrite=overwrite, **shared_settings
     )
 
@@ -93,7 +93,7 @@ _SERVER_ONLY_REASON = (
 )
 
 
-def _refuse_flags(flags: dict[str, Any], needs: str, reason: str) -> None:
+def _refuse_flags_without(flags: dict[str, Any], needs: str, reason: str) -> None:
     from isolux.vocabulary.errors import SpecError
 
     for flag, flag_value in flags.items():
@@ -101,7 +101,7 @@ def _refuse_flags(flags: dict[str, Any], needs: str, reason: str) -> None:
             raise SpecError(reason, expected=f"{flag} with {needs}", found=flag)
 
 
-def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
+def _write_viewer_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
     from isolux.verbs.view import view as run_view
 
     page = run_view(runs, bundle, people=people, **settings)
@@ -116,7 +116,7 @@ def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any)
             "those."
         )
     elif settings["publish_min"]:
-        _report_suppression(runs, settings["publish_min"])
+        _report_suppressed_counts(runs, settings["publish_min"])
     else:
         command_output.report_note(
             "It contains groups of every size, and the values of small ones can reveal single "
@@ -124,7 +124,7 @@ def _write_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any)
         )
 
 
-def _report_suppression(runs: list[str], minimum: int) -> None:
+def _report_suppressed_counts(runs: list[str], minimum: int) -> None:
     from isolux.io import run_directory
     from isolux.verbs.publish import publish
     from isolux.verbs.publish.suppression_summary import describe_suppression
@@ -149,17 +149,17 @@ def _warn_of_changed_files(runs: list[str]) -> None:
             print_stderr_warning(f"{run}: {describe_changes(changed_names)}")
 
 
-def _serve_page(runs: list[str], **settings: Any) -> None:
+def _serve_viewer_page(runs: list[str], **settings: Any) -> None:
     from isolux.verbs.view import serve_view
 
     def ready(address: str, people: bool) -> None:
         _warn_of_changed_files(runs)
         command_output.report_file("viewer", address)
         if not people:
-            say("It shows groups alone: a run keeps no people, or counts of them.")
-        say("Open that address on this computer. Ctrl-C ends it.")
+            print_clean_lines("It shows groups alone: a run keeps no people, or counts of them.")
+        print_clean_lines("Open that address on this computer. Ctrl-C ends it.")
         # a script that reads the address need not wait for the end
-        command_output.print_unfinished()
+        command_output.print_unfinished_json()
 
     # Ctrl-C is how a viewer ends, so it is not reported as an interruption.
     handler = signal.getsignal(signal.SIGINT)
@@ -168,6 +168,6 @@ def _serve_page(runs: list[str], **settings: Any) -> None:
     try:
         serve_view(runs, ready, **settings)
     except KeyboardInterrupt:
-        say("", "viewer: ended")
+        print_clean_lines("", "viewer: ended")
     finally:
         signal.signal(signal.SIGINT, handler)

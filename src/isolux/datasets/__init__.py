@@ -26,7 +26,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.inputs import is_frame
+from isolux.vocabulary.inputs import is_table_like
 
 __all__ = [
     "TERMS_FILE",
@@ -99,7 +99,7 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
-    if name != _TABLE_DATASET or not is_frame(path):
+    if name != _TABLE_DATASET or not is_table_like(path):
         to_path(
             path,
             "a dataset's file or folder",

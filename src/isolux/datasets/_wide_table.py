@@ -29,7 +29,7 @@ from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, format_location
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-from isolux.vocabulary.unit_index import is_unrepeated
+from isolux.vocabulary.unit_index import has_no_duplicates
 
 IMAGE_PATH_COLUMNS = ("file", "filename", "path", "image", "uri")
 """Columns whose cells lead to an image."""
@@ -67,7 +67,7 @@ def choose_row_ids(frame: pl.DataFrame, column: str | None, source: str) -> RowI
 
 
 def _check_ids_are_unique(ids: pl.Series, column: str, source: str) -> None:
-    if is_unrepeated(ids):
+    if has_no_duplicates(ids):
         return
     repeated = ids.is_duplicated()
     first = first_true_row(repeated)
@@ -119,7 +119,7 @@ def build_image_table_of_instances(
 ) -> pl.DataFrame:
     """Make the table images; ``uri`` is filled where image ids are paths, below ``root``."""
     table = instances.select("image_id")
-    if not is_unrepeated(table["image_id"]):
+    if not has_no_duplicates(table["image_id"]):
         table = table.unique(maintain_order=True)
     if are_paths:
         table = table.with_columns(uri=pl.col("image_id"))

@@ -1,10 +1,11 @@
 """Measures of an attribute: the omnibus test, dispersion, and plugin measures of all its groups.
 
-``omnibus_test`` and ``noise_corrected_sd`` come first in every report. The range (max − min),
-the extreme ratio and ε are never below their parity value, and grow with the number of groups and
-with noise; a percentile interval of them never contains 0. So their interval here is simultaneous:
-every pair's interval at the critical value of the largest |t| over this attribute's pairs; the
-largest lower and upper bound among the pairs then cover the true range with at least the level.
+``omnibus_test`` and ``estimate_noise_corrected_sd`` come first in every report. The range (max −
+min), the extreme ratio and ε are never below their parity value, and grow with the number of groups
+and with noise; a percentile interval of them never contains 0. So their interval here is
+simultaneous: every pair's interval at the critical value of the largest |t| over this attribute's
+pairs; the largest lower and upper bound among the pairs then cover the true range with at least the
+level.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.threads import map_in_threads
 from isolux.stats.cluster_sums import has_whole_clusters
 from isolux.stats.constants import MIN_GROUPS_FOR_DISPERSION
-from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
-from isolux.stats.intervals import normal_quantile, percentile
-from isolux.stats.multiplicity import critical_value, exceeds_observed
+from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
+from isolux.stats.intervals import percentile_interval, two_sided_normal_quantile
+from isolux.stats.multiplicity import is_null_t_at_least_observed, max_t_critical_value
 from isolux.stats.null_distribution import COMPLEMENT
-from isolux.stats.power_analysis import two_sided_critical
+from isolux.stats.power_analysis import bonferroni_critical_t
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import drop_weights
+from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference
 from isolux.vocabulary.formatting import NO_RATIO, UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
@@ -166,7 +167,7 @@ class _AttributeMeasures:
         strongest = int(np.nanargmax(t))
         largest = self.tested.null.max_pair_z
         # The observed data count as one more replicate (Phipson and Smyth 2010).
-        p = (1.0 + exceeds_observed(largest, t[strongest]).sum()) / (len(largest) + 1.0)
+        p = (1.0 + is_null_t_at_least_observed(largest, t[strongest]).sum()) / (len(largest) + 1.0)
         p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
         adjusted = float(self.tested.adjusted[strongest])
         if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
@@ -198,8 +199,8 @@ class _AttributeMeasures:
                 if effective_size is None
                 else effective_size.n_clusters[self.members, self.j]
             )
-            covariance = pooled_covariance(covariance, sizes)
-        dispersion = noise_corrected_sd(
+            covariance = pool_variance_per_observation(covariance, sizes)
+        dispersion = estimate_noise_corrected_sd(
             self.values, covariance, self.spec.level, degrees_of_freedom=n_clusters - 1.0
         )
         # With few groups the interval has almost no upper bound; a bounded metric has one.
@@ -235,7 +236,7 @@ class _AttributeMeasures:
         # with a pooled variance (docs/methods/other_statistics.md).
         estimates = self.estimates
         domain = estimates.domain_rows[self.attribute]
-        design = drop_weights(estimates.cluster_sums)
+        design = unweighted_cluster_sums(estimates.cluster_sums)
         return has_whole_clusters(design, estimates.attribute_rows(self.attribute), domain)
 
     def _estimate_covariance(self) -> FloatArray:
@@ -253,7 +254,7 @@ class _AttributeMeasures:
         covariance = covariance * small_sample_factor[:, None] * small_sample_factor[None, :]
         interval = self.estimates.interval
         width = interval.high[self.members, self.j] - interval.low[self.members, self.j]
-        min_variance = (width / (2.0 * normal_quantile(self.spec.level))) ** 2
+        min_variance = (width / (2.0 * two_sided_normal_quantile(self.spec.level))) ** 2
         has_no_variance = np.diagonal(covariance) <= 0
         covariance[np.diag_indices_from(covariance)] += np.where(
             has_no_variance, np.nan_to_num(min_variance), 0.0
@@ -283,7 +284,7 @@ class _AttributeMeasures:
         replicate_values = measure.evaluate(
             self.replicates.T, {"overall": overall_replicates, **settings}
         )
-        interval = percentile(replicate_values, self.spec.level)
+        interval = percentile_interval(replicate_values, self.spec.level)
         # Resampling noise adds dispersion: all replicates may lie above a value close to 0.
         return self._build_row(
             measure.name,
@@ -340,7 +341,7 @@ def range_interval(
         return math.nan, math.nan
     if log and (estimates.value[members, j] <= 0.0).any():
         return math.nan, math.nan
-    critical = critical_value(tested.null.max_pair_z, 1.0 - spec.level)
+    critical = max_t_critical_value(tested.null.max_pair_z, 1.0 - spec.level)
     # Without variance there are no replicates, and the critical value is 0 or undefined.
     has_no_variation = not np.isfinite(critical) or critical <= 0
     critical = 0.0 if has_no_variation else critical
@@ -350,9 +351,9 @@ def range_interval(
     is_significant = not has_no_variation and strongest * (1.0 - 1e-10) > critical
     if tested.has_reference or has_no_variation:  # the null has not all pairs, the range has
         n_pairs = len(members) * (len(members) - 1) // 2
-        critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
+        critical = max(critical, float(bonferroni_critical_t(1.0 - spec.level, n_pairs)))
     # The maximum of few simulated pairs may be smaller than the quantile of a single pair.
-    z = max(critical, float(two_sided_critical(1.0 - spec.level)))
+    z = max(critical, float(bonferroni_critical_t(1.0 - spec.level)))
     first, second = np.triu_indices(len(members), 1)
     differences = tested.comparisons.compare_pairs(members[first], members[second])
     # Unordered pairs are enough: the interval of b - a mirrors that of a - b.

@@ -32,15 +32,15 @@ from isolux.groups.means import (
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
-from isolux.stats.differences import mean_difference, paired_mean_difference
+from isolux.stats.differences import independent_mean_difference, paired_mean_difference
 from isolux.stats.intervals import Interval
-from isolux.stats.multiplier_bootstrap import cross_products
-from isolux.stats.sampling import stratified_products
+from isolux.stats.multiplier_bootstrap import sum_row_cross_products
+from isolux.stats.sampling import stratified_cross_products
 from isolux.stats.sparse_rows import take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
+from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference, ZValues
-from isolux.stats.weighted_means import combine_two_way_overlap
+from isolux.stats.weighted_means import combine_two_way_cluster_overlap
 
 _FULL_CLUSTER_TOLERANCE = 1e-9
 """A share of a cluster's weight below this is rounding: the whole cluster is in the group."""
@@ -129,7 +129,7 @@ class MeanComparisons:
             row_index = np.concatenate(
                 [rows * design.n_columns + column for column in (sums, counts)]
             )
-            cluster_products = cross_products(
+            cluster_products = sum_row_cross_products(
                 take_matrix_rows(design.matrix, row_index), design.multiplicity
             )
             weight, shared = means.n_units, cluster_products[k:, k:]
@@ -145,7 +145,7 @@ class MeanComparisons:
 
     def find_overlap(self, groups: IntArray) -> bool:
         """Tell whether anyone is in more than one of these groups."""
-        unweighted_design = drop_weights(self.design)
+        unweighted_design = unweighted_cluster_sums(self.design)
         cluster_counts = unweighted_design.group_rows(
             np.append(self.rows[0], groups), self.measure.mean_columns[1]
         )
@@ -166,7 +166,7 @@ class MeanComparisons:
             )
         else:
             shared = self.shared[i, k] / weight
-            differences = mean_difference(
+            differences = independent_mean_difference(
                 a, b, covariance, shared, is_fraction=self.measure.is_fraction
             )
         return replace(differences, value_range=self.measure.value_range)
@@ -197,7 +197,7 @@ class MeanComparisons:
                     0.0,
                 )
         covariance = self._estimate_covariance(a, b, moments, weight)
-        differences = mean_difference(
+        differences = independent_mean_difference(
             a, b, covariance, shared_proportion, is_fraction=self.measure.is_fraction
         )
         return replace(differences, value_range=self.measure.value_range)
@@ -240,7 +240,9 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
 
     With two-way clustering the two sums are combined by their intracluster correlations.
     """
-    group_products = stratified_products(design.group_rows(rows, measure.mean_columns[1]), None)
+    group_products = stratified_cross_products(
+        design.group_rows(rows, measure.mean_columns[1]), None
+    )
     if design.other_clusterings is None:
         return group_products
     second_design = design.other_clusterings[0]
@@ -248,9 +250,9 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
         estimate_intracluster_correlation(design, measure)[0],
         estimate_intracluster_correlation(second_design, measure)[0],
     )
-    return combine_two_way_overlap(
+    return combine_two_way_cluster_overlap(
         group_products,
-        stratified_products(second_design.group_rows(rows, measure.mean_columns[1]), None),
+        stratified_cross_products(second_design.group_rows(rows, measure.mean_columns[1]), None),
         rho,
     )
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
 from isolux.groups.estimates import Estimates
-from isolux.stats.intervals import normal_quantile
+from isolux.stats.intervals import two_sided_normal_quantile
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.test_inversion import z_statistics
+from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from isolux.vocabulary.spec import ComparisonSettings
 
 _MAX_PRODUCTS = 1e7
@@ -35,17 +35,18 @@ def compute_contrast_z(
 ) -> list[FloatArray]:
     """Return each plan's z statistics ``[h]``, with the sign of a − b."""
     # At these z the interval is computed, not interpolated, so that p agrees with the printed one.
-    exact = (normal_quantile(spec.level), *extra_z)
+    exact = (two_sided_normal_quantile(spec.level), *extra_z)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
     # COMPLEMENT (-1) indexes an arbitrary row here, which the mask below excludes.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
     is_complement = np.concatenate([contrasts[:, 1] == COMPLEMENT for _, contrasts in plans])
     z = np.full(len(first), np.nan)
-    z[~is_complement] = z_statistics(
-        comparisons.compare_pairs(first[~is_complement], second[~is_complement]), exact
+    z[~is_complement] = z_statistics_by_test_inversion(
+        comparisons.compare_pairs(first[~is_complement], second[~is_complement]),
+        exact,
     )
     if is_complement.any():
-        z[is_complement] = z_statistics(
+        z[is_complement] = z_statistics_by_test_inversion(
             comparisons.compare_with_complement(first[is_complement]), exact
         )
     return np.split(z, np.cumsum([len(contrasts) for _, contrasts in plans])[:-1])

@@ -36,7 +36,7 @@ from isolux.disparity.rows import DisparityRows, build_rows
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.io.threads import map_in_threads
-from isolux.stats.multiplicity import holm
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.test_inversion import Difference
@@ -74,7 +74,7 @@ def build_equivalence_rows(
     claims = map_in_threads(test_key, family.tested, max_threads=max_workers)
     p = np.array([claim.p for claim in claims])
     # Claims of equivalence are a family of their own (docs/methods/uncertainty.md).
-    adjusted = holm(p) if len(p) else p
+    adjusted = adjust_p_holm(p) if len(p) else p
     n_claims = int(np.isfinite(p).sum())
     margin = "" if spec.margin is None else f"{spec.margin:g} points"
     referenced = [tested.has_reference for tested in family.tested.values()]

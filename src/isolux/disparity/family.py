@@ -36,23 +36,32 @@ from isolux.disparity.contrast_z import (
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import map_in_threads
 from isolux.stats.constants import Z_STEP
-from isolux.stats.correlation_shrinkage import deviations_from_overall, shrinkage_factors
-from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, critical_value, holm, max_t
+from isolux.stats.correlation_shrinkage import (
+    correlation_shrinkage_factors,
+    mean_influences_from_overall,
+)
+from isolux.stats.multiplicity import (
+    adjust_p_benjamini_hochberg,
+    adjust_p_bonferroni,
+    adjust_p_holm,
+    adjust_p_max_t,
+    max_t_critical_value,
+)
 from isolux.stats.multiplier_bootstrap import (
     CorrelationBlocks,
-    correlated_normals,
-    correlation_matrix,
-    joint_draws,
+    draw_correlated_normals,
+    draw_multiplier_bootstrap_sums,
+    replicate_correlation_matrix,
 )
 from isolux.stats.null_distribution import (
     COMPLEMENT,
     NullTest,
-    compare_with_null,
-    null_z_statistics,
+    iterate_null_z_statistics,
+    run_joint_null_test,
 )
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import SurveyClusterSums, get_residual_strata
-from isolux.stats.test_inversion import two_sided_p
+from isolux.stats.survey_sums import SurveyClusterSums, residual_strata_or_none
+from isolux.stats.test_inversion import two_sided_p_from_z
 from isolux.vocabulary.spec import ComparisonSettings
 
 if TYPE_CHECKING:
@@ -232,7 +241,7 @@ def _test_means(
     # One simulation for all keys keeps the correlations between metrics and attributes. Of a
     # survey sample the rows are residuals of calibration, and two-way clusterings stand side by
     # side; there each column is one cluster.
-    strata = get_residual_strata(design)
+    strata = residual_strata_or_none(design)
     rows = csr_array(vstack(stacked_rows))
     multiplicity = (
         design.multiplicity if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
@@ -240,14 +249,16 @@ def _test_means(
     correlation_blocks = _correlate_attributes(
         sums_and_counts, varying_rows, design.multiplicity, multiplicity
     )
-    draws = joint_draws(rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks)
+    draws = draw_multiplier_bootstrap_sums(
+        rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks
+    )
     # Each key has the rows of its sums, then those of its counts.
     split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
     draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
 
     def test_contrasts(key: Key, compared: Comparisons, z: FloatArray) -> AttributeTests:
         members, contrasts = plans[key]
-        null_draws = null_z_statistics(
+        null_draws = iterate_null_z_statistics(
             *sums_and_counts[key],
             design.multiplicity,
             contrasts,
@@ -255,7 +266,7 @@ def _test_means(
             strata,
             varying_rows.get(key),
         )
-        null = compare_with_null(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p)
+        null = run_joint_null_test(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p_from_z)
         is_proportion = getattr(compared, "means").is_proportion  # noqa: B009 - a protocol has no fields
         return AttributeTests(
             members, contrasts, null, SCORE if is_proportion else STUDENT, compared
@@ -299,12 +310,12 @@ def _correlate_attributes(
         totals = np.asarray(sums @ sum_multiplicity), np.asarray(counts @ sum_multiplicity)
         varying_rows = varying_by_key.get((attribute, j), (sums, counts))
         deviations[attribute_index[attribute]].append(
-            deviations_from_overall(*varying_rows, totals)
+            mean_influences_from_overall(*varying_rows, totals)
         )
         # Sums and counts of a group are two rows of one block.
         block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
     return CorrelationBlocks(
-        np.array(block_index), shrinkage_factors(deviations, varying_multiplicity)
+        np.array(block_index), correlation_shrinkage_factors(deviations, varying_multiplicity)
     )
 
 
@@ -317,12 +328,12 @@ def _test_replicates(
         if _is_mean(estimates, j):
             continue
         rows = np.append(members, 0)
-        rho = correlation_matrix(estimates.replicates[rows, j])
+        rho = replicate_correlation_matrix(estimates.replicates[rows, j])
         se = estimates.standard_error[rows, j]
         # Another seed for each: independent simulations make the joint maximum larger, if anything
         # (see the module's docstring).
         null_replicates = (
-            correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
+            draw_correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
         )
         second = np.where(contrasts[:, 1] == COMPLEMENT, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
@@ -332,7 +343,7 @@ def _test_replicates(
         null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
         z = compute_contrast_z(compared, [(members, contrasts)], spec)[0]
-        null = compare_with_null(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p)
+        null = run_joint_null_test(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p_from_z)
         results[attribute, j] = AttributeTests(members, contrasts, null, BOOTSTRAP, compared)
     return results
 
@@ -362,7 +373,7 @@ def correlate_replicates(
 ) -> FloatArray:
     """Return the correlation of two groups' replicates; 0 where one does not vary."""
     rows, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
-    table = correlation_matrix(estimates.replicates[rows, j])
+    table = replicate_correlation_matrix(estimates.replicates[rows, j])
     return table[positions[: len(first)], positions[len(first) :]]
 
 
@@ -395,7 +406,7 @@ def _refine_near_critical(
     t, p = tested.null.t.copy(), tested.null.p_value.copy()
     plan = tested.members, tested.contrasts[near]
     t[near] = compute_contrast_z(tested.comparisons, [plan], spec, critical)[0]
-    p[near] = two_sided_p(t[near])
+    p[near] = two_sided_p_from_z(t[near])
     return replace(tested, null=replace(tested.null, t=t, p_value=p))
 
 
@@ -425,8 +436,12 @@ def adjust_p_values(
     """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
     if correction == "max-t":
         # Simulation error must not make an adjusted p smaller than the raw one.
-        return np.asarray(np.maximum(max_t(t, null_max), p))
-    by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
+        return np.asarray(np.maximum(adjust_p_max_t(t, null_max), p))
+    by_name = {
+        "holm": adjust_p_holm,
+        "bonferroni": adjust_p_bonferroni,
+        "bh": adjust_p_benjamini_hochberg,
+    }
     return by_name[correction](p) if correction in by_name else p
 
 
@@ -438,6 +453,6 @@ def _find_critical_value(
     alpha = (1.0 - spec.level) * share
     if spec.correction == "max-t" and size:  # never less than for one test: see `adjust_p_values`
         # Benjamini and Hochberg's method has no fixed critical value: that of one test is used.
-        return max(float(critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
+        return max(float(max_t_critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
     n_tests = size if spec.correction in ("holm", "bonferroni") else 1
     return float(ndtri(1.0 - alpha / (2.0 * max(n_tests, 1))))

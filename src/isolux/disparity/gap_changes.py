@@ -22,10 +22,15 @@ from isolux.disparity.family import SCORE, adjust_p_values
 from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.intervals import Interval, percentile
-from isolux.stats.multiplicity import critical_value
+from isolux.stats.intervals import Interval, percentile_interval
+from isolux.stats.multiplicity import max_t_critical_value
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.test_inversion import Difference, ZValues, two_sided_p, z_statistics
+from isolux.stats.test_inversion import (
+    Difference,
+    ZValues,
+    two_sided_p_from_z,
+    z_statistics_by_test_inversion,
+)
 from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
@@ -132,9 +137,9 @@ def compare_gap_changes(
     size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
     family = f"changes of gaps, a pair for each metric and attribute (m = {size:,})"
     t = np.concatenate([gap.t for gap in gaps]) if gaps else np.empty(0)
-    adjusted = adjust_p_values(t, two_sided_p(t), null_max, spec.correction)
+    adjusted = adjust_p_values(t, two_sided_p_from_z(t), null_max, spec.correction)
     cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
-    simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else z
+    simulated_critical = float(max_t_critical_value(null_max, 1.0 - spec.level)) if size else z
     # The critical value is at least that of a single test, as for p-values (adjust_p_values).
     rows = [
         row
@@ -182,11 +187,11 @@ def _compare_gaps(
     is_constant = (standard_deviations.reshape(2, -1) < _ZERO_SD_TOLERANCE).all(axis=0) & (
         np.abs(differences.a - differences.b) <= _ZERO_SD_TOLERANCE
     )
-    t = np.where(is_constant, np.nan, z_statistics(differences, (z,)))
+    t = np.where(is_constant, np.nan, z_statistics_by_test_inversion(differences, (z,)))
     interval = differences.interval(z)
     if spec.interval == "percentile":
         model_changes = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
-        interval = percentile(model_changes[first] - model_changes[second], spec.level)
+        interval = percentile_interval(model_changes[first] - model_changes[second], spec.level)
     return _GapChanges(change, tuple(change.pairs), worse, better, differences, interval, t)
 
 
@@ -271,14 +276,14 @@ def _build_gap_rows(
     # Where a group has too few clusters for an interval, no change of it has one.
     bound_sums = estimates.interval.low[:, a] + estimates.interval.low[:, b]
     has_no_interval = np.isnan(bound_sums[gaps.worse] + bound_sums[gaps.better])
-    interval = gaps.interval.apply_mask(~has_no_interval)
+    interval = gaps.interval.set_nan_where_false(~has_no_interval)
     simultaneous = interval.scale(np.nan)
     if spec.correction == "max-t" and spec.interval != "percentile":
         simultaneous = include_zero(
             gaps.differences.interval(family[1]), adjusted, 1.0 - spec.level
         )
-        simultaneous = simultaneous.apply_mask(~has_no_interval)
-    p = two_sided_p(gaps.t)
+        simultaneous = simultaneous.set_nan_where_false(~has_no_interval)
+    p = two_sided_p_from_z(gaps.t)
     return [
         build_rows(
             estimates,

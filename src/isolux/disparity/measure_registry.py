@@ -198,7 +198,7 @@ def _load_measure(name: str) -> PluginMeasure:
             expected="a name of its own",
             hint="rename its entry point",
         )
-    return PluginMeasure(name, registry.measure_info(name), registry.load("measures", name))
+    return PluginMeasure(name, registry.load_measure_info(name), registry.load("measures", name))
 
 
 def describe_disparity_kind(disparity_kind: str) -> MeasureInfo:
@@ -206,7 +206,7 @@ def describe_disparity_kind(disparity_kind: str) -> MeasureInfo:
     if disparity_kind in _BUILT_IN_KINDS:
         return _BUILT_IN_KINDS[disparity_kind]
     if disparity_kind in registry.names("measures"):
-        return registry.measure_info(disparity_kind)
+        return registry.load_measure_info(disparity_kind)
     # A run read back without the plugin's package: the unit is guessed from the name.
     unit = "" if disparity_kind.endswith("ratio") else "metric"
     summary = "A measure of a package that is not installed here."

@@ -35,14 +35,23 @@ from isolux.disparity.rows import (
 )
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
-from isolux.stats.intervals import Interval, difference_interval, normal_quantile, percentile
-from isolux.stats.multiplicity import critical_value
-from isolux.stats.multiplier_bootstrap import correlated_normals, correlation_matrix
-from isolux.stats.null_distribution import NullTest, compare_with_null, sign_flip_test
+from isolux.stats.intervals import (
+    Interval,
+    mover_difference_interval,
+    percentile_interval,
+    two_sided_normal_quantile,
+)
+from isolux.stats.multiplicity import max_t_critical_value
+from isolux.stats.multiplier_bootstrap import draw_correlated_normals, replicate_correlation_matrix
+from isolux.stats.null_distribution import NullTest, run_joint_null_test, run_sign_flip_test
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import is_census
-from isolux.stats.test_inversion import Difference, two_sided_p, z_statistics
-from isolux.stats.weights import random_sign_sums, seeded_blocks
+from isolux.stats.survey_sums import is_complete_census
+from isolux.stats.test_inversion import (
+    Difference,
+    two_sided_p_from_z,
+    z_statistics_by_test_inversion,
+)
+from isolux.stats.weights import draw_random_sign_sums, iterate_seeded_replicate_blocks
 from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, Status
@@ -86,8 +95,10 @@ def compare_models(
         null_max = np.maximum(null_max, change.null.max_z)
     size = int(sum(np.isfinite(c.null.t).sum() for c in unplanned))
     family = (f"all other groups and metrics of this comparison (m = {size})", size)
-    simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
-    z = normal_quantile(spec.level)
+    simulated_critical = (
+        float(max_t_critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
+    )
+    z = two_sided_normal_quantile(spec.level)
     critical = max(simulated_critical, z)  # never less than for one test: see `adjust_p_values`
     frames: list[DisparityRows] = []
     for change in planned:
@@ -102,7 +113,7 @@ def compare_models(
         _find_group_changes(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs
     ]
     gaps, gap_family = compare_gap_changes(
-        estimates, spec, group_changes, normal_quantile(spec.level)
+        estimates, spec, group_changes, two_sided_normal_quantile(spec.level)
     )
     table = stack_rows(frames + gaps).with_columns(
         model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
@@ -132,7 +143,10 @@ def compare_runs(
         )
         group_changes.append(_find_group_changes(estimates, a, b, measures, references or {}))
     return (
-        rows + compare_gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))[0]
+        rows
+        + compare_gap_changes(
+            estimates, spec, group_changes, two_sided_normal_quantile(spec.level)
+        )[0]
     )
 
 
@@ -221,14 +235,16 @@ def _test_change(
         null = _test_replicate_changes(estimates, spec, groups, (a, b), differences)
         return _Change(a, b, groups, null, BOOTSTRAP, differences)
     null = _test_sign_flips(estimates, spec, groups, (mean_a, mean_b))
-    z = z_statistics(differences, (normal_quantile(spec.level),))
+    z = z_statistics_by_test_inversion(differences, (two_sided_normal_quantile(spec.level),))
     # Sign flips would add a sampling error that a census does not have.
-    if is_census(estimates.cluster_sums):
-        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided_p(z)), SCORE, differences)
+    if is_complete_census(estimates.cluster_sums):
+        return _Change(
+            a, b, groups, replace(null, t=z, p_value=two_sided_p_from_z(z)), SCORE, differences
+        )
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
     # all clusters change by the same amount there is no interval, and the flips alone count.
     t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))
-    p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided_p(z)))
+    p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided_p_from_z(z)))
     return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, differences)
 
 
@@ -261,14 +277,14 @@ def _test_sign_flips(
     stacked = csr_array(vstack([sums, counts]))
     flipped = np.empty((stacked.shape[0], spec.replicates))
     start = 0
-    for rng, size in seeded_blocks(spec.replicates, spec.seed, "signs"):
-        flipped[:, start : start + size] = stacked @ random_sign_sums(
+    for rng, size in iterate_seeded_replicate_blocks(spec.replicates, spec.seed, "signs"):
+        flipped[:, start : start + size] = stacked @ draw_random_sign_sums(
             rng, design.multiplicity, size
         )
         start += size
     n = len(groups)
     contrasts = np.column_stack([np.arange(n), np.arange(n) + n])
-    return sign_flip_test(sums, counts, design.multiplicity, contrasts, flipped)
+    return run_sign_flip_test(sums, counts, design.multiplicity, contrasts, flipped)
 
 
 def _test_replicate_changes(
@@ -282,11 +298,11 @@ def _test_replicate_changes(
     is_pair, (a, b) = np.ones(len(groups), dtype=bool), pair
     replicate_changes = estimates.replicates[groups, b] - estimates.replicates[groups, a]
     # Normal draws with the correlations of the replicates, as for groups (family.py).
-    null_draws = correlated_normals(
-        correlation_matrix(replicate_changes), spec.replicates, spec.seed
+    null_draws = draw_correlated_normals(
+        replicate_correlation_matrix(replicate_changes), spec.replicates, spec.seed
     )
-    z = z_statistics(differences, (normal_quantile(spec.level),))
-    return compare_with_null(z, iter([null_draws]), is_pair, two_sided_p)
+    z = z_statistics_by_test_inversion(differences, (two_sided_normal_quantile(spec.level),))
+    return run_joint_null_test(z, iter([null_draws]), is_pair, two_sided_p_from_z)
 
 
 def _adjust_changes(
@@ -368,7 +384,7 @@ def _build_attribute_rows(
     if p is not None:
         is_untested = np.isnan(p) & (np.abs(value_changes) > _ROUNDING)
         boundary_reasons[is_untested] = UNTESTED
-        interval = interval.apply_mask(~is_untested)
+        interval = interval.set_nan_where_false(~is_untested)
     # The planned test has the whole error rate, so its own interval needs no widening.
     simultaneous = interval if test_and_family[1] == PLANNED_FAMILY else simultaneous
     has_no_interval = np.isnan(interval.low)
@@ -385,7 +401,7 @@ def _build_attribute_rows(
                 high=interval.high[k],
                 simultaneous=None
                 if simultaneous is None
-                else simultaneous.apply_mask(~has_no_interval).take(k),
+                else simultaneous.set_nan_where_false(~has_no_interval).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 status=[
                     Status.BOUNDARY.value if reason else Status.OK.value
@@ -428,7 +444,7 @@ def _limit_detectable(estimates: Estimates, j: int, detectable: FloatArray) -> F
     """Set detectable differences to NaN above the metric's span, in a census, with noise bias."""
     # A census has no sampling error; noise bias depends on the differences themselves, so observed
     # values do not give a smallest detectable one.
-    if is_census(estimates.cluster_sums) or has_noise_bias(estimates.measures[j]):
+    if is_complete_census(estimates.cluster_sums) or has_noise_bias(estimates.measures[j]):
         return np.full_like(detectable, np.nan)
     return np.where(detectable <= estimates.measures[j].value_range, detectable, np.nan)
 
@@ -442,12 +458,14 @@ def _compute_interval(
     differences: Difference,
 ) -> Interval:
     if spec.interval == "percentile":
-        return percentile(
+        return percentile_interval(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
     # This interval also has to cover the comparison with equal noise in both values.
     if has_noise_bias(estimates.measures[a]):
-        return differences.interval(normal_quantile(spec.level))
+        return differences.interval(two_sided_normal_quantile(spec.level))
     interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
-    correlation = differences.correlation(normal_quantile(spec.level))
-    return difference_interval(differences.a, interval_b, differences.b, interval_a, correlation)
+    correlation = differences.correlation(two_sided_normal_quantile(spec.level))
+    return mover_difference_interval(
+        differences.a, interval_b, differences.b, interval_a, correlation
+    )

@@ -23,9 +23,14 @@ from isolux.groups.interval_methods.noise_bias import estimate_noise_bias, has_n
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
 from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import ClusterSums
-from isolux.stats.differences import paired_mean_difference, replicate_difference
-from isolux.stats.intervals import log_ratio_interval, logit_interval, normal_quantile, t_interval
-from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.differences import difference_from_replicates, paired_mean_difference
+from isolux.stats.intervals import (
+    logit_t_interval,
+    mover_log_ratio_interval,
+    t_interval,
+    two_sided_normal_quantile,
+)
+from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.test_inversion import Difference
@@ -86,14 +91,16 @@ def _sum_products(
 
 def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare statistics that are not means; replicates resample the same people for both."""
-    rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
+    rho = correlate_corresponding_rows(
+        estimates.replicates[groups, b], estimates.replicates[groups, a]
+    )
     dof = np.maximum(count_effective_clusters(estimates)[groups] - 1.0, 1.0)
     estimate_b, estimate_a = (
         (estimates.value[groups, j], estimates.standard_error[groups, j], dof) for j in (b, a)
     )
     design, measures = estimates.cluster_sums, [estimates.measures[j] for j in (b, a)]
-    interval_method = logit_interval if measures[0].is_fraction else t_interval
-    differences = replicate_difference(estimate_b, estimate_a, rho, interval_method)
+    interval_method = logit_t_interval if measures[0].is_fraction else t_interval
+    differences = difference_from_replicates(estimate_b, estimate_a, rho, interval_method)
     if has_noise_bias(measures[0]):
         return compare_noise_biased(
             differences, *(estimate_noise_bias(design, measure, groups) for measure in measures)
@@ -142,9 +149,9 @@ def _build_relative_rows(
     a, b = pair
     differences = compare_paired(estimates, groups, a, b)
     interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
-    correlation = differences.correlation(normal_quantile(spec.level))
+    correlation = differences.correlation(two_sided_normal_quantile(spec.level))
     # The relative change b / a - 1 from the interval of log(b / a), by MOVER.
-    log_interval = log_ratio_interval(
+    log_interval = mover_log_ratio_interval(
         differences.a, interval_b, differences.b, interval_a, correlation
     )
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -25,10 +25,10 @@ from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, li
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
 from isolux.io.threads import map_in_threads
-from isolux.stats.intervals import Interval, normal_quantile, percentile
+from isolux.stats.intervals import Interval, percentile_interval, two_sided_normal_quantile
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import is_census
+from isolux.stats.survey_sums import is_complete_census
 from isolux.stats.test_inversion import Difference
 from isolux.vocabulary.formatting import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
 from isolux.vocabulary.spec import ComparisonSettings
@@ -82,7 +82,7 @@ class _AttributeComparison:
 
     @property
     def z(self) -> float:
-        return normal_quantile(self.spec.level)
+        return two_sided_normal_quantile(self.spec.level)
 
     def build_rows(self) -> list[DisparityRows]:
         tested = self.tested
@@ -220,11 +220,15 @@ class _AttributeComparison:
         differences = self.tested.comparisons.compare_with_complement(first)
         if self.spec.interval == "percentile":
             replicates = self.estimates.replicates[:, self.j]
-            interval = percentile(replicates[first] - replicates[0], self.spec.level)
+            interval = percentile_interval(replicates[first] - replicates[0], self.spec.level)
         else:
             # Decision 8: with too few clusters a group has no interval, and no difference to it.
             has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
-            interval = differences.interval(self.z).apply_mask(has_interval).scale(complement_share)
+            interval = (
+                differences.interval(self.z)
+                .set_nan_where_false(has_interval)
+                .scale(complement_share)
+            )
         return _PairEstimates(
             "difference_to_overall",
             self._name_method(differences),
@@ -238,7 +242,7 @@ class _AttributeComparison:
     def _find_detectable(self, differences: Difference) -> FloatArray:
         # A census has no sampling error. Noise bias depends on the differences themselves, so the
         # observed values do not give a minimum detectable difference.
-        if is_census(self.estimates.cluster_sums) or has_noise_bias(self.measure):
+        if is_complete_census(self.estimates.cluster_sums) or has_noise_bias(self.measure):
             return np.full(len(differences.a), np.nan)
         worse_is_lower, max_difference = self.measure.sign > 0, self.measure.value_range
         return find_detectable_difference(
@@ -257,7 +261,7 @@ class _AttributeComparison:
         if not (inverted and np.isfinite(self.family.critical)):
             return interval.scale(np.nan)
         has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
-        return differences.interval(self.family.critical, log=log).apply_mask(has_bounds)
+        return differences.interval(self.family.critical, log=log).set_nan_where_false(has_bounds)
 
     def _compute_interval(
         self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False
@@ -267,7 +271,7 @@ class _AttributeComparison:
             replicates = self.estimates.replicates[:, self.j]
             a, b = replicates[first], replicates[second]
             with np.errstate(divide="ignore", invalid="ignore"):
-                return percentile(np.log(a / b) if log else a - b, self.spec.level)
+                return percentile_interval(np.log(a / b) if log else a - b, self.spec.level)
         first_interval, second_interval = (
             self.estimates.group_interval(groups, self.j) for groups in (first, second)
         )
@@ -275,7 +279,7 @@ class _AttributeComparison:
         if self.interval_name != "score":
             return differences.mover_interval(first_interval, second_interval, self.z, log=log)
         has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
-        return differences.interval(self.z, log=log).apply_mask(has_interval)
+        return differences.interval(self.z, log=log).set_nan_where_false(has_interval)
 
     def _name_method(self, differences: Difference) -> str:
         """Return the table's name for the interval's method."""

@@ -28,12 +28,19 @@ from isolux.groups.interval_methods.noise_bias import (
     lower_by_bias,
 )
 from isolux.stats.cluster_sums import ClusterSums
-from isolux.stats.differences import replicate_difference
-from isolux.stats.intervals import Interval, logit_interval, t_interval
-from isolux.stats.multiplier_bootstrap import correlation_matrix, paired_correlation
-from isolux.stats.sampling import stratum_totals
+from isolux.stats.differences import difference_from_replicates
+from isolux.stats.intervals import Interval, logit_t_interval, t_interval
+from isolux.stats.multiplier_bootstrap import (
+    correlate_corresponding_rows,
+    replicate_correlation_matrix,
+)
+from isolux.stats.sampling import sum_by_stratum
 from isolux.stats.statistic import FloatArray, IntArray, NoiseBias
-from isolux.stats.survey_sums import SurveyClusterSums, drop_weights, get_strata
+from isolux.stats.survey_sums import (
+    SurveyClusterSums,
+    survey_strata_or_none,
+    unweighted_cluster_sums,
+)
 from isolux.stats.test_inversion import Difference, ZValues
 
 _CANCELLATION_TOLERANCE = 1e-9
@@ -71,16 +78,16 @@ class ReplicateComparisons:
         """Compare groups with groups."""
         e, j = self.estimates, self.j
         unique_groups, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
-        table = correlation_matrix(e.replicates[unique_groups, j])
+        table = replicate_correlation_matrix(e.replicates[unique_groups, j])
         rho = table[positions[: len(first)], positions[len(first) :]]
         # Degrees of freedom are those of the effective clusters (docs/methods/uncertainty.md).
         dof = np.maximum(count_effective_clusters(e) - 1.0, 1.0)
         first_estimate, second_estimate = (
             (e.value[g, j], e.standard_error[g, j], dof[g]) for g in (first, second)
         )
-        interval_method = logit_interval if e.measures[j].is_fraction else t_interval
+        interval_method = logit_t_interval if e.measures[j].is_fraction else t_interval
         differences = replace(
-            replicate_difference(first_estimate, second_estimate, rho, interval_method),
+            difference_from_replicates(first_estimate, second_estimate, rho, interval_method),
             value_range=e.measures[j].value_range,
         )
         if has_noise_bias(e.measures[j]):
@@ -132,7 +139,7 @@ class ReplicateComparisons:
         dof = np.maximum(count_effective_clusters(e)[first] - 1.0, 1.0)
         group_estimate = e.value[first, j], e.standard_error[first, j], dof
         complement_se = standard_error(complement_replicates, n_clusters, e.cluster_sums)
-        correlation = paired_correlation(group_replicates, complement_replicates)
+        correlation = correlate_corresponding_rows(group_replicates, complement_replicates)
         complement_value = self._replace_invalid(complements.value)
         if e.measures[j].is_fraction:
             # At exactly 0 or 1 the logit interval is that of Wilson, by clusters.
@@ -144,8 +151,8 @@ class ReplicateComparisons:
                 np.where(at_end, 0.0, x) for x in (complement_se, correlation)
             )
         complement_estimate = complement_value, complement_se, np.maximum(n_effective - 1.0, 1.0)
-        interval_method = logit_interval if e.measures[j].is_fraction else t_interval
-        differences = replicate_difference(
+        interval_method = logit_t_interval if e.measures[j].is_fraction else t_interval
+        differences = difference_from_replicates(
             group_estimate, complement_estimate, correlation, interval_method
         )
         measured_differences: Difference | None
@@ -201,11 +208,13 @@ class ReplicateComparisons:
         complement_se = standard_error(
             complements.measured_replicates, n_clusters, self.estimates.cluster_sums
         )
-        correlation = paired_correlation(group_replicates, complements.measured_replicates)
-        interval_method = (
-            logit_interval if self.estimates.measures[self.j].is_fraction else t_interval
+        correlation = correlate_corresponding_rows(
+            group_replicates, complements.measured_replicates
         )
-        return replicate_difference(
+        interval_method = (
+            logit_t_interval if self.estimates.measures[self.j].is_fraction else t_interval
+        )
+        return difference_from_replicates(
             group_estimate,
             (complements.measured_value, complement_se, dof),
             correlation,
@@ -329,9 +338,9 @@ def _count_effective(design: ClusterSums, rows: IntArray) -> FloatArray:
     cluster_counts = design.group_rows(rows, 0)
     multiplicity = design.multiplicity.astype(np.float64)
     stratum_counts = None
-    strata = get_strata(design)
+    strata = survey_strata_or_none(design)
     if strata is not None:
-        stratum_counts = stratum_totals(cluster_counts, strata)
+        stratum_counts = sum_by_stratum(cluster_counts, strata)
     return _kish_clusters(
         cluster_counts @ multiplicity, cluster_counts.power(2) @ multiplicity, stratum_counts
     )
@@ -358,7 +367,7 @@ def _count_complement_clusters(design: ClusterSums, first: IntArray) -> tuple[In
     multiplicity = design.multiplicity.astype(np.float64)
     overall_row, group_rows = design.group_rows(0, 0), design.group_rows(first, 0)
     overall_counts = np.asarray(overall_row.todense()).ravel()
-    unweighted_design = drop_weights(design)
+    unweighted_design = unweighted_cluster_sums(design)
     total = overall_counts @ multiplicity - group_rows @ multiplicity
     # (overall - group)², expanded: the complement's own cluster sums are not stored.
     square = (
@@ -366,11 +375,11 @@ def _count_complement_clusters(design: ClusterSums, first: IntArray) -> tuple[In
         - 2.0 * (group_rows @ (overall_counts * multiplicity))
         + group_rows.power(2) @ multiplicity
     )
-    strata = get_strata(design)
+    strata = survey_strata_or_none(design)
     complement_stratum_counts = None
     if strata is not None:
-        overall_stratum_counts = stratum_totals(overall_row, strata)
-        complement_stratum_counts = overall_stratum_counts - stratum_totals(group_rows, strata)
+        overall_stratum_counts = sum_by_stratum(overall_row, strata)
+        complement_stratum_counts = overall_stratum_counts - sum_by_stratum(group_rows, strata)
         complement_stratum_counts = np.where(
             complement_stratum_counts > _CANCELLATION_TOLERANCE * overall_stratum_counts,
             complement_stratum_counts,

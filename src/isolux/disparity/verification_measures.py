@@ -31,12 +31,12 @@ from isolux.disparity.attribute_measures import range_interval, select_groups
 from isolux.disparity.family import AttributeTests, ComparisonFamily
 from isolux.disparity.rows import DisparityRows, build_rows
 from isolux.groups.estimates import Estimates
-from isolux.stats.intervals import percentile
+from isolux.stats.intervals import percentile_interval
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import IntArray
 from isolux.stats.verification_disparity import (
     fairness_discrepancy_rate,
-    garbe,
+    gini_aggregation_rate,
     inequity_rate,
     skewed_error_ratio,
 )
@@ -144,8 +144,8 @@ def _build_attribute_rows(
     )
     replicates = [estimates.replicates[members, j].T for j in rates]
     # Neither is a function of the two ranges, so their intervals come from replicates.
-    gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
-    skew = percentile(skewed_error_ratio(*replicates), spec.level)
+    gini = percentile_interval(gini_aggregation_rate(*replicates, alpha=_ALPHA), spec.level)
+    skew = percentile_interval(skewed_error_ratio(*replicates), spec.level)
     # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
     # A rate near 0 makes an upper bound of the ratio infinite, which is meant.
     with np.errstate(over="ignore"):
@@ -165,7 +165,12 @@ def _build_attribute_rows(
             ratio_bounds,
             _SIMULTANEOUS,
         ),
-        ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)), _PERCENTILE),
+        (
+            "garbe",
+            gini_aggregation_rate(fmr, fnmr, alpha=_ALPHA),
+            (float(gini.low), float(gini.high)),
+            _PERCENTILE,
+        ),
         (
             "skewed_error_ratio",
             skewed_error_ratio(fmr, fnmr),

@@ -24,7 +24,7 @@ from isolux.engine.source_images import DecodedImage, SourceImage, hash_image_fi
 from isolux.io.cpu_count import count_cores
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model, Preprocessing
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 from isolux.vocabulary.errors import SpecError
 
 _MAX_THREADS = 8  # with more of them the model's thread waits for Python's lock
@@ -51,7 +51,7 @@ def choose_n_decoding_processes(model: Model, n_requested: int | None) -> int:
                 hint="leave reader_processes out: threads read (readers)",
             )
         return n_requested
-    has_enough_cores = count_cores() >= _MIN_CORES and address_space_limit() is None
+    has_enough_cores = count_cores() >= _MIN_CORES and read_address_space_limit_bytes() is None
     return (
         min(_MAX_PROCESSES, count_cores() - 1)
         if can_use_processes and model.on_gpu and has_enough_cores

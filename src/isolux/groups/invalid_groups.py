@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.vocabulary.counts import count_people_of_units
+from isolux.vocabulary.counts import count_people_at_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.spelling import describe_letters, fold_spelling
 
@@ -42,7 +42,7 @@ def check_spelling_variants(
     if variant_codes is None:
         return
     sizes = {
-        values[code]: count_people_of_units(
+        values[code]: count_people_at_rows(
             unit_codes["unit"].filter(unit_codes["code"] == code), multiplicity
         )
         for code in variant_codes

@@ -13,15 +13,19 @@ from isolux.groups.estimates import EffectiveSampleSize, Measure
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
-    are_proportions,
-    cluster_means,
+    are_rows_zero_or_one,
     concatenate_means,
+    means_from_cluster_sums,
     pooled_intracluster_correlation,
 )
-from isolux.stats.sparse_rows import MAX_ENTRIES_PER_BATCH, subtract_from_each
+from isolux.stats.sparse_rows import MAX_ENTRIES_PER_BATCH, subtract_rows_from_total
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
-from isolux.stats.weighted_means import WeightingEffect, combine_two_way_means, weighted_means
+from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums
+from isolux.stats.weighted_means import (
+    WeightingEffect,
+    combine_two_way_means,
+    estimate_weighted_means,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -50,7 +54,7 @@ def group_means_of(cluster_sums: ClusterSums, measure: Measure, rows: IntArray) 
     rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
     sums, counts = (cluster_sums.group_rows(rows, column) for column in measure.mean_columns)
     # Values are summed as differences from the centre, which is added back.
-    return cluster_means(
+    return means_from_cluster_sums(
         sums, counts, cluster_sums.multiplicity, rho, is_proportion=is_proportion
     ).shift(measure.centre)
 
@@ -93,15 +97,17 @@ def _complement_means(
     group_columns = [cluster_sums.group_rows(rows, q) for q in (sums, counts)]
     if not isinstance(cluster_sums, SurveyClusterSums):
         s, n = (
-            subtract_from_each(domain_columns[1], *column_pair)
+            subtract_rows_from_total(domain_columns[1], *column_pair)
             for column_pair in zip(domain_columns, group_columns, strict=True)
         )
         rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
-        return cluster_means(s, n, cluster_sums.multiplicity, rho, is_proportion=is_proportion)
+        return means_from_cluster_sums(
+            s, n, cluster_sums.multiplicity, rho, is_proportion=is_proportion
+        )
     domain_columns.append(cluster_sums.squared_rows(domain, counts))
     group_columns.append(cluster_sums.squared_rows(rows, counts))
     s, n, squared_sums = (
-        subtract_from_each(domain_columns[1], *column_pair)
+        subtract_rows_from_total(domain_columns[1], *column_pair)
         for column_pair in zip(domain_columns, group_columns, strict=True)
     )
     # Clusters entirely in the group leave a rounding error, which is set to 0.
@@ -114,7 +120,7 @@ def _complement_means(
         if cluster_sums.calibration is None
         else _complement_residuals(cluster_sums, measure, domain, rows)
     )
-    return weighted_means(
+    return estimate_weighted_means(
         (s, n, squared_sums),
         cluster_sums.strata,
         rho,
@@ -158,11 +164,11 @@ def estimate_intracluster_correlation(
 ) -> tuple[float, bool]:
     """Return the overall intracluster correlation, and whether rows are 0 or 1."""
     sums, counts = measure.mean_columns
-    unweighted_sums = drop_weights(cluster_sums)
+    unweighted_sums = unweighted_cluster_sums(cluster_sums)
     overall_columns = unweighted_sums.group_rows(0, sums), unweighted_sums.group_rows(0, counts)
     rho = float(pooled_intracluster_correlation(*overall_columns, unweighted_sums.multiplicity)[0])
     # Years or counts may happen to be 0 and 1; only fractions are then proportions.
-    return rho, measure.is_fraction and are_proportions(*overall_columns)
+    return rho, measure.is_fraction and are_rows_zero_or_one(*overall_columns)
 
 
 def _means_one_way(
@@ -185,7 +191,7 @@ def _means_one_way(
                 survey_sums.residual_rows(batch, sums),
                 survey_sums.residual_rows(batch, counts),
             )
-        return weighted_means(
+        return estimate_weighted_means(
             columns,
             survey_sums.strata,
             rho,

@@ -42,12 +42,12 @@ from isolux.groups.unknown_values import (
 )
 from isolux.groups.vote_rules import apply_vote_rule, parse_votes
 from isolux.stats.constants import HIGH_UNKNOWN_SHARE
-from isolux.vocabulary.counts import TIMES, count_people, count_people_of_units
+from isolux.vocabulary.counts import TIMES, count_people, count_people_at_rows
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.grouping import Grouping, UnknownHandling
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
-from isolux.vocabulary.unit_index import find_block_starts, is_unrepeated, lookup_positions
+from isolux.vocabulary.unit_index import find_block_starts, has_no_duplicates, lookup_positions
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def _number_units(
     else:
         unit_ids = units if isinstance(units, pl.Series) else units["unit_id"]
         ids = unit_ids.cast(pl.String)
-        ids = ids if is_unrepeated(ids) else ids.unique(maintain_order=True)
+        ids = ids if has_no_duplicates(ids) else ids.unique(maintain_order=True)
     if ids.null_count():
         raise TableError(
             "a judged unit has no identifier", where=format_location("units", None, "unit_id")
@@ -270,7 +270,7 @@ def _code_attribute(
     vote_rule = parse_votes(settings.votes)
     unit_codes, tied_units = apply_vote_rule(scored_rows, vote_rule, scored_units.height)
     notes += _describe_ties(
-        count_people_of_units(tied_units, multiplicity),
+        count_people_at_rows(tied_units, multiplicity),
         count_people(scored_units),
         vote_rule.name,
         name,
@@ -332,7 +332,7 @@ def _count_unknown(
     return {
         "n_units": count_people(scored_units.filter(is_scored)),
         **{
-            name: count_people_of_units(units, multiplicity)
+            name: count_people_at_rows(units, multiplicity)
             for name, units in units_by_count.items()
         },
     }
@@ -367,7 +367,7 @@ def _describe_counts(
             Caution(text) if unknown >= HIGH_UNKNOWN_SHARE * unit_counts["n_units"] else text
         )
     repeated_units = np.flatnonzero(np.bincount(unit_codes["unit"].to_numpy(), minlength=1) > 1)
-    n_in_several = count_people_of_units(pl.Series(repeated_units), multiplicity)
+    n_in_several = count_people_at_rows(pl.Series(repeated_units), multiplicity)
     if n_in_several:
         notes.append(f"{name}: {n_in_several:,} of {n_units:,} unit(s) are in more than one group")
     notes += caution_on_null_words(name, values)

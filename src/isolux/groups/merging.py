@@ -21,7 +21,7 @@ import polars as pl
 
 from isolux.groups.display_order import sort_for_display
 from isolux.groups.unknown_values import UNKNOWN, is_unknown_word
-from isolux.vocabulary.counts import count_people_of_units
+from isolux.vocabulary.counts import count_people_at_rows
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import Grouping
 
@@ -50,7 +50,7 @@ def merge_values(
     # Unknown units have no value that the merges could have named, so they are not excluded.
     selected = pl.concat([united, unit_values.filter(pl.col("value").is_null())]).unique()
     excluded = unit_values.select("unit").unique().join(selected, on="unit", how="anti")
-    n_excluded = count_people_of_units(excluded["unit"], multiplicity)
+    n_excluded = count_people_at_rows(excluded["unit"], multiplicity)
     note = f"{grouping.attribute}: {n_excluded:,} unit(s) are in no named group and are left out"
     return selected, (*notes, note) if n_excluded else notes
 
@@ -171,7 +171,7 @@ def expand_nested_values(
         f"{grouping.attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
         f"{len(list_leaves(tree, broad))} parts"
         for broad, n in sorted(
-            (broad, count_people_of_units(pl.Series(unit_ids), multiplicity))
+            (broad, count_people_at_rows(pl.Series(unit_ids), multiplicity))
             for broad, unit_ids in lone_broad.group_by("value").agg("unit").rows()
         )
     ]

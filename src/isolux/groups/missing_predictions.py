@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
-from isolux.stats.proportions import design_effect
+from isolux.stats.proportions import estimate_design_effect
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
@@ -165,7 +165,9 @@ def _clustering_of_losses(units: pl.DataFrame) -> float:
     clusters = (
         units.drop_nulls("unscored").group_by(cluster).agg(pl.col("unscored").sum(), n=pl.len())
     )
-    return float(np.nan_to_num(design_effect(clusters["unscored"], clusters["n"]), nan=1.0))
+    return float(
+        np.nan_to_num(estimate_design_effect(clusters["unscored"], clusters["n"]), nan=1.0)
+    )
 
 
 def _sum_by_group(

@@ -18,7 +18,7 @@ from isolux.groups.unknown_values import mark_handle_known, null_unknown_words
 from isolux.groups.vote_rules import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping, split_intersection
-from isolux.vocabulary.spec import Groups, name_as_typed
+from isolux.vocabulary.spec import Groups, format_setting_as_typed
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 
@@ -118,7 +118,9 @@ def _split_setting(setting: str, text: str, names: Collection[str], form: str) -
     )
     if not (name_text.strip() and equals and value_text.strip()):
         raise SpecError(
-            f"the setting {name_as_typed(setting)} cannot be read", expected=form, found=repr(text)
+            f"the setting {format_setting_as_typed(setting)} cannot be read",
+            expected=form,
+            found=repr(text),
         )
     return name_text.strip(), value_text.strip()
 
@@ -130,11 +132,11 @@ def _check_used_name(setting: str, text: str, name: str, known_attributes: _Know
             "attribute",
             name,
             known_attributes.all_names,
-            where=f"{name_as_typed(setting)} {text!r}",
+            where=f"{format_setting_as_typed(setting)} {text!r}",
         )
     if name not in known_attributes.used_names:
         raise SpecError(
-            f"{name_as_typed(setting)} {text!r} is about {name!r}, which is not audited",
+            f"{format_setting_as_typed(setting)} {text!r} is about {name!r}, which is not audited",
             expected="one of " + ", ".join(known_attributes.used_names)
             if known_attributes.used_names
             else "an attribute in --by",
@@ -170,13 +172,13 @@ def _read_value_lists(
         attribute, name = _find_attribute(setting, text, name_text, values, known_attributes)
         if not (name and values):
             raise SpecError(
-                f"the setting {name_as_typed(setting)} cannot be read",
+                f"the setting {format_setting_as_typed(setting)} cannot be read",
                 expected=form,
                 found=repr(text),
             )
         if name in lists.setdefault(attribute, {}):
             raise SpecError(
-                f"{name_as_typed(setting)} names {name!r} of {attribute!r} twice",
+                f"{format_setting_as_typed(setting)} names {name!r} of {attribute!r} twice",
                 expected="each name once, with all of its values",
                 found=repr(text),
             )
@@ -211,7 +213,7 @@ def _find_attribute(
     if len(holders) == 1:
         return holders[0], name_text
     raise SpecError(
-        f"{name_as_typed(setting)} {text!r} does not say which attribute it is about",
+        f"{format_setting_as_typed(setting)} {text!r} does not say which attribute it is about",
         expected=f"ATTRIBUTE:{text}",
         found="the values occur in each of " + ", ".join(map(repr, holders))
         if holders

@@ -16,9 +16,9 @@ from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MAX_CELLS, MIN_CELLS
-from isolux.stats.small_groups import estimate_cells
+from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import drop_weights
+from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
@@ -78,7 +78,7 @@ def _estimate_measure(
     raw_values = means.value
     if not unit_variance > 0.0:  # all clusters are equal: the variance of a mean is unknown
         return np.full((4, len(rows)), np.nan)
-    shrinkage = estimate_cells(
+    shrinkage = estimate_intersection_cells(
         raw_values,
         noise_covariance,
         levels,
@@ -102,7 +102,7 @@ def _noise_covariance(
     rho = float(np.mean(means.intracluster_correlation)) if means.is_proportion else 1.0
     n_rows = np.asarray(counts @ cluster_sums.multiplicity.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
-    unweighted_sums = drop_weights(cluster_sums)
+    unweighted_sums = unweighted_cluster_sums(cluster_sums)
     sizes = unweighted_sums.group_rows(0, column).toarray()[0]
     if unweighted_sums is not cluster_sums:  # a sample with weights has a column for each cluster
         sizes = sizes[unweighted_sums.distinct_index]

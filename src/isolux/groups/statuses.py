@@ -13,7 +13,11 @@ from isolux.stats.constants import (
     MIN_CLUSTERS_FOR_NOMINAL_COVERAGE,
     MIN_EFFECTIVE_CLUSTERS,
 )
-from isolux.stats.intervals import Interval, has_no_variation, has_nominal_coverage
+from isolux.stats.intervals import (
+    Interval,
+    has_fraction_nominal_coverage,
+    is_fraction_without_variation,
+)
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
@@ -64,7 +68,7 @@ def assign_statuses(
         # Replicate intervals are too short near 0 and 1; the score interval is not
         # (docs/methods/uncertainty.md).
         if measure.is_fraction and not is_score_interval:
-            flagged_cells[:, j] = ~has_nominal_coverage(
+            flagged_cells[:, j] = ~has_fraction_nominal_coverage(
                 estimates[:, j], se[:, j], n_effective_clusters.astype(float)
             )
             mark(
@@ -73,7 +77,9 @@ def assign_statuses(
                 "too near 0 or 1 for its size: the interval may be too narrow",
             )
             is_interior = (estimates[:, j] > 0.0) & (estimates[:, j] < 1.0)
-            flagged_cells[:, j] = is_interior & has_no_variation(estimates[:, j], se[:, j])
+            flagged_cells[:, j] = is_interior & is_fraction_without_variation(
+                estimates[:, j], se[:, j]
+            )
             mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
         elif not measure.is_fraction:
             flagged_cells[:, j] = se[:, j] <= _RELATIVE_TOLERANCE * np.abs(estimates[:, j])

@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.io.atomic import write_parquet_to
 from isolux.io.cpu_count import count_cores
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 from isolux.vocabulary.tables import Table, check
 
 _MIN_TABLE_BYTES, _MAX_TABLE_BYTES = 1 << 24, 1 << 29
@@ -33,7 +33,7 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
     _packing.clear()
     if not _MIN_TABLE_BYTES <= frame.estimated_size() <= _MAX_TABLE_BYTES:
         return
-    if count_cores() < 2 or address_space_limit() is not None:
+    if count_cores() < 2 or read_address_space_limit_bytes() is not None:
         return
     thread = ThreadPoolExecutor(1, "isolux-packing")
     try:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 
 _START_TIMEOUT_S = 60.0  # seconds at most for work whose start a signal broke into
 
@@ -14,7 +14,7 @@ _START_TIMEOUT_S = 60.0  # seconds at most for work whose start a signal broke i
 @contextmanager
 def run_in_background(work: Callable[[], object]) -> Iterator[None]:
     """Run ``work`` in a thread while the block runs, and wait for it however the block ends."""
-    if address_space_limit() is not None:  # and a thread would reserve a lot of them
+    if read_address_space_limit_bytes() is not None:  # and a thread would reserve a lot of them
         work()
         yield
         return

@@ -30,7 +30,7 @@ from isolux.vocabulary.errors import (
     FileError,
     SpecError,
     UnknownNameError,
-    find_similar_files,
+    find_similar_file_names,
     format_location,
 )
 
@@ -186,7 +186,7 @@ def refuse_unless_file(path: Path) -> None:
             found=f"no folder {folder}",
             where=str(path),
         )
-    near = find_similar_files(path.name, neighbours)
+    near = find_similar_file_names(path.name, neighbours)
     raise FileError(
         "there is no such file",
         where=str(path),

@@ -14,7 +14,7 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from isolux.io.cpu_count import count_cores
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 
 _MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""
@@ -39,7 +39,7 @@ def map_in_threads(
     """Apply ``work`` to each piece in threads; results are in the order of the pieces."""
     piece_list = list(pieces)
     max_threads = min(count_cores(), max_threads, len(piece_list))
-    if max_threads < 2 or address_space_limit() is not None:
+    if max_threads < 2 or read_address_space_limit_bytes() is not None:
         return [work(piece) for piece in piece_list]
     from concurrent.futures import ThreadPoolExecutor
 

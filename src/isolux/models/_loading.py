@@ -19,7 +19,7 @@ from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor, find_
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 
 _COMMON_PACKAGES = ("numpy", "pillow", "simplejpeg", "polars")
 """What decodes pictures and holds answers, whatever the family."""
@@ -86,7 +86,7 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
     model_info = cast("ModelInfo", module.INFO)
     if model_info.predicts in ("distances", "imported"):
         raise _build_not_runnable_error(spec, model_info)
-    settings = read_options(
+    settings = parse_option_assignments(
         module.load, list(options), owner=f"the family {family}", flag="--model-option"
     )
 

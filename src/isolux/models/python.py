@@ -24,7 +24,7 @@ from isolux.io.hashing import sha256_file
 from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import ModelInfo, Reference
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 
 INFO = ModelInfo(
     title="A callable of your own",
@@ -110,7 +110,7 @@ def load(
             if callable(attribute) and not key.startswith("_")
         ]
         raise UnknownNameError("factory", factory, factory_names, where=f"the module {name}")
-    factory_settings = read_options(
+    factory_settings = parse_option_assignments(
         _build_settings_signature(make), settings, owner=f"{spec}", flag="--model-option settings"
     )
     function = _call_factory_with_settings(make, factory_settings, spec)

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.groups.display_order import NumberRange, read_range
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_value
+from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_label
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
@@ -142,7 +142,7 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
             )
             for value in absent
         ]
-    sizes = dict(count_people_by_value(rows, pl.col("value")).select("label", "count").iter_rows())
+    sizes = dict(count_people_by_label(rows, pl.col("value")).select("label", "count").iter_rows())
     ranges = {
         v: bounds
         for v in sizes

@@ -23,7 +23,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _collect_loader_options(
     loader = registry.load("datasets", name).load
     parameters = inspect.signature(loader).parameters
     options |= {k: v for k, v in outputs.items() if v is not None and k in parameters}
-    options |= read_options(
+    options |= parse_option_assignments(
         loader,
         items,
         owner=f"the dataset {name}",

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.frames import read_table
-from isolux.stats.raking import Margins, rake_weights
+from isolux.stats.raking import Margins, rake_weights_to_shares
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import split_intersection
 
@@ -149,7 +149,9 @@ def calibrate_weights(
         codes.append(code)
         shares.append(share)
     margins = Margins(tuple(codes), tuple(len(share) for share in shares))
-    weight, max_error = rake_weights(table["weight"].to_numpy().astype(np.float64), margins, shares)
+    weight, max_error = rake_weights_to_shares(
+        table["weight"].to_numpy().astype(np.float64), margins, shares
+    )
     if max_error > _MAX_MARGIN_ERROR:
         raise TableError(
             "no weights meet all tables of the population",

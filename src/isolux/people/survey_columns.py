@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.spec import Sample, name_as_typed
+from isolux.vocabulary.spec import Sample, format_setting_as_typed
 from isolux.vocabulary.tables import INSTANCES
 
 _MAX_LISTED = 5
@@ -158,7 +158,7 @@ def _read_person_cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
                 f"{name!r} has several values for one person",
                 expected="one a person",
                 found=f"several for {repeated_ids[0]!r}",
-                where=f"{name_as_typed(flag)} {name}",
+                where=f"{format_setting_as_typed(flag)} {name}",
             )
         return instances.select("instance_id").join(
             person_cells, on="instance_id", how="left", maintain_order="left"
@@ -169,7 +169,10 @@ def _read_person_cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
             "instance_id", value=text, number=text.cast(pl.Float64, strict=False)
         )
     raise UnknownNameError(
-        "column", name, [*attribute_names, *columns], where=f"{name_as_typed(flag)} {name}"
+        "column",
+        name,
+        [*attribute_names, *columns],
+        where=f"{format_setting_as_typed(flag)} {name}",
     )
 
 

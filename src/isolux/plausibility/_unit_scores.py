@@ -16,7 +16,7 @@ from isolux.groups.intersections import IntersectionMembership
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.label_noise import GapBounds
-from isolux.stats.proportions import design_effect
+from isolux.stats.proportions import estimate_design_effect
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.grouping import split_intersection
@@ -189,7 +189,7 @@ def compare_shares(missing: BoolArray, category: IntArray, cluster: IntArray) ->
     if not lacks.any() or lacks.all():
         return 1.0
     sizes, sums = np.bincount(cluster[counted]), np.bincount(cluster[counted], lacks)
-    deff = float(design_effect(sums[sizes > 0], sizes[sizes > 0]))
+    deff = float(estimate_design_effect(sums[sizes > 0], sizes[sizes > 0]))
     n = np.bincount(codes) / deff
     n_missing = np.bincount(codes, lacks) / deff
     n, n_missing = _pool_rare(n, n_missing, min(lacks.mean(), 1 - lacks.mean()))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.stats.numeric_statistics import spearman_of
+from isolux.stats.numeric_statistics import weighted_spearman
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
@@ -132,7 +132,7 @@ def _find_factor(numbers: _ModelNumbers, is_inside: npt.NDArray[np.bool_]) -> fl
     factor = _match_factor(ratios, tuple(_FACTORS), _TOLERANCE_WITH_TRUTH)
     if factor is None:
         return None
-    correlation = float(spearman_of(truth_inside, inside, np.ones(n_inside)))
+    correlation = float(weighted_spearman(truth_inside, inside, np.ones(n_inside)))
     return factor if correlation >= _MIN_CORRELATION else None
 
 

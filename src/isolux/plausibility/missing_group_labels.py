@@ -18,7 +18,7 @@ from isolux.plausibility._unit_scores import (
     mask_groups,
     read_unit_scores,
 )
-from isolux.stats.label_noise import GapBounds, unknown_bounds
+from isolux.stats.label_noise import GapBounds, gap_bounds_with_unknown_group
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
@@ -64,7 +64,9 @@ def _bound_gap(
     scored = np.isfinite(scores.score)
 
     def bound(members: BoolArray, others: BoolArray) -> GapBounds:
-        return unknown_bounds(*(scores.score[mask & scored] for mask in (members, others, unknown)))
+        return gap_bounds_with_unknown_group(
+            *(scores.score[mask & scored] for mask in (members, others, unknown))
+        )
 
     return bound_widest_gap(scores, groups, bound)
 

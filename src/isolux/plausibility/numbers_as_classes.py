@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.stats.numeric_statistics import spearman_of
+from isolux.stats.numeric_statistics import weighted_spearman
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
@@ -43,7 +43,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
         if not _MIN_CLASSES <= n_classes <= _MAX_CLASSES or mistakes.height < _MIN_WRONG:
             continue
         truth, answers = mistakes["truth"].to_numpy(), mistakes["answer"].to_numpy()
-        correlation = float(spearman_of(truth, answers, np.ones(len(truth))))
+        correlation = float(weighted_spearman(truth, answers, np.ones(len(truth))))
         if correlation >= _MIN_CORRELATION:
             cautions.append(
                 Caution(

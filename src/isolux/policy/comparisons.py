@@ -28,8 +28,8 @@ from isolux.groups.means import group_means_of
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
-from isolux.stats.differences import mean_difference, replicate_difference
-from isolux.stats.intervals import Interval, logit_interval, t_interval
+from isolux.stats.differences import difference_from_replicates, independent_mean_difference
+from isolux.stats.intervals import Interval, logit_t_interval, t_interval
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
 from isolux.vocabulary.tables import Status
@@ -95,10 +95,10 @@ class ComparisonSide:
             all_intervals = build_number_interval(
                 all_means, attribute_index(estimates.groups), measure
             )
-            return lambda z: _take_interval_rows(all_intervals(z), self.rows)
+            return lambda z: _select_interval_rows(all_intervals(z), self.rows)
         dof = np.maximum(count_effective_clusters(estimates)[self.rows] - 1.0, 1.0)
         values, standard_error = self.values, estimates.standard_error[self.rows, self.j]
-        make_interval = logit_interval if measure.is_fraction else t_interval
+        make_interval = logit_t_interval if measure.is_fraction else t_interval
         if has_noise_bias(measure):
             noise_bias = estimate_noise_bias(estimates.cluster_sums, measure, self.rows).bias
             return lambda z: lower_by_bias(
@@ -112,26 +112,26 @@ class ComparisonSide:
         if means is None or not means.is_proportion:
             return self.intervals()
 
-        def exact(z: float) -> Interval:
+        def score_or_exact_interval(z: float) -> Interval:
             from scipy.special import ndtr
 
-            from isolux.stats.proportions import clopper_pearson
+            from isolux.stats.proportions import clopper_pearson_interval
 
             wilson = means.score_interval(z)
             has_units = np.isfinite(means.value) & (means.n_units > 0)
             n = np.where(has_units, means.n_units / means.design_effect(z), 1.0)
             successes = np.where(has_units, means.value, 0.0) * n
-            exact_interval = clopper_pearson(successes, n, 2.0 * float(ndtr(z)) - 1.0)
+            exact_interval = clopper_pearson_interval(successes, n, 2.0 * float(ndtr(z)) - 1.0)
             # The farther end of the two: Wilson's is the wider one now and then.
             return Interval(
                 np.where(has_units, np.minimum(exact_interval.low, wilson.low), np.nan),
                 np.where(has_units, np.maximum(exact_interval.high, wilson.high), np.nan),
             )
 
-        return exact
+        return score_or_exact_interval
 
 
-def _take_interval_rows(interval: Interval, rows: IntArray) -> Interval:
+def _select_interval_rows(interval: Interval, rows: IntArray) -> Interval:
     return Interval(interval.low[rows], interval.high[rows])
 
 
@@ -204,7 +204,9 @@ class RuleComparisons:
         return list(self.second.names)
 
 
-def compare_values(subject: ComparisonSide, limit: float, sign: float) -> RuleComparisons:
+def compare_values_with_limit(
+    subject: ComparisonSide, limit: float, sign: float
+) -> RuleComparisons:
     """Compare values with a limit: they must lie above it (sign 1) or below it (sign −1)."""
     make_interval = subject.one_sample_intervals()
 
@@ -216,28 +218,36 @@ def compare_values(subject: ComparisonSide, limit: float, sign: float) -> RuleCo
     return RuleComparisons(sign * (subject.values - limit), bounds, subject, None, sign, limit)
 
 
-def compare_differences(
+def compare_differences_with_margin(
     first: ComparisonSide,
     second: ComparisonSide,
     difference: Difference,
     margin: float,
-    sign: float,
+    better_sign: float,
     shared_reference: str = "",
 ) -> RuleComparisons:
     """Compare differences with a margin: ``sign × (first − second)`` must lie above −margin."""
 
     def bounds(z: float) -> Interval:
         interval = difference.interval(z, conservative=True)
-        low, high = (interval.low, interval.high) if sign > 0 else (-interval.high, -interval.low)
+        low, high = (
+            (interval.low, interval.high) if better_sign > 0 else (-interval.high, -interval.low)
+        )
         return Interval(margin + low, margin + high)
 
-    slack = margin + sign * (difference.a - difference.b)
+    slack = margin + better_sign * (difference.a - difference.b)
     return RuleComparisons(
-        slack, bounds, first, second, sign, -sign * margin, shared_reference=shared_reference
+        slack,
+        bounds,
+        first,
+        second,
+        better_sign,
+        -better_sign * margin,
+        shared_reference=shared_reference,
     )
 
 
-def compare_ratios(
+def compare_ratios_with_limit(
     first: ComparisonSide, second: ComparisonSide, difference: Difference, min_ratio: float
 ) -> RuleComparisons:
     """Compare ratios with a limit on the log scale, with conservative bounds as of differences."""
@@ -252,19 +262,24 @@ def compare_ratios(
     return RuleComparisons(slack, bounds, first, second, 1.0, log_limit, is_log_ratio=True)
 
 
-def split_decidable_groups(
-    estimates: Estimates, j: int, rows: IntArray, min_counts: tuple[int, int]
+def split_groups_by_min_counts(
+    estimates: Estimates, measure_index: int, rows: IntArray, min_counts: tuple[int, int]
 ) -> tuple[IntArray, list[UnevaluatedComparison]]:
     """Split groups into those large enough to decide about and the others, with reasons.
 
     Shapes: ``estimates, j, rows`` [g]; returns [k].
     """
     decidable, unevaluated = [], []
-    n_effective = _n_effective_clusters(estimates, j)
+    n_effective = _n_effective_clusters_by_group(estimates, measure_index)
     for g in rows:
-        status, reason = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
+        status, reason = (
+            str(estimates.status[g, measure_index]),
+            str(estimates.reason[g, measure_index] or ""),
+        )
         name = estimates.groups[g].name
-        units, clusters = _count_missing(estimates, (int(g), j), min_counts)
+        units, clusters = _count_missing_units_and_clusters(
+            estimates, (int(g), measure_index), min_counts
+        )
         if status == Status.OK.value:
             decidable.append(g)
         elif status == Status.BOUNDARY.value:
@@ -290,7 +305,7 @@ def split_decidable_groups(
     return np.array(decidable, dtype=np.int64), unevaluated
 
 
-def _count_missing(
+def _count_missing_units_and_clusters(
     estimates: Estimates, index: tuple[int, int], min_counts: tuple[int, int]
 ) -> tuple[int, int]:
     """Count the units and clusters that a group lacks; weighted ones by effective size."""
@@ -325,29 +340,32 @@ def _round_up_two_digits(number: float) -> int:
     return -(-rounded_up // step) * step
 
 
-def _n_effective_clusters(estimates: Estimates, j: int) -> FloatArray:
+def _n_effective_clusters_by_group(estimates: Estimates, measure_index: int) -> FloatArray:
     """Return the effective number of equal clusters of each group on a measure: ``[g]``."""
-    if estimates.measures[j].mean is None:
+    if estimates.measures[measure_index].mean is None:
         return count_effective_clusters(estimates)
     all_groups = np.arange(len(estimates.groups))
     return group_means_of(
-        estimates.cluster_sums, estimates.measures[j], all_groups
+        estimates.cluster_sums, estimates.measures[measure_index], all_groups
     ).n_effective_clusters
 
 
-def compare_pairs(
-    estimates: Estimates, attribute: str, j: int, first: IntArray, second: IntArray
+def group_pair_differences_less_noise_bias(
+    estimates: Estimates, attribute: str, measure_index: int, groups_a: IntArray, groups_b: IntArray
 ) -> Difference:
     """Compare groups; where a measure has noise bias, lower each group's interval by it.
 
     Shapes: ``first, second`` [h].
     """
-    differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
-    measure = estimates.measures[j]
+    differences = compare_groups(estimates, attribute, measure_index).compare_pairs(
+        groups_a, groups_b
+    )
+    measure = estimates.measures[measure_index]
     if not has_noise_bias(measure):
         return differences
     first_bias, second_bias = (
-        estimate_noise_bias(estimates.cluster_sums, measure, rows).bias for rows in (first, second)
+        estimate_noise_bias(estimates.cluster_sums, measure, rows).bias
+        for rows in (groups_a, groups_b)
     )
 
     def corrected_bounds(z: ZValues) -> tuple[Interval, Interval]:
@@ -357,22 +375,23 @@ def compare_pairs(
     return replace(differences, group_intervals=corrected_bounds)
 
 
-def compare_independent(first: ComparisonSide, second: ComparisonSide) -> Difference:
+def independent_sample_difference(side_a: ComparisonSide, side_b: ComparisonSide) -> Difference:
     """Compare values of two independent samples."""
-    zeros = np.zeros(len(first.rows))
+    zeros = np.zeros(len(side_a.rows))
     measures = [
-        comparison_side.estimates.measures[comparison_side.j] for comparison_side in (first, second)
+        comparison_side.estimates.measures[comparison_side.j]
+        for comparison_side in (side_a, side_b)
     ]
     if all(m.mean is not None for m in measures):
         a, b = (
             group_means_of(s.estimates.cluster_sums, s.estimates.measures[s.j], s.rows)
-            for s in (first, second)
+            for s in (side_a, side_b)
         )
         if a.is_proportion == b.is_proportion:
-            return mean_difference(a, b, zeros, zeros)
-    make_interval = logit_interval if measures[0].is_fraction else t_interval
+            return independent_mean_difference(a, b, zeros, zeros)
+    make_interval = logit_t_interval if measures[0].is_fraction else t_interval
     estimates = [
         (s.values, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
-        for s in (first, second)
+        for s in (side_a, side_b)
     ]
-    return replicate_difference(estimates[0], estimates[1], zeros, make_interval)
+    return difference_from_replicates(estimates[0], estimates[1], zeros, make_interval)

@@ -172,15 +172,15 @@ class Decision:
 
     def text(self) -> str:
         """Return what command, function and pytest say: a line a rule, and what it comes to."""
-        return decision_text(self)
+        return format_decision_text(self)
 
     def markdown(self) -> str:
         """Return a summary for a CI job's page."""
-        return decision_markdown(self)
+        return format_decision_markdown(self)
 
     def junit(self) -> str:
         """Return JUnit XML: a test case a rule; insufficient is an error, never a skip."""
-        return decision_junit(self)
+        return format_decision_junit_xml(self)
 
     def __str__(self) -> str:
         return self.text()
@@ -199,36 +199,40 @@ _ANSWER_MEANINGS: dict[Answer, str] = {
 }
 
 
-def decision_text(decision: Decision) -> str:
+def format_decision_text(decision: Decision) -> str:
     """Print warnings, what it comes to, each rule and why, those that fail first, and notes."""
-    notes = [f"note: {_join_lines(note)}" for note in decision.notes]
+    notes = [f"note: {_join_lines_by_spaces(note)}" for note in decision.notes]
     warnings = [note for note in notes if note.startswith("note: WARNING")]
-    summary = f"{_ANSWER_MEANINGS[decision.answer]} ({_count_answers(decision)})"
+    summary = f"{_ANSWER_MEANINGS[decision.answer]} ({_format_answer_counts(decision)})"
     lines = [*warnings, f"{_ANSWER_WORDS[decision.answer]}: {summary}."]
     lines += (
-        [f"{_capitalise_first(_join_lines(decision.uncovered_attributes))}."]
+        [f"{_capitalise_first(_join_lines_by_spaces(decision.uncovered_attributes))}."]
         if decision.uncovered_attributes
         else []
     )
     order = ("fail", "insufficient", "pass")
     lines.append("")
     for rule_answer in sorted(decision.rules, key=lambda rule: order.index(rule.answer)):
-        word, rule_title = _ANSWER_WORDS[rule_answer.answer], _join_lines(rule_answer.title)
+        word, rule_title = (
+            _ANSWER_WORDS[rule_answer.answer],
+            _join_lines_by_spaces(rule_answer.title),
+        )
         lines.append(f"{word}  {rule_answer.number}. {rule_title}")
-        lines.append(f"      {_join_lines(rule_answer.text)}")
+        lines.append(f"      {_join_lines_by_spaces(rule_answer.text)}")
     return "\n".join(
         [*lines, "", _explain_error_rates(decision), *(n for n in notes if n not in warnings)]
     )
 
 
-def decision_markdown(decision: Decision) -> str:
+def format_decision_markdown(decision: Decision) -> str:
     """Write a summary: the answer, a table of rules, notes."""
+    subject = _escape_markdown(_format_decision_subject(decision))
     lines = [
-        f"## {_ANSWER_MARKS[decision.answer]}: {_escape_markdown(_format_subject(decision))}",
+        f"## {_ANSWER_MARKS[decision.answer]}: {subject}",
         "",
-        f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_count_answers(decision)}).",
+        f"{_ANSWER_MEANINGS[decision.answer].capitalize()} ({_format_answer_counts(decision)}).",
         "",
-        *_format_uncovered(decision),
+        *_format_uncovered_attributes(decision),
         "| | rule | why |",
         "|---|---|---|",
     ]
@@ -244,19 +248,19 @@ def decision_markdown(decision: Decision) -> str:
     return "\n".join([*lines, ""])
 
 
-def _format_uncovered(decision: Decision) -> list[str]:
+def _format_uncovered_attributes(decision: Decision) -> list[str]:
     text = _escape_markdown(_capitalise_first(decision.uncovered_attributes))
     return [f"**{text}.**", ""] if text else []
 
 
-def _format_subject(decision: Decision) -> str:
+def _format_decision_subject(decision: Decision) -> str:
     model = str(decision.context.get("model") or "")
     run = f" ({decision.run})" if decision.run else ""
     policy = f", by {decision.policy}" if decision.policy else ""
     return f"{model or 'the run'}{run}{policy}"
 
 
-def _count_answers(decision: Decision) -> str:
+def _format_answer_counts(decision: Decision) -> str:
     answers = [rule_answer.answer for rule_answer in decision.rules]
     words: tuple[tuple[Answer, str], ...] = (
         ("pass", "pass"),
@@ -283,19 +287,19 @@ def _capitalise_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _join_lines(text: str) -> str:
+def _join_lines_by_spaces(text: str) -> str:
     return clean_line(" ".join(text.split()))
 
 
 def _escape_markdown(text: str) -> str:
     """Keep names from ending a cell of a table, and from being read as markup."""
-    escaped = _join_lines(text)
+    escaped = _join_lines_by_spaces(text)
     for symbol in ("&", "\\", "`", "*", "[", "]", "<", ">", "|", "~", "@"):
         escaped = escaped.replace(symbol, f"&#{ord(symbol)};")
     return escaped
 
 
-def decision_junit(decision: Decision) -> str:
+def format_decision_junit_xml(decision: Decision) -> str:
     """Write the XML: one suite named by the policy, one case for each rule."""
     answers = [rule_answer.answer for rule_answer in decision.rules]
     counts = {
@@ -307,7 +311,7 @@ def decision_junit(decision: Decision) -> str:
     }
     root = ET.Element("testsuites", {"name": "isolux gate", **counts})
     suite = ET.SubElement(
-        root, "testsuite", {"name": _printable_text(decision.policy or "isolux gate"), **counts}
+        root, "testsuite", {"name": _clean_text_for_xml(decision.policy or "isolux gate"), **counts}
     )
     properties = ET.SubElement(suite, "properties")
     for name, property_text in (
@@ -317,7 +321,7 @@ def decision_junit(decision: Decision) -> str:
         *((k, str(v)) for k, v in decision.context.items()),
     ):
         ET.SubElement(
-            properties, "property", {"name": name, "value": _printable_text(property_text)}
+            properties, "property", {"name": name, "value": _clean_text_for_xml(property_text)}
         )
     for rule_answer in decision.rules:
         case = ET.SubElement(
@@ -325,7 +329,7 @@ def decision_junit(decision: Decision) -> str:
             "testcase",
             {
                 "classname": "isolux.gate",
-                "name": _printable_text(f"{rule_answer.number}. {rule_answer.title}"),
+                "name": _clean_text_for_xml(f"{rule_answer.number}. {rule_answer.title}"),
                 "time": "0",
             },
         )
@@ -334,13 +338,13 @@ def decision_junit(decision: Decision) -> str:
             problem = ET.SubElement(
                 case,
                 element_name,
-                {"type": rule_answer.answer, "message": _printable_text(rule_answer.text)},
+                {"type": rule_answer.answer, "message": _clean_text_for_xml(rule_answer.text)},
             )
-            problem.text = _printable_text(rule_answer.text)
-        ET.SubElement(case, "system-out").text = _printable_text(rule_answer.text)
+            problem.text = _clean_text_for_xml(rule_answer.text)
+        ET.SubElement(case, "system-out").text = _clean_text_for_xml(rule_answer.text)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _printable_text(text: str) -> str:
+def _clean_text_for_xml(text: str) -> str:
     return clean_line(text)

@@ -24,14 +24,14 @@ from isolux.policy.comparisons import (
     ComparisonSide,
     RuleComparisons,
     UnevaluatedComparison,
-    compare_differences,
-    compare_independent,
-    compare_pairs,
-    compare_ratios,
-    compare_values,
-    split_decidable_groups,
+    compare_differences_with_margin,
+    compare_ratios_with_limit,
+    compare_values_with_limit,
+    group_pair_differences_less_noise_bias,
+    independent_sample_difference,
+    split_groups_by_min_counts,
 )
-from isolux.policy.rules import PolicyRule, limit_in_unit, margin_in_unit
+from isolux.policy.rules import PolicyRule, convert_limit_to_unit, convert_margin_to_unit
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -86,35 +86,35 @@ class RuleEvaluation:
     n_unknown_groups: int = 0
 
 
-def evaluate_rule(rule: PolicyRule, inputs: PolicyInputs) -> RuleEvaluation:
+def build_rule_comparisons(rule: PolicyRule, inputs: PolicyInputs) -> RuleEvaluation:
     """Build the comparisons of one rule."""
     evaluation = RuleEvaluation(rule)
     if rule.kind == "no_finding_above":
-        _compare_all_groups(evaluation, inputs)
+        _add_comparisons_of_all_group_pairs(evaluation, inputs)
     elif rule.kind == "max_drop":
-        _evaluate_baseline(evaluation, inputs)
+        _add_baseline_comparisons(evaluation, inputs)
     else:
-        _evaluate_run(evaluation, inputs)
+        _add_within_run_comparisons(evaluation, inputs)
     return evaluation
 
 
-def _evaluate_run(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
+def _add_within_run_comparisons(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
     """Evaluate a rule about values or differences within the run."""
     estimates = inputs.estimates
-    for j in _find_measures(evaluation, inputs, estimates):
-        rows = find_rule_groups(evaluation, estimates)
+    for j in _find_measure_indices_or_add_unevaluated(evaluation, inputs, estimates):
+        rows = find_rule_group_indices(evaluation, estimates)
         if rows is None:
             return
-        decidable, unevaluated = split_decidable_groups(estimates, j, rows, inputs.min_counts)
+        decidable, unevaluated = split_groups_by_min_counts(estimates, j, rows, inputs.min_counts)
         evaluation.unevaluated += [
             _add_measure_name(comparison, estimates, j) for comparison in unevaluated
         ]
-        evaluation.comparisons += _build_comparisons(
+        evaluation.comparisons += _build_within_run_comparisons(
             evaluation, estimates, j, decidable, {comparison.subject for comparison in unevaluated}
         )
 
 
-def _build_comparisons(
+def _build_within_run_comparisons(
     evaluation: RuleEvaluation,
     estimates: Estimates,
     j: int,
@@ -123,14 +123,16 @@ def _build_comparisons(
 ) -> list[RuleComparisons]:
     rule, measure = evaluation.rule, estimates.measures[j]
     if rule.kind in ("at_least", "at_most"):
-        limit = _read_limit(rule, measure)
+        limit = _limit_in_measure_unit(rule, measure)
         sign = 1.0 if rule.kind in _LOWER_LIMIT_KINDS else -1.0
         return (
-            [compare_values(ComparisonSide(estimates, j, rows), limit, sign)] if len(rows) else []
+            [compare_values_with_limit(ComparisonSide(estimates, j, rows), limit, sign)]
+            if len(rows)
+            else []
         )
     attribute = str(rule.attribute)
     if rule.kind == "max_deficit":
-        return _compare_to_reference(evaluation, estimates, j, rows)
+        return _compare_to_complement_or_reference(evaluation, estimates, j, rows)
     if len(rows) < 2:
         if not excluded_subjects:  # groups too small are named already
             evaluation.unevaluated.append(
@@ -139,19 +141,23 @@ def _build_comparisons(
         return []
     first, second = list_ordered_pairs(rows)
     comparison_sides = ComparisonSide(estimates, j, first), ComparisonSide(estimates, j, second)
-    differences = compare_pairs(estimates, attribute, j, first, second)
+    differences = group_pair_differences_less_noise_bias(estimates, attribute, j, first, second)
     if rule.kind == "ratio_at_least":
-        return [compare_ratios(*comparison_sides, differences, float(rule.ratio or 0.0))]
-    return [compare_differences(*comparison_sides, differences, _read_margin(rule, measure), -1.0)]
+        return [compare_ratios_with_limit(*comparison_sides, differences, float(rule.ratio or 0.0))]
+    return [
+        compare_differences_with_margin(
+            *comparison_sides, differences, _margin_in_measure_unit(rule, measure), -1.0
+        )
+    ]
 
 
-def _compare_to_reference(
+def _compare_to_complement_or_reference(
     evaluation: RuleEvaluation, estimates: Estimates, j: int, rows: IntArray
 ) -> list[RuleComparisons]:
     """Compare groups with everyone else, or with one reference group."""
     rule, measure = evaluation.rule, estimates.measures[j]
     attribute = str(rule.attribute)
-    margin, sign = _read_margin(rule, measure), _better_sign(rule, measure)
+    margin, sign = _margin_in_measure_unit(rule, measure), _sign_of_better_direction(rule, measure)
     comparisons = compare_groups(estimates, attribute, j)
     if rule.reference is None:
         if len(estimates.attribute_rows(attribute)) < 2:
@@ -167,7 +173,8 @@ def _compare_to_reference(
             )
             evaluation.unevaluated.append(
                 UnevaluatedComparison(
-                    _format_measure(measure), f"{reason}; name a group with `reference`"
+                    _format_metric_class_threshold(measure),
+                    f"{reason}; name a group with `reference`",
                 )
             )
             return []
@@ -176,7 +183,7 @@ def _compare_to_reference(
         differences = comparisons.compare_with_complement(rows) if len(rows) else None
         return (
             [
-                compare_differences(
+                compare_differences_with_margin(
                     groups_side, groups_side, differences, margin, sign, reference_name
                 )
             ]
@@ -189,7 +196,9 @@ def _compare_to_reference(
     }
     reference_row = names.get(normalise_group_name(rule.reference))
     if reference_row is None:
-        evaluation.unevaluated.append(_explain_missing_name("group", rule.reference, names))
+        evaluation.unevaluated.append(
+            _explain_missing_name_with_suggestions("group", rule.reference, names)
+        )
         return []
     compared_rows = (
         rows[rows != reference_row] if reference_row in rows else rows[:0]
@@ -201,11 +210,13 @@ def _compare_to_reference(
         ComparisonSide(estimates, j, compared_rows),
         ComparisonSide(estimates, j, second),
     )
-    differences = compare_pairs(estimates, attribute, j, compared_rows, second)
-    return [compare_differences(*comparison_sides, differences, margin, sign)]
+    differences = group_pair_differences_less_noise_bias(
+        estimates, attribute, j, compared_rows, second
+    )
+    return [compare_differences_with_margin(*comparison_sides, differences, margin, sign)]
 
 
-def _compare_all_groups(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
+def _add_comparisons_of_all_group_pairs(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
     """Compare every two groups of each attribute on each metric that is a fraction."""
     estimates = inputs.estimates
     for attribute in estimates.domain_rows:
@@ -220,21 +231,28 @@ def _compare_all_groups(evaluation: RuleEvaluation, inputs: PolicyInputs) -> Non
         for j, measure in enumerate(estimates.measures):
             if not measure.is_fraction:
                 continue
-            decidable, unevaluated = split_decidable_groups(estimates, j, rows, inputs.min_counts)
+            decidable, unevaluated = split_groups_by_min_counts(
+                estimates, j, rows, inputs.min_counts
+            )
             evaluation.unevaluated += [
                 _add_measure_name(comparison, estimates, j) for comparison in unevaluated
             ]
             if len(decidable) < 2:
                 continue
             first, second = list_ordered_pairs(decidable)
-            differences = compare_pairs(estimates, attribute, j, first, second)
+            differences = group_pair_differences_less_noise_bias(
+                estimates, attribute, j, first, second
+            )
             comparison_sides = (
                 ComparisonSide(estimates, j, first),
                 ComparisonSide(estimates, j, second),
             )
             evaluation.comparisons.append(
-                compare_differences(
-                    *comparison_sides, differences, _read_margin(evaluation.rule, measure), -1.0
+                compare_differences_with_margin(
+                    *comparison_sides,
+                    differences,
+                    _margin_in_measure_unit(evaluation.rule, measure),
+                    -1.0,
                 )
             )
     if not evaluation.comparisons and not evaluation.unevaluated:
@@ -243,42 +261,51 @@ def _compare_all_groups(evaluation: RuleEvaluation, inputs: PolicyInputs) -> Non
         )
 
 
-def _evaluate_baseline(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
+def _add_baseline_comparisons(evaluation: RuleEvaluation, inputs: PolicyInputs) -> None:
     rule = evaluation.rule
     baseline = inputs.baseline(rule)
     if baseline.problem:
         evaluation.unevaluated.append(UnevaluatedComparison("the baseline", baseline.problem))
         return
     if baseline.paired_estimates is not None:
-        _compare_paired_baseline(evaluation, inputs, baseline)
+        _add_paired_baseline_comparisons(evaluation, inputs, baseline)
     elif baseline.independent_estimates is not None:
-        _compare_independent_baseline(evaluation, inputs, baseline.independent_estimates)
+        _add_independent_baseline_comparisons(evaluation, inputs, baseline.independent_estimates)
 
 
-def _compare_paired_baseline(
+def _add_paired_baseline_comparisons(
     evaluation: RuleEvaluation, inputs: PolicyInputs, baseline: Baseline
 ) -> None:
     """Compare a model with the baseline's on the same people: paired differences."""
     estimates, rule = baseline.paired_estimates, evaluation.rule
     assert estimates is not None  # noqa: S101 - the caller asked
-    measure_index = {_measure_key(m): j for j, m in enumerate(estimates.measures)}
-    for after in _find_measures(evaluation, inputs, estimates, baseline.models[1]):
+    measure_index = {_measure_matching_key(m): j for j, m in enumerate(estimates.measures)}
+    for after in _find_measure_indices_or_add_unevaluated(
+        evaluation, inputs, estimates, baseline.models[1]
+    ):
         measure = estimates.measures[after]
-        before = measure_index.get((baseline.models[0], *_measure_key(measure)[1:]))
-        rows = find_rule_groups(evaluation, estimates)
+        before = measure_index.get((baseline.models[0], *_measure_matching_key(measure)[1:]))
+        rows = find_rule_group_indices(evaluation, estimates)
         if rows is None:
             return
         if before is None:
             evaluation.unevaluated.append(
-                UnevaluatedComparison(_format_measure(measure), "the baseline has no such value")
+                UnevaluatedComparison(
+                    _format_metric_class_threshold(measure), "the baseline has no such value"
+                )
             )
             continue
-        margin, sign = _read_margin(rule, measure), _better_sign(rule, measure)
-        decidable, unevaluated = split_decidable_groups(estimates, after, rows, inputs.min_counts)
+        margin, sign = (
+            _margin_in_measure_unit(rule, measure),
+            _sign_of_better_direction(rule, measure),
+        )
+        decidable, unevaluated = split_groups_by_min_counts(
+            estimates, after, rows, inputs.min_counts
+        )
         evaluation.unevaluated += [
             _add_measure_name(comparison, estimates, after) for comparison in unevaluated
         ]
-        decidable, unevaluated = split_decidable_groups(
+        decidable, unevaluated = split_groups_by_min_counts(
             estimates, before, decidable, inputs.min_counts
         )
         evaluation.unevaluated += [
@@ -291,29 +318,37 @@ def _compare_paired_baseline(
             )
             differences = compare_paired(estimates, decidable, before, after)
             evaluation.comparisons.append(
-                compare_differences(*comparison_sides, differences, margin, sign, "the baseline")
+                compare_differences_with_margin(
+                    *comparison_sides, differences, margin, sign, "the baseline"
+                )
             )
 
 
-def _compare_independent_baseline(
+def _add_independent_baseline_comparisons(
     evaluation: RuleEvaluation, inputs: PolicyInputs, baseline_estimates: Estimates
 ) -> None:
     """Compare a model with the baseline on other people: two independent samples."""
     rule, estimates = evaluation.rule, inputs.estimates
-    measure_index = {_measure_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)}
+    measure_index = {
+        _measure_matching_key(m)[1:]: j for j, m in enumerate(baseline_estimates.measures)
+    }
     baseline_groups = {(g.attribute, g.values): k for k, g in enumerate(baseline_estimates.groups)}
-    for after in _find_measures(evaluation, inputs, estimates):
+    for after in _find_measure_indices_or_add_unevaluated(evaluation, inputs, estimates):
         measure = estimates.measures[after]
-        rows = find_rule_groups(evaluation, estimates)
+        rows = find_rule_group_indices(evaluation, estimates)
         if rows is None:
             return
-        before = measure_index.get(_measure_key(measure)[1:])
+        before = measure_index.get(_measure_matching_key(measure)[1:])
         if before is None:
             evaluation.unevaluated.append(
-                UnevaluatedComparison(_format_measure(measure), "the baseline has no such value")
+                UnevaluatedComparison(
+                    _format_metric_class_threshold(measure), "the baseline has no such value"
+                )
             )
             continue
-        decidable, unevaluated = split_decidable_groups(estimates, after, rows, inputs.min_counts)
+        decidable, unevaluated = split_groups_by_min_counts(
+            estimates, after, rows, inputs.min_counts
+        )
         evaluation.unevaluated += [
             _add_measure_name(comparison, estimates, after) for comparison in unevaluated
         ]
@@ -326,7 +361,7 @@ def _compare_independent_baseline(
                     UnevaluatedComparison(group.name, "the baseline has no such group")
                 )
                 continue
-            decidable_baseline, unevaluated = split_decidable_groups(
+            decidable_baseline, unevaluated = split_groups_by_min_counts(
                 baseline_estimates, before, np.array([baseline_row]), inputs.min_counts
             )
             evaluation.unevaluated += [
@@ -342,14 +377,19 @@ def _compare_independent_baseline(
                 ComparisonSide(estimates, after, first_rows),
                 ComparisonSide(baseline_estimates, before, second_rows),
             )
-            margin, sign = _read_margin(rule, measure), _better_sign(rule, measure)
-            differences = compare_independent(*comparison_sides)
+            margin, sign = (
+                _margin_in_measure_unit(rule, measure),
+                _sign_of_better_direction(rule, measure),
+            )
+            differences = independent_sample_difference(*comparison_sides)
             evaluation.comparisons.append(
-                compare_differences(*comparison_sides, differences, margin, sign, "the baseline")
+                compare_differences_with_margin(
+                    *comparison_sides, differences, margin, sign, "the baseline"
+                )
             )
 
 
-def _find_measures(
+def _find_measure_indices_or_add_unevaluated(
     evaluation: RuleEvaluation, inputs: PolicyInputs, estimates: Estimates, model: str | None = None
 ) -> list[int]:
     """Find the measures of a rule; what the run lacks is added to the unevaluated ones."""
@@ -371,7 +411,7 @@ def _find_measures(
         matches = [(j, m) for j, m in matches if getattr(m, key) == requested]
         if not matches:
             evaluation.unevaluated.append(
-                _explain_missing_name(description, requested, present_values)
+                _explain_missing_name_with_suggestions(description, requested, present_values)
             )
             return []
     if rule.label is None and any(m.label is None for _, m in matches):
@@ -393,13 +433,13 @@ def _explain_missing_metric(
     return UnevaluatedComparison(name, f"the run did not measure it ({available})")
 
 
-def find_rule_groups(evaluation: RuleEvaluation, estimates: Estimates) -> IntArray | None:
+def find_rule_group_indices(evaluation: RuleEvaluation, estimates: Estimates) -> IntArray | None:
     """Find the groups of a rule; None: the run lacks the attribute."""
     rule = evaluation.rule
     if rule.attribute is None:
         return np.zeros(1, dtype=np.int64)
     if rule.attribute not in estimates.domain_rows:
-        missing_attribute = _explain_missing_name(
+        missing_attribute = _explain_missing_name_with_suggestions(
             "attribute or intersection", rule.attribute, estimates.domain_rows
         )
         if missing_attribute.subject not in {c.subject for c in evaluation.unevaluated}:
@@ -413,7 +453,9 @@ def find_rule_groups(evaluation: RuleEvaluation, estimates: Estimates) -> IntArr
                 c.subject for c in evaluation.unevaluated
             }:
                 evaluation.unevaluated.append(
-                    _explain_missing_name("group", name, [estimates.groups[g].name for g in rows])
+                    _explain_missing_name_with_suggestions(
+                        "group", name, [estimates.groups[g].name for g in rows]
+                    )
                 )
         requested_names = [*rule.groups, *([rule.reference] if rule.reference else [])]
         selected_rows = dict.fromkeys(
@@ -431,7 +473,7 @@ def find_rule_groups(evaluation: RuleEvaluation, estimates: Estimates) -> IntArr
     return np.array(known_rows, dtype=np.int64)
 
 
-def _explain_missing_name(
+def _explain_missing_name_with_suggestions(
     description: str, name: object, available_names: Iterable[object]
 ) -> UnevaluatedComparison:
     """Explain that a name is not in the run, and suggest similar names."""
@@ -455,10 +497,12 @@ def _add_measure_name(
     same_metric_measures = [m for m in estimates.measures if m.metric == measure.metric]
     if len(same_metric_measures) == 1:
         return comparison
-    return replace(comparison, subject=f"{comparison.subject} ({_format_measure(measure)})")
+    return replace(
+        comparison, subject=f"{comparison.subject} ({_format_metric_class_threshold(measure)})"
+    )
 
 
-def _format_measure(measure: Measure) -> str:
+def _format_metric_class_threshold(measure: Measure) -> str:
     components = [
         measure.metric,
         measure.label,
@@ -467,7 +511,7 @@ def _format_measure(measure: Measure) -> str:
     return " ".join(component for component in components if component)
 
 
-def _measure_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
+def _measure_matching_key(measure: Measure) -> tuple[str, str, str | None, float | None]:
     return measure.model, measure.metric, measure.label, measure.threshold
 
 
@@ -476,7 +520,7 @@ def normalise_group_name(name: object) -> str:
     return "*".join(component.strip() for component in str(name).replace("×", "*").split("*"))
 
 
-def _read_limit(rule: PolicyRule, measure: Measure) -> float:
+def _limit_in_measure_unit(rule: PolicyRule, measure: Measure) -> float:
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
     wrong_direction = {"at_least": "lower", "at_most": "higher"}[rule.kind]
     if measure.info.direction == wrong_direction:
@@ -487,15 +531,15 @@ def _read_limit(rule: PolicyRule, measure: Measure) -> float:
             found=f"{rule.kind}: {rule.amount.text}",
             where=rule.source,
         )
-    return limit_in_unit(rule.amount, measure.info.unit, key=rule.kind, source=rule.source)
+    return convert_limit_to_unit(rule.amount, measure.info.unit, key=rule.kind, source=rule.source)
 
 
-def _read_margin(rule: PolicyRule, measure: Measure) -> float:
+def _margin_in_measure_unit(rule: PolicyRule, measure: Measure) -> float:
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
-    return margin_in_unit(rule.amount, measure.info.unit, key=rule.kind, source=rule.source)
+    return convert_margin_to_unit(rule.amount, measure.info.unit, key=rule.kind, source=rule.source)
 
 
-def _better_sign(rule: PolicyRule, measure: Measure) -> float:
+def _sign_of_better_direction(rule: PolicyRule, measure: Measure) -> float:
     if measure.info.direction == "none":
         raise SpecError(
             f"of {measure.metric}, neither more nor less is better: nothing is worse",

@@ -9,7 +9,14 @@ from typing import Any, cast
 import numpy as np
 
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.policy.rules import RULE_KINDS, Policy, PolicyRule, RuleKind, allowed_keys, read_amount
+from isolux.policy.rules import (
+    RULE_KINDS,
+    Policy,
+    PolicyRule,
+    RuleKind,
+    list_allowed_rule_keys,
+    parse_amount_with_unit,
+)
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
@@ -32,12 +39,12 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
         return source
     source_name = "the policy" if isinstance(source, Mapping) else str(source)
     settings = (
-        _to_python(dict(source)) if isinstance(source, Mapping) else _read_policy_file(source)
+        _numpy_to_python(dict(source)) if isinstance(source, Mapping) else _read_policy_file(source)
     )
     for key in settings:
         if key not in _KEYS:
             raise UnknownNameError("setting of a policy", str(key), _KEYS, where=source_name)
-    _refuse_version(settings.get("policy"), source_name)
+    _check_policy_version(settings.get("policy"), source_name)
     rule_mappings = settings.get("rules")
     if (
         not isinstance(rule_mappings, Sequence)
@@ -62,12 +69,12 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
             found=f"{len(rule_mappings):,}",
             where=source_name,
         )
-    refuse_summary_alone(rules, source_name)
+    check_difference_rules_have_value_limits(rules, source_name)
     name = settings.get("name")
     return Policy(
         rules,
-        _read_fraction(settings, "level", 0.95, (0.8, 0.9999), source_name),
-        _read_fraction(settings, "power", 0.8, (0.5, 0.99), source_name),
+        _read_fraction_or_default(settings, "level", 0.95, (0.8, 0.9999), source_name),
+        _read_fraction_or_default(settings, "power", 0.8, (0.5, 0.99), source_name),
         "" if name is None else str(name),
         source_name if source_name != "the policy" else "in memory",
         _read_max_missing_share(settings, source_name),
@@ -77,7 +84,7 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
 def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> float:
     """Read the share of people who may have no prediction; default: 1 %."""
     key = "unanswered_at_most"
-    amount = read_amount(settings.get(key, "1 %"), key=key, source=source_name)
+    amount = parse_amount_with_unit(settings.get(key, "1 %"), key=key, source=source_name)
     share = amount.number if amount.unit == "share" else amount.number / 100.0
     if amount.unit not in ("%", "share") or not 0 <= share < 1:
         raise SpecError(
@@ -89,14 +96,14 @@ def _read_max_missing_share(settings: Mapping[str, Any], source_name: str) -> fl
     return share
 
 
-def _to_python(setting: Any) -> Any:
+def _numpy_to_python(setting: Any) -> Any:
     """Convert numpy scalars and arrays of a policy in memory to Python's types."""
     if isinstance(setting, np.generic | np.ndarray):
         setting = setting.tolist()
     if isinstance(setting, Mapping):
-        return {key: _to_python(element) for key, element in setting.items()}
+        return {key: _numpy_to_python(element) for key, element in setting.items()}
     return (
-        [_to_python(element) for element in setting]
+        [_numpy_to_python(element) for element in setting]
         if isinstance(setting, list | tuple)
         else setting
     )
@@ -108,7 +115,7 @@ def _read_policy_file(path: str | Path) -> dict[str, Any]:
     return settings
 
 
-def _refuse_version(version: object, source_name: str) -> None:
+def _check_policy_version(version: object, source_name: str) -> None:
     if version == VERSION and not isinstance(version, bool):
         return
     raise SpecError(
@@ -119,7 +126,7 @@ def _refuse_version(version: object, source_name: str) -> None:
     )
 
 
-def _read_fraction(
+def _read_fraction_or_default(
     settings: Mapping[str, Any],
     key: str,
     default: float,
@@ -147,11 +154,14 @@ def _read_rule(mapping: object, number: int, file: str) -> PolicyRule:
             found=repr(mapping),
             where=source_name,
         )
-    rule_kind = _find_kind(mapping, source_name)
+    rule_kind = _find_rule_kind(mapping, source_name)
     for key in mapping:
-        if key not in allowed_keys(rule_kind):
+        if key not in list_allowed_rule_keys(rule_kind):
             raise UnknownNameError(
-                f"key of a rule `{rule_kind}`", str(key), allowed_keys(rule_kind), where=source_name
+                f"key of a rule `{rule_kind}`",
+                str(key),
+                list_allowed_rule_keys(rule_kind),
+                where=source_name,
             )
     for key in (rule_kind, *RULE_KINDS[rule_kind][0]):
         setting = mapping.get(key)
@@ -162,11 +172,11 @@ def _read_rule(mapping: object, number: int, file: str) -> PolicyRule:
                 found=", ".join(map(str, mapping)),
                 where=source_name,
             )
-    _refuse_groups(mapping, source_name)
+    _check_rule_groups(mapping, source_name)
     return _build_rule(cast("RuleKind", rule_kind), mapping, number, source_name)
 
 
-def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
+def _check_rule_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
     """Refuse an empty list of groups, and a group that is compared with itself."""
     if "groups" in mapping and not mapping["groups"]:
         raise SpecError(
@@ -176,7 +186,7 @@ def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
             where=source_name,
         )
     reference = mapping.get("reference")
-    if reference is not None and reference in _read_texts(
+    if reference is not None and reference in _read_one_or_more_texts(
         mapping.get("groups", ()), "groups", source_name
     ):
         raise SpecError(
@@ -187,7 +197,7 @@ def _refuse_groups(mapping: Mapping[Any, Any], source_name: str) -> None:
         )
 
 
-def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
+def _find_rule_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
     present_kinds = [key for key in mapping if key in RULE_KINDS]
     if len(present_kinds) == 1:
         return str(present_kinds[0])
@@ -199,7 +209,7 @@ def _find_kind(mapping: Mapping[Any, Any], source_name: str) -> str:
             where=source_name,
         )
     valid_keys = {
-        name for rule_kind in RULE_KINDS for name in allowed_keys(rule_kind)
+        name for rule_kind in RULE_KINDS for name in list_allowed_rule_keys(rule_kind)
     } - RULE_KINDS.keys()
     unexpected_key = next((str(key) for key in mapping if key not in valid_keys), None)
     if unexpected_key is not None:
@@ -221,15 +231,15 @@ def _build_rule(
     if rule_kind == "required_groups":
         attribute = mapping["required_groups"]
     elif rule_kind == "required_analyses":
-        analyses = _read_analyses(mapping["required_analyses"], source_name)
+        analyses = _read_analysis_names(mapping["required_analyses"], source_name)
     elif rule_kind == "ratio_at_least":
-        ratio = _read_ratio(mapping[rule_kind], source_name)
+        ratio = _read_ratio_limit(mapping[rule_kind], source_name)
     else:
-        amount = read_amount(mapping[rule_kind], key=rule_kind, source=source_name)
+        amount = parse_amount_with_unit(mapping[rule_kind], key=rule_kind, source=source_name)
     if rule_kind == "no_finding_above":
-        analyses = _read_analyses(mapping["findings"], source_name)
+        analyses = _read_analysis_names(mapping["findings"], source_name)
     threshold = mapping.get("threshold")
-    if threshold is not None and (isinstance(threshold, bool) or not _is_number(threshold)):
+    if threshold is not None and (isinstance(threshold, bool) or not _is_real_number(threshold)):
         raise SpecError("a threshold is not a number", found=repr(threshold), where=source_name)
     baseline_people = "same"
     if rule_kind == "max_drop":
@@ -245,27 +255,29 @@ def _build_rule(
         rule_kind,
         number,
         amount,
-        _read_text(mapping, "metric", source_name),
-        _read_text(mapping, "label", source_name),
+        _read_optional_text(mapping, "metric", source_name),
+        _read_optional_text(mapping, "label", source_name),
         None if threshold is None else float(threshold),
-        _read_text(mapping, "model", source_name),
-        None if attribute is None else _read_attribute(attribute, source_name),
-        _read_texts(mapping.get("groups", ()), "groups", source_name),
-        _read_text(mapping, "reference", source_name),
-        _read_count(mapping, "people", source_name) if rule_kind == "required_groups" else None,
-        _read_count(mapping, "clusters", source_name),
+        _read_optional_text(mapping, "model", source_name),
+        None if attribute is None else _read_attribute_name(attribute, source_name),
+        _read_one_or_more_texts(mapping.get("groups", ()), "groups", source_name),
+        _read_optional_text(mapping, "reference", source_name),
+        _read_optional_positive_count(mapping, "people", source_name)
+        if rule_kind == "required_groups"
+        else None,
+        _read_optional_positive_count(mapping, "clusters", source_name),
         cast("Any", baseline_people),
         analyses,
         ratio,
-        _read_text(mapping, "name", source_name) or "",
+        _read_optional_text(mapping, "name", source_name) or "",
     )
 
 
-def _is_number(setting: object) -> bool:
+def _is_real_number(setting: object) -> bool:
     return isinstance(setting, int | float)
 
 
-def _read_attribute(setting: object, source_name: str) -> str:
+def _read_attribute_name(setting: object, source_name: str) -> str:
     names = split_intersection(setting) if isinstance(setting, str) else ()
     if not names or not all(names):
         raise SpecError(
@@ -277,7 +289,7 @@ def _read_attribute(setting: object, source_name: str) -> str:
     return "*".join(names)
 
 
-def _read_text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | None:
+def _read_optional_text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | None:
     setting = mapping.get(key)
     if setting is None:
         return None
@@ -287,17 +299,17 @@ def _read_text(mapping: Mapping[str, Any], key: str, source_name: str) -> str | 
     return str(setting)
 
 
-def _read_texts(setting: object, key: str, source_name: str) -> tuple[str, ...]:
+def _read_one_or_more_texts(setting: object, key: str, source_name: str) -> tuple[str, ...]:
     items = [setting] if isinstance(setting, str) else setting
     if not isinstance(items, Sequence):
         raise SpecError(
             f"{key} is not a list", expected="[a, b]", found=repr(setting), where=source_name
         )
-    return tuple(_read_text({key: element}, key, source_name) or "" for element in items)
+    return tuple(_read_optional_text({key: element}, key, source_name) or "" for element in items)
 
 
-def _read_analyses(setting: object, source_name: str) -> tuple[str, ...]:
-    names = _read_texts(setting, "analyses", source_name)
+def _read_analysis_names(setting: object, source_name: str) -> tuple[str, ...]:
+    names = _read_one_or_more_texts(setting, "analyses", source_name)
     existing_names = registry.names("analyses")
     for name in names:
         if name not in existing_names:
@@ -305,7 +317,9 @@ def _read_analyses(setting: object, source_name: str) -> tuple[str, ...]:
     return names
 
 
-def _read_count(mapping: Mapping[str, Any], key: str, source_name: str) -> int | None:
+def _read_optional_positive_count(
+    mapping: Mapping[str, Any], key: str, source_name: str
+) -> int | None:
     setting = mapping.get(key)
     if setting is None or (key == "people" and isinstance(setting, str)):
         if isinstance(setting, str):
@@ -321,7 +335,7 @@ def _read_count(mapping: Mapping[str, Any], key: str, source_name: str) -> int |
     return setting
 
 
-def _read_ratio(setting: object, source_name: str) -> float:
+def _read_ratio_limit(setting: object, source_name: str) -> float:
     if isinstance(setting, int | float) and not isinstance(setting, bool) and 0 < setting < 1:
         return float(setting)
     raise SpecError(
@@ -362,14 +376,14 @@ _DIFFERENCE_KINDS = ("max_difference", "max_deficit")
 _SUMMARY_HINT = "a model that fails everyone fails all groups alike, and would pass"
 
 
-def refuse_summary_alone(rules: Sequence[PolicyRule], source: str) -> None:
+def check_difference_rules_have_value_limits(rules: Sequence[PolicyRule], source: str) -> None:
     """Refuse a rule of differences between groups without limits of the errors themselves.
 
     Examples
     --------
     >>> from isolux.policy.rules import Amount
     >>> alone = PolicyRule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
-    >>> refuse_summary_alone([alone], "the policy")
+    >>> check_difference_rules_have_value_limits([alone], "the policy")
     Traceback (most recent call last):
     isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...
     """

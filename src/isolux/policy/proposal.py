@@ -19,13 +19,13 @@ from isolux.disparity.attribute_measures import list_ordered_pairs
 from isolux.disparity.comparisons import compare_groups
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.policy.comparisons import ComparisonSide, split_decidable_groups
+from isolux.policy.comparisons import ComparisonSide, split_groups_by_min_counts
 from isolux.policy.evaluation import PolicyInputs
-from isolux.policy.sentences import list_found_differences
-from isolux.statements.numbers import format_points, format_with_unit
+from isolux.policy.sentences import list_differences_found_by_audit
+from isolux.statements.numbers import format_gap_size, format_with_unit
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.printable import clean_line, escape_json
+from isolux.vocabulary.printable import clean_line, escape_unsafe_json
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3
@@ -39,13 +39,13 @@ _UNQUOTED_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _YAML_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
 
 
-def propose_policy(inputs: PolicyInputs, run: str = "") -> str:
+def propose_policy_yaml(inputs: PolicyInputs, run: str = "") -> str:
     """Write a policy as YAML."""
     lines = [
         f"# A policy for {clean_line(run) or 'this run'}, proposed by isolux gate --init.",
         "# The limits below are what this many people can decide, not what is acceptable:",
         "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
-        *_align_comments(
+        *_align_yaml_comments(
             [
                 ("policy: 1", "the version of this format"),
                 (
@@ -58,21 +58,24 @@ def propose_policy(inputs: PolicyInputs, run: str = "") -> str:
         ),
     ]
     estimates = inputs.estimates
-    names, found_pairs = _choose_metrics(estimates), list_found_differences(inputs)
+    names, found_pairs = (
+        _choose_proposed_metrics(estimates),
+        list_differences_found_by_audit(inputs),
+    )
     for name in names:
-        lines += ["", *_propose_overall_limit(inputs, name)]
+        lines += ["", *_propose_overall_limit_lines(inputs, name)]
         for attribute in estimates.domain_rows:
-            lines += _propose_margin(
+            lines += _propose_margin_lines(
                 inputs, name, attribute, is_found=(attribute, name) in found_pairs
             )
-    lines += _propose_for_other_differences(inputs, found_pairs, names)
+    lines += _propose_rules_for_other_metrics(inputs, found_pairs, names)
     for attribute in estimates.domain_rows:
-        lines += ["", *_propose_required_groups(inputs, attribute)]
+        lines += ["", *_propose_required_groups_lines(inputs, attribute)]
     run_analyses = [str(analysis["name"]) for analysis in inputs.record.get("analyses") or ()]
     if run_analyses:
         lines += [
             "",
-            *_align_comments(
+            *_align_yaml_comments(
                 [
                     (
                         f"  - required_analyses: [{', '.join(run_analyses)}]",
@@ -84,7 +87,7 @@ def propose_policy(inputs: PolicyInputs, run: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _choose_metrics(estimates: Estimates) -> list[str]:
+def _choose_proposed_metrics(estimates: Estimates) -> list[str]:
     """Choose the metrics of the proposed rules: those over all classes first."""
     unlabelled = [m.metric for m in estimates.measures if m.label is None]
     return list(dict.fromkeys([*unlabelled, *(m.metric for m in estimates.measures)]))[
@@ -92,7 +95,7 @@ def _choose_metrics(estimates: Estimates) -> list[str]:
     ]
 
 
-def _propose_overall_limit(inputs: PolicyInputs, name: str) -> Iterator[str]:
+def _propose_overall_limit_lines(inputs: PolicyInputs, name: str) -> Iterator[str]:
     estimates = inputs.estimates
     measure_indices = [
         j for j, m in enumerate(estimates.measures) if m.metric == name and m.label is None
@@ -101,24 +104,24 @@ def _propose_overall_limit(inputs: PolicyInputs, name: str) -> Iterator[str]:
     yield f"  # {clean_line(title)}"
     for j in measure_indices[:1]:
         measure = estimates.measures[j]
-        decidable, _ = split_decidable_groups(
+        decidable, _ = split_groups_by_min_counts(
             estimates, j, np.zeros(1, dtype=np.int64), inputs.min_counts
         )
         if not len(decidable) or measure.info.direction == "none":
             continue
         comparison_side = ComparisonSide(estimates, j, decidable)
         # What was measured now, and what will be, each err: hence the root of two.
-        interval = comparison_side.one_sample_intervals()(margin_in_se(1, 2.0**0.5))
+        interval = comparison_side.one_sample_intervals()(n_standard_errors_of_margin(1, 2.0**0.5))
         is_lower_better = measure.info.direction == "lower"
         bound = float(np.asarray(interval.high if is_lower_better else interval.low)[0])
-        limit = _format_limit(bound, measure.info.unit, up=is_lower_better, level=True)
+        limit = _format_rounded_limit(bound, measure.info.unit, up=is_lower_better, level=True)
         if limit is None:
             continue
         today = format_with_unit(float(comparison_side.values[0]), measure.info.unit)
-        yield from _align_comments(
+        yield from _align_yaml_comments(
             [
                 (
-                    f"  - metric: {_quote_name(name)}",
+                    f"  - metric: {_quote_yaml_name(name)}",
                     f"{today} of {int(comparison_side.units[0]):,} now",
                 ),
                 (
@@ -129,16 +132,16 @@ def _propose_overall_limit(inputs: PolicyInputs, name: str) -> Iterator[str]:
         )
 
 
-def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) -> str | None:
+def _format_rounded_limit(number: float, unit: str, *, up: bool, level: bool = False) -> str | None:
     """Format a limit or margin, rounded conservatively; None: a share that limits nothing.
 
     Examples
     --------
-    >>> _format_limit(0.8231, "fraction", up=False, level=True)
+    >>> _format_rounded_limit(0.8231, "fraction", up=False, level=True)
     '82 %'
-    >>> _format_limit(0.041, "fraction", up=True)
+    >>> _format_rounded_limit(0.041, "fraction", up=True)
     '5 points'
-    >>> _format_limit(3.214, "years", up=True), _format_limit(0.1234, "", up=True)
+    >>> _format_rounded_limit(3.214, "years", up=True), _format_rounded_limit(0.1234, "", up=True)
     ('3.3 years', '0.13 units')
     """
     round_outward = math.ceil if up else math.floor
@@ -151,17 +154,17 @@ def _format_limit(number: float, unit: str, *, up: bool, level: bool = False) ->
     return f"{round_outward(number / step) * step:.6g} {unit or 'units'}"
 
 
-def margin_in_se(cases: int, spread: float = 1.0) -> float:
+def n_standard_errors_of_margin(n_cases: int, spread: float = 1.0) -> float:
     """Return the standard errors of a margin: quantiles of the level and of the power, summed."""
     from scipy.special import ndtri
 
-    return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
+    return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(n_cases, 1)))
 
 
-def _propose_margin(
+def _propose_margin_lines(
     inputs: PolicyInputs, name: str, attribute: str, *, is_found: bool = False
 ) -> Iterator[str]:
-    margin_facts = _compute_margin(inputs, name, attribute, among_large=is_found)
+    margin_facts = _compute_margin_and_widest_gap(inputs, name, attribute, among_large=is_found)
     if margin_facts is None:
         yield (
             f"  # {clean_line(attribute)}: no rule, because a group is too small for a reliable"
@@ -170,23 +173,23 @@ def _propose_margin(
         return
     margin, widest, pair, unit = margin_facts
     if is_found:
-        yield from _propose_failing_rule(name, attribute, margin_facts)
+        yield from _propose_failing_rule_lines(name, attribute, margin_facts)
         return
-    detectable = _format_detectable(inputs, name, attribute, unit)
+    detectable = _format_max_detectable_difference(inputs, name, attribute, unit)
     detectable_text = f"; a gap of {detectable} could have been detected" if detectable else ""
-    limit = _format_limit(margin, unit, up=True)
+    limit = _format_rounded_limit(margin, unit, up=True)
     if unit == "fraction" and 100 * margin > _MAX_MARGIN_POINTS:
         yield (
             f"  # {clean_line(attribute)}: no rule, because this few people cannot decide a margin "
             f"below {limit}{detectable_text}"
         )
         return
-    yield from _align_comments(
+    yield from _align_yaml_comments(
         [
-            (f"  - metric: {_quote_name(name)}", "no two groups are further apart:"),
+            (f"  - metric: {_quote_yaml_name(name)}", "no two groups are further apart:"),
             (
-                f"    attribute: {_quote_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"    attribute: {_quote_yaml_name(attribute)}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {limit}",
@@ -196,26 +199,26 @@ def _propose_margin(
     )
 
 
-def _propose_failing_rule(
+def _propose_failing_rule_lines(
     name: str, attribute: str, margin_facts: tuple[float, float, tuple[str, str], str]
 ) -> list[str]:
     """Propose a rule for a difference that was found, with a margin that the run does not keep."""
     margin, widest, pair, unit = margin_facts
     max_margin = min(margin, _MAX_MARGIN_OF_FOUND) if unit == "fraction" else margin
     proposed_margin = (
-        _format_limit(max_margin, unit, up=True)
+        _format_rounded_limit(max_margin, unit, up=True)
         if max_margin < widest
         else _format_failing_margin(widest, unit)
     )
-    return _align_comments(
+    return _align_yaml_comments(
         [
             (
-                f"  - metric: {_quote_name(name)}",
+                f"  - metric: {_quote_yaml_name(name)}",
                 "DOES NOT PASS NOW: the audit found a difference here",
             ),
             (
-                f"    attribute: {_quote_name(attribute)}",
-                f"widest gap now: {format_points(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"    attribute: {_quote_yaml_name(attribute)}",
+                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
             ),
             (
                 f"    max_difference: {proposed_margin}",
@@ -237,7 +240,7 @@ def _format_failing_margin(widest: float, unit: str) -> str:
     return f"{0.9 * widest:.2g} {unit or 'units'}"
 
 
-def _propose_for_other_differences(
+def _propose_rules_for_other_metrics(
     inputs: PolicyInputs, found_pairs: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> list[str]:
     """Propose rules for differences that were found on other metrics than the proposed ones."""
@@ -247,11 +250,11 @@ def _propose_for_other_differences(
         if attribute in seen_attributes or attribute not in inputs.estimates.domain_rows:
             continue
         seen_attributes.add(attribute)
-        lines += ["", *_propose_margin(inputs, metric, attribute, is_found=True)]
+        lines += ["", *_propose_margin_lines(inputs, metric, attribute, is_found=True)]
     return lines
 
 
-def _compute_margin(
+def _compute_margin_and_widest_gap(
     inputs: PolicyInputs, name: str, attribute: str, *, among_large: bool = False
 ) -> tuple[float, float, tuple[str, str], str] | None:
     """Compute the margin that equal groups would keep, and the widest gap, its pair and unit."""
@@ -259,7 +262,7 @@ def _compute_margin(
     cases: list[tuple[IntArray, IntArray, int]] = []
     for j, measure in enumerate(estimates.measures):
         if measure.metric != name or (
-            measure.label is not None and _has_unlabelled_measure(estimates, name)
+            measure.label is not None and _has_measure_over_all_classes(estimates, name)
         ):
             continue
         rows = np.array(
@@ -270,7 +273,7 @@ def _compute_margin(
             ],
             dtype=np.int64,
         )
-        decidable, small = split_decidable_groups(estimates, j, rows, inputs.min_counts)
+        decidable, small = split_groups_by_min_counts(estimates, j, rows, inputs.min_counts)
         if (small or len(decidable) < 2) and not among_large:
             return None
         if len(decidable) < 2:
@@ -280,7 +283,7 @@ def _compute_margin(
     pairs = sum(len(first) for first, _, _ in cases)
     if not pairs:
         return None
-    z, margin, widest, widest_pair = margin_in_se(pairs), 0.0, -1.0, ("", "")
+    z, margin, widest, widest_pair = n_standard_errors_of_margin(pairs), 0.0, -1.0, ("", "")
     for first, second, j in cases:
         differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
         gap, interval = differences.a - differences.b, differences.interval(z)
@@ -296,11 +299,13 @@ def _compute_margin(
     return margin, widest, widest_pair, unit
 
 
-def _has_unlabelled_measure(estimates: Estimates, name: str) -> bool:
+def _has_measure_over_all_classes(estimates: Estimates, name: str) -> bool:
     return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
-def _format_detectable(inputs: PolicyInputs, name: str, attribute: str, unit: str) -> str:
+def _format_max_detectable_difference(
+    inputs: PolicyInputs, name: str, attribute: str, unit: str
+) -> str:
     """Format the largest minimum detectable difference between two groups of an attribute."""
     if inputs.disparities is None:
         return ""
@@ -314,10 +319,10 @@ def _format_detectable(inputs: PolicyInputs, name: str, attribute: str, unit: st
         ),
     )
     max_detectable = rows["detectable"].max()
-    return format_points(max_detectable, unit) if isinstance(max_detectable, float) else ""
+    return format_gap_size(max_detectable, unit) if isinstance(max_detectable, float) else ""
 
 
-def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[str]:
+def _propose_required_groups_lines(inputs: PolicyInputs, attribute: str) -> Iterator[str]:
     estimates = inputs.estimates
     rows = [
         g for g in estimates.attribute_rows(attribute) if UNKNOWN not in estimates.groups[g].values
@@ -327,7 +332,7 @@ def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[s
     if not large:
         return
     smallest = min(large, key=lambda g: int(units[g]))
-    names = ", ".join(_quote_name(estimates.groups[g].name) for g in large)
+    names = ", ".join(_quote_yaml_name(estimates.groups[g].name) for g in large)
     small = [shorten_name(estimates.groups[g].name) for g in rows if g not in large]
     more_text = f" and {len(small) - _MAX_LISTED} more" if small[_MAX_LISTED:] else ""
     excluded_text = (
@@ -335,9 +340,9 @@ def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[s
     )
     smallest_text = f"{shorten_name(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
     size_text = f"in each of them; the smallest now: {smallest_text}"
-    yield from _align_comments(
+    yield from _align_yaml_comments(
         [
-            (f"  - required_groups: {_quote_name(attribute)}", "who must be in the data"),
+            (f"  - required_groups: {_quote_yaml_name(attribute)}", "who must be in the data"),
             (
                 f"    groups: [{names}]",
                 f"those of {inputs.min_counts[0]} people or more{excluded_text}",
@@ -347,12 +352,12 @@ def _propose_required_groups(inputs: PolicyInputs, attribute: str) -> Iterator[s
     )
 
 
-def _quote_name(name: str) -> str:
+def _quote_yaml_name(name: str) -> str:
     """Write a name so that YAML reads it as that text."""
     if _UNQUOTED_NAME.fullmatch(name) and name.lower() not in _YAML_WORDS:
         return name
-    return escape_json(json.dumps(name, ensure_ascii=False))
+    return escape_unsafe_json(json.dumps(name, ensure_ascii=False))
 
 
-def _align_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:
+def _align_yaml_comments(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{line:<{_COMMENT_COLUMN}}  # {clean_line(comment)}" for line, comment in pairs]

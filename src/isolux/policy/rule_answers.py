@@ -37,19 +37,19 @@ from isolux.policy.decision import Answer, Decision, RuleAnswer, RuleCase
 from isolux.policy.evaluation import (
     PolicyInputs,
     RuleEvaluation,
-    evaluate_rule,
-    find_rule_groups,
+    build_rule_comparisons,
+    find_rule_group_indices,
     normalise_group_name,
 )
-from isolux.policy.rules import Policy, PolicyRule, margin_in_unit
-from isolux.policy.sample_size import RequiredSizes, required_sample_size
+from isolux.policy.rules import Policy, PolicyRule, convert_margin_to_unit
+from isolux.policy.sample_size import RequiredSizes, n_more_people_to_decide
 from isolux.policy.sentences import (
-    describe_coverage,
+    describe_attributes_without_rule,
+    describe_coverage_answer,
     describe_rule_answer,
-    describe_uncovered_attributes,
-    rule_title,
+    rule_name_or_summary,
 )
-from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.multiplicity import adjust_p_weighted_holm
 from isolux.stats.statistic import FloatArray, PairStatistic
 
 _Z_GRID = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
@@ -60,23 +60,25 @@ _NON_STATISTICAL_KINDS = ("required_groups", "required_analyses")
 _ANSWER_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
 
 
-def decide(policy: Policy, inputs: PolicyInputs) -> Decision:
+def answer_policy(policy: Policy, inputs: PolicyInputs) -> Decision:
     """Answer every rule of a policy."""
     evaluations = [
-        None if rule.kind in _NON_STATISTICAL_KINDS else evaluate_rule(rule, inputs)
+        None if rule.kind in _NON_STATISTICAL_KINDS else build_rule_comparisons(rule, inputs)
         for rule in policy.rules
     ]
     for evaluation in evaluations:
         if evaluation is not None:
-            evaluation.unevaluated += find_missing_predictions(
+            evaluation.unevaluated += list_groups_missing_predictions(
                 evaluation.rule, inputs, policy.max_missing_share
             )
-    p_values = _adjust_p_values([evaluated for evaluated in evaluations if evaluated is not None])
+    p_values = _adjust_p_by_weighted_holm(
+        [evaluated for evaluated in evaluations if evaluated is not None]
+    )
     n_cases = sum(len(p) for evaluation in p_values.values() for p in evaluation.p_fail)
     answers = [
         answer_non_statistical_rule(rule, inputs)
         if evaluation_or_none is None
-        else _answer_rule(evaluation_or_none, policy, inputs, p_values[rule.number])
+        else _answer_statistical_rule(evaluation_or_none, policy, inputs, p_values[rule.number])
         for rule, evaluation_or_none in zip(policy.rules, evaluations, strict=True)
     ]
     overall = min((answer.answer for answer in answers), key=lambda answer: _ANSWER_ORDER[answer])
@@ -90,13 +92,13 @@ def decide(policy: Policy, inputs: PolicyInputs) -> Decision:
     return Decision(
         overall,
         tuple(answers),
-        notes=_build_notes(inputs, evaluations),
-        uncovered_attributes=describe_uncovered_attributes(policy, inputs),
+        notes=_build_decision_notes(inputs, evaluations),
+        uncovered_attributes=describe_attributes_without_rule(policy, inputs),
         context=context,
     )
 
 
-def p_of_violation(comparisons: RuleComparisons) -> FloatArray:
+def one_sided_p_of_compliance(comparisons: RuleComparisons) -> FloatArray:
     """Return the one-sided p of "this value is on the right side of its limit": ``[h]``."""
     from scipy.special import ndtr
 
@@ -127,10 +129,10 @@ class _RulePValues:
     weight: float
 
 
-def _adjust_p_values(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePValues]:
+def _adjust_p_by_weighted_holm(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePValues]:
     """Adjust p-values by weighted Holm over all rules: equal weight a rule, shared by its cases."""
     p = [
-        [p_of_violation(comparisons) for comparisons in evaluation.comparisons]
+        [one_sided_p_of_compliance(comparisons) for comparisons in evaluation.comparisons]
         for evaluation in evaluations
     ]
     sizes = [sum(map(len, rule_p)) for rule_p in p]
@@ -142,7 +144,7 @@ def _adjust_p_values(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePV
     shares = np.concatenate(
         [np.full(len(case_p), w) for rule_p, w in zip(p, weights, strict=True) for case_p in rule_p]
     )
-    adjusted = weighted_holm(np.concatenate(all_p), shares)
+    adjusted = adjust_p_weighted_holm(np.concatenate(all_p), shares)
     adjusted_parts = iter(np.split(adjusted, np.cumsum([len(case_p) for case_p in all_p])[:-1]))
     return {
         evaluation.rule.number: _RulePValues([next(adjusted_parts) for _ in rule_p], weight)
@@ -150,19 +152,19 @@ def _adjust_p_values(evaluations: Sequence[RuleEvaluation]) -> dict[int, _RulePV
     }
 
 
-def _answer_rule(
+def _answer_statistical_rule(
     evaluation: RuleEvaluation, policy: Policy, inputs: PolicyInputs, p_values: _RulePValues
 ) -> RuleAnswer:
     rule = evaluation.rule
     answers = [
-        _classify_cases(case_answers, p, policy.level)
+        _answer_cases_by_p(case_answers, p, policy.level)
         for case_answers, p in zip(evaluation.comparisons, p_values.p_fail, strict=True)
     ]
     z_pair = (
         _normal_quantile(policy.level),
         _normal_quantile(1.0 - (1.0 - policy.level) * p_values.weight),
     )
-    required = required_sample_size(
+    required = n_more_people_to_decide(
         evaluation.comparisons,
         [np.flatnonzero(case_answers == "insufficient") for case_answers in answers],
         [z_pair] * len(answers),
@@ -175,19 +177,20 @@ def _answer_rule(
     ]
     cases = [case for _, case in sorted(ranked_cases, key=lambda pair: pair[0])]
     cases += [
-        _case_of_unevaluated(case_answers, evaluation) for case_answers in evaluation.unevaluated
+        _unevaluated_to_rule_case(case_answers, evaluation)
+        for case_answers in evaluation.unevaluated
     ]
     if rule.kind == "no_finding_above":
-        cases += check_findings(rule, inputs, policy)
+        cases += findings_beyond_margin_to_cases(rule, inputs, policy)
     if not cases:
         cases = [RuleCase("fail", reason="there was nothing to check")]
     cases.sort(key=lambda case: _ANSWER_ORDER[case.answer])
     text = describe_rule_answer(rule, cases, inputs, policy)
-    title_text = rule_title(rule, inputs)
+    title_text = rule_name_or_summary(rule, inputs)
     return RuleAnswer(rule.number, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
-def _classify_cases(
+def _answer_cases_by_p(
     comparisons: RuleComparisons, p: FloatArray, level: float
 ) -> npt.NDArray[np.str_]:
     low = np.asarray(comparisons.bounds(_normal_quantile(level)).low)
@@ -230,7 +233,7 @@ def _describe_cases_by_severity(
             (
                 float(severity[k]),
                 RuleCase(
-                    _as_answer(answers[k]),
+                    _to_answer_literal(answers[k]),
                     measure.model,
                     measure.metric,
                     measure.label,
@@ -249,22 +252,26 @@ def _describe_cases_by_severity(
                     if is_undecided and second is not None
                     else None,
                     _finite_int_or_none(required[2][k]) if is_undecided else None,
-                    None if np.isfinite(comparisons.slack[k]) else _explain_undefined(comparisons),
+                    None
+                    if np.isfinite(comparisons.slack[k])
+                    else _explain_undefined_value(comparisons),
                 ),
             )
         )
     return ranked_cases
 
 
-def _as_answer(answer: str) -> Answer:
+def _to_answer_literal(answer: str) -> Answer:
     return "pass" if answer == "pass" else "fail" if answer == "fail" else "insufficient"
 
 
-def _explain_undefined(cells: RuleComparisons) -> str:
+def _explain_undefined_value(cells: RuleComparisons) -> str:
     return "a value of 0 leaves their ratio undefined" if cells.is_log_ratio else "it has no value"
 
 
-def _case_of_unevaluated(comparison: UnevaluatedComparison, evaluation: RuleEvaluation) -> RuleCase:
+def _unevaluated_to_rule_case(
+    comparison: UnevaluatedComparison, evaluation: RuleEvaluation
+) -> RuleCase:
     answer: Answer = "fail" if comparison.is_failure else "insufficient"
     return RuleCase(
         answer,
@@ -277,7 +284,7 @@ def _case_of_unevaluated(comparison: UnevaluatedComparison, evaluation: RuleEval
     )
 
 
-def _build_notes(
+def _build_decision_notes(
     inputs: PolicyInputs, evaluations: Sequence[RuleEvaluation | None]
 ) -> tuple[str, ...]:
     notes = [f"WARNING of the run: {text}" for text in inputs.record.get("warnings") or ()]
@@ -324,27 +331,27 @@ _EXPLORATORY_PREFIX = "Exploratory"
 def answer_non_statistical_rule(rule: PolicyRule, inputs: PolicyInputs) -> RuleAnswer:
     """Answer a rule of required groups or analyses, which needs no interval."""
     cases = (
-        _check_required_groups(rule, inputs)
+        _required_groups_to_cases(rule, inputs)
         if rule.kind == "required_groups"
-        else _check_required_analyses(rule, inputs)
+        else _required_analyses_to_cases(rule, inputs)
     )
     order = {"fail": 0, "insufficient": 1, "pass": 2}
     cases = sorted(cases, key=lambda case: order[case.answer])
-    text = describe_coverage(rule, cases)
-    title_text = rule_title(rule, inputs)
+    text = describe_coverage_answer(rule, cases)
+    title_text = rule_name_or_summary(rule, inputs)
     return RuleAnswer(rule.number, rule.kind, title_text, cases[0].answer, text, tuple(cases))
 
 
-def _check_required_groups(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
+def _required_groups_to_cases(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
     evaluation = RuleEvaluation(rule)
-    rows = find_rule_groups(evaluation, inputs.estimates)
+    rows = find_rule_group_indices(evaluation, inputs.estimates)
     cases = [
         RuleCase(
             "fail", attribute=rule.attribute, group=comparison.subject, reason=comparison.reason
         )
         for comparison in evaluation.unevaluated
     ]
-    units, clusters = _count_people(inputs)
+    units, clusters = _count_scored_people_and_clusters(inputs)
     for g in () if rows is None else rows:
         missing = (
             max((rule.min_people or 1) - int(units[g]), 0),
@@ -376,7 +383,7 @@ def _format_effective_size(estimates: Estimates, g: int) -> str:
     return "" if is_unweighted else f" (worth {n_effective:,} of one weight)"
 
 
-def _count_people(inputs: PolicyInputs) -> tuple[np.ndarray, np.ndarray]:
+def _count_scored_people_and_clusters(inputs: PolicyInputs) -> tuple[np.ndarray, np.ndarray]:
     """Count scored people and clusters of each group ``[g]``; measures of pairs are left out."""
     estimates = inputs.estimates
     counts_people = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
@@ -392,8 +399,8 @@ def _count_people(inputs: PolicyInputs) -> tuple[np.ndarray, np.ndarray]:
     return units, clusters
 
 
-def _check_required_analyses(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
-    names_that_ran = _names_of_run_analyses(inputs.record)
+def _required_analyses_to_cases(rule: PolicyRule, inputs: PolicyInputs) -> list[RuleCase]:
+    names_that_ran = _list_run_analysis_names(inputs.record)
     return [
         RuleCase(
             "pass" if name in names_that_ran else "fail",
@@ -407,13 +414,15 @@ def _check_required_analyses(rule: PolicyRule, inputs: PolicyInputs) -> list[Rul
     ]
 
 
-def _names_of_run_analyses(record: Mapping[str, Any]) -> set[str]:
+def _list_run_analysis_names(record: Mapping[str, Any]) -> set[str]:
     return {str(analysis.get("name")) for analysis in record.get("analyses") or ()}
 
 
-def check_findings(rule: PolicyRule, inputs: PolicyInputs, policy: Policy) -> list[RuleCase]:
+def findings_beyond_margin_to_cases(
+    rule: PolicyRule, inputs: PolicyInputs, policy: Policy
+) -> list[RuleCase]:
     """Compare findings of the analyses that a rule names with its margin."""
-    names_that_ran = _names_of_run_analyses(inputs.record)
+    names_that_ran = _list_run_analysis_names(inputs.record)
     cases = [
         RuleCase("fail", group=name, reason="this analysis did not run")
         for name in rule.analyses
@@ -425,14 +434,16 @@ def check_findings(rule: PolicyRule, inputs: PolicyInputs, policy: Policy) -> li
         pl.col("analysis").is_in(names), pl.col("metric").is_in(list(share_metrics))
     )
     assert rule.amount is not None  # noqa: S101 - the reader asks for one
-    margin = margin_in_unit(rule.amount, "fraction", key=rule.kind, source=rule.source)
+    margin = convert_margin_to_unit(rule.amount, "fraction", key=rule.kind, source=rule.source)
     for row in findings.drop_nulls("effect").iter_rows(named=True):
-        case = _check_finding(row, margin, policy)
+        case = _finding_to_case_if_beyond_margin(row, margin, policy)
         cases += [] if case is None else [case]
     return cases
 
 
-def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> RuleCase | None:
+def _finding_to_case_if_beyond_margin(
+    row: Mapping[str, Any], margin: float, policy: Policy
+) -> RuleCase | None:
     low, high = row["low"], row["high"]
     has_interval = low is not None and high is not None
     if has_interval and max(abs(low), abs(high)) <= margin:
@@ -460,7 +471,7 @@ def _check_finding(row: Mapping[str, Any], margin: float, policy: Policy) -> Rul
 # Rules and people without a prediction: too many of them, and nothing is shown.
 
 
-def find_missing_predictions(
+def list_groups_missing_predictions(
     rule: PolicyRule, inputs: PolicyInputs, max_share: float
 ) -> list[UnevaluatedComparison]:
     """List the groups in which a larger share than ``max_share`` has no prediction."""

@@ -43,12 +43,12 @@ class Amount:
         return f"{self.number:g} {unit}".strip()
 
 
-def read_amount(amount: object, *, key: str, source: str) -> Amount:
+def parse_amount_with_unit(amount: object, *, key: str, source: str) -> Amount:
     """Read a number with its unit.
 
     Examples
     --------
-    >>> read_amount("5 points", key="max_difference", source="rule 1")
+    >>> parse_amount_with_unit("5 points", key="max_difference", source="rule 1")
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
@@ -66,7 +66,7 @@ def read_amount(amount: object, *, key: str, source: str) -> Amount:
             expected=expected,
             found=f"{amount:g}",
             where=source,
-            hint=f"write {_suggest_amount(key, float(amount))}; "
+            hint=f"write {_suggest_amount_units(key, float(amount))}; "
             "of another metric its unit, such as `2 dB`",
         )
     pattern_match = _AMOUNT_PATTERN.fullmatch(amount) if isinstance(amount, str) else None
@@ -78,13 +78,13 @@ def read_amount(amount: object, *, key: str, source: str) -> Amount:
         )
     unit = " ".join((pattern_match[2] or "").split())
     if not unit:
-        return read_amount(float(pattern_match[1]), key=key, source=source)
+        return parse_amount_with_unit(float(pattern_match[1]), key=key, source=source)
     for names, name in ((_POINT_WORDS, "points"), (_SHARE_WORDS, "share"), (_PERCENT_WORDS, "%")):
         unit = name if unit.lower() in names else unit
     return Amount(float(pattern_match[1]), unit)
 
 
-def _suggest_amount(key: str, number: float) -> str:
+def _suggest_amount_units(key: str, number: float) -> str:
     """Suggest the units that a number without one may have, the likeliest first."""
     unit = "%" if key in ("at_least", "at_most") else "points"
     if 0 < abs(number) < 1:
@@ -94,12 +94,13 @@ def _suggest_amount(key: str, number: float) -> str:
     )
 
 
-def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
+def convert_margin_to_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
     """Convert the margin of a difference to the metric's unit.
 
     Examples
     --------
-    >>> margin_in_unit(Amount(5.0, "points"), "fraction", key="max_difference", source="rule 1")
+    >>> points = Amount(5.0, "points")
+    >>> convert_margin_to_unit(points, "fraction", key="max_difference", source="rule 1")
     0.05
     """
     if amount.unit == "%":
@@ -109,7 +110,7 @@ def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float
             found=amount.text,
             where=source,
         )
-    margin = _convert_to_unit(amount, unit, key, source)
+    margin = _convert_amount_to_unit(amount, unit, key, source)
     if margin <= 0:
         raise SpecError(
             f"{key} leaves no room",
@@ -127,15 +128,15 @@ def margin_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float
     return margin
 
 
-def limit_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
+def convert_limit_to_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
     """Convert the limit of a value to the metric's unit.
 
     Examples
     --------
-    >>> limit_in_unit(Amount(80.0, "%"), "fraction", key="at_least", source="rule 1")
+    >>> convert_limit_to_unit(Amount(80.0, "%"), "fraction", key="at_least", source="rule 1")
     0.8
     """
-    limit = _convert_to_unit(amount, unit, key, source)
+    limit = _convert_amount_to_unit(amount, unit, key, source)
     if unit == "fraction" and not 0 < limit < 1:
         raise SpecError(
             f"{key} asks nothing of a share, or what none can show",
@@ -154,7 +155,7 @@ def limit_in_unit(amount: Amount, unit: str, *, key: str, source: str) -> float:
     return limit
 
 
-def _convert_to_unit(amount: Amount, unit: str, key: str, source: str) -> float:
+def _convert_amount_to_unit(amount: Amount, unit: str, key: str, source: str) -> float:
     if unit == "fraction":
         if amount.unit in ("points", "%"):
             return round(amount.number / 100.0, 12)
@@ -213,12 +214,12 @@ RULE_KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
 """Of each kind of rule: keys that it needs, keys that it may have, what it asks."""
 
 
-def allowed_keys(rule_kind: str) -> tuple[str, ...]:
+def list_allowed_rule_keys(rule_kind: str) -> tuple[str, ...]:
     """List the keys that a rule of this kind may have.
 
     Examples
     --------
-    >>> allowed_keys("required_analyses")
+    >>> list_allowed_rule_keys("required_analyses")
     ('required_analyses', 'name')
     """
     required_keys, optional_keys, _ = RULE_KINDS[rule_kind]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from isolux.policy.comparisons import ComparisonSide, RuleComparisons
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.power_analysis import DecisionCases, deciding_error
+from isolux.stats.power_analysis import DecisionCases, max_se_for_decision_power
 from isolux.stats.statistic import FloatArray
 
 RequiredSizes = tuple[FloatArray, FloatArray, FloatArray]
@@ -40,7 +40,7 @@ class _UndecidedGroups:
         return self.number[key]
 
 
-def required_sample_size(
+def n_more_people_to_decide(
     comparison_sets: Sequence[RuleComparisons],
     undecided: Sequence[IntArray],
     z_by_set: Sequence[tuple[float, float]],
@@ -54,13 +54,17 @@ def required_sample_size(
     for comparisons, undecided_rows, z_bounds in zip(
         comparison_sets, undecided, z_by_set, strict=True
     ):
-        selected_rows = _select_cases(comparisons, z_bounds[0])
-        case_arrays.append(_describe_cases(comparisons, selected_rows, z_bounds, groups))
+        selected_rows = _select_cases_farthest_from_passing(comparisons, z_bounds[0])
+        case_arrays.append(_collect_case_arrays(comparisons, selected_rows, z_bounds, groups))
         selected_cases.append(selected_rows)
         undecided_masks.append(np.isin(selected_rows, undecided_rows))
-    decision_cases, first, second = _stack_cases(case_arrays, undecided_masks, groups)
+    decision_cases, first, second = _concatenate_undecided_cases(
+        case_arrays, undecided_masks, groups
+    )
     target_error = (
-        deciding_error(decision_cases, power) if np.any(decision_cases.can_grow) else float("nan")
+        max_se_for_decision_power(decision_cases, power)
+        if np.any(decision_cases.can_grow)
+        else float("nan")
     )
     required, start = [], 0
     for comparisons, case_rows, is_undecided in zip(
@@ -69,7 +73,7 @@ def required_sample_size(
         stop = start + len(case_rows)
         numbers = first[start:stop][is_undecided], second[start:stop][is_undecided]
         required.append(
-            _count_required(
+            _count_required_units_and_clusters(
                 comparisons, case_rows[is_undecided], numbers, decision_cases.error, target_error
             )
         )
@@ -77,7 +81,7 @@ def required_sample_size(
     return required
 
 
-def _stack_cases(
+def _concatenate_undecided_cases(
     case_arrays: Sequence[tuple[FloatArray, ...]],
     undecided_masks: Sequence[npt.NDArray[np.bool_]],
     groups: _UndecidedGroups,
@@ -111,7 +115,7 @@ def _stack_cases(
     )
 
 
-def _select_cases(comparisons: RuleComparisons, z: float) -> IntArray:
+def _select_cases_farthest_from_passing(comparisons: RuleComparisons, z: float) -> IntArray:
     """Select cases with a finite slack; of more than 400, those farthest from passing."""
     slack = comparisons.slack
     finite_rows = np.flatnonzero(np.isfinite(slack))
@@ -123,7 +127,7 @@ def _select_cases(comparisons: RuleComparisons, z: float) -> IntArray:
     )
 
 
-def _describe_cases(
+def _collect_case_arrays(
     comparisons: RuleComparisons,
     case_rows: IntArray,
     z_bounds: tuple[float, float],
@@ -131,15 +135,17 @@ def _describe_cases(
 ) -> tuple[FloatArray, ...]:
     """Collect slack, half-widths, scale, the two groups and the sign of some cases."""
     low, high = comparisons.bounds(z_bounds[0]).low, comparisons.bounds(z_bounds[1]).high
-    standard_errors = _half_widths(comparisons.bounds(1.0))
+    standard_errors = _half_interval_widths(comparisons.bounds(1.0))
     has_one_group = comparisons.second is None or bool(comparisons.shared_reference)
     first, second, scale = [], [], []
     errors = (
         None
         if has_one_group
         else tuple(
-            _standard_errors(comparison_side, is_log_ratio=comparisons.is_log_ratio)
-            for comparison_side in _comparison_sides(comparisons)
+            _standard_errors_on_comparison_scale(
+                comparison_side, is_log_ratio=comparisons.is_log_ratio
+            )
+            for comparison_side in _subject_and_reference_sides(comparisons)
         )
     )
     for k in case_rows:
@@ -154,7 +160,10 @@ def _describe_cases(
             second.append(-1)
             scale.append(float(standard_errors[k]) / groups.error[first[-1]])
             continue
-        rows = [int(comparison_side.rows[k]) for comparison_side in _comparison_sides(comparisons)]
+        rows = [
+            int(comparison_side.rows[k])
+            for comparison_side in _subject_and_reference_sides(comparisons)
+        ]
         side_errors = [float(e[k]) for e in errors]
         first.append(groups.add((*key, rows[0], False), side_errors[0]))
         second.append(groups.add((*key, rows[1], False), side_errors[1]))
@@ -167,22 +176,26 @@ def _describe_cases(
     return slack, down, up, np.array(scale, dtype=float), *numbers, sign
 
 
-def _comparison_sides(comparisons: RuleComparisons) -> tuple[ComparisonSide, ComparisonSide]:
+def _subject_and_reference_sides(
+    comparisons: RuleComparisons,
+) -> tuple[ComparisonSide, ComparisonSide]:
     return comparisons.first, comparisons.second or comparisons.first
 
 
-def _half_widths(interval: Interval) -> FloatArray:
+def _half_interval_widths(interval: Interval) -> FloatArray:
     return np.asarray((interval.high - interval.low) / 2.0)
 
 
-def _standard_errors(comparison_side: ComparisonSide, *, is_log_ratio: bool) -> FloatArray:
-    half_widths = _half_widths(comparison_side.intervals()(1.0))
+def _standard_errors_on_comparison_scale(
+    comparison_side: ComparisonSide, *, is_log_ratio: bool
+) -> FloatArray:
+    half_widths = _half_interval_widths(comparison_side.intervals()(1.0))
     # Delta method: the standard error of a logarithm is that of the value over the value.
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(half_widths / comparison_side.values) if is_log_ratio else half_widths
 
 
-def _count_required(
+def _count_required_units_and_clusters(
     comparisons: RuleComparisons,
     case_rows: IntArray,
     numbers: tuple[IntArray, IntArray],

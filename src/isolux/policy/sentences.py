@@ -9,12 +9,12 @@ import polars as pl
 
 from isolux.policy.decision import RuleCase
 from isolux.policy.evaluation import PolicyInputs, normalise_group_name
-from isolux.policy.rules import Policy, PolicyRule, limit_in_unit, margin_in_unit
+from isolux.policy.rules import Policy, PolicyRule, convert_limit_to_unit, convert_margin_to_unit
 from isolux.statements.numbers import (
     MINUS,
-    format_p_equation,
-    format_points,
-    format_value,
+    format_bare_value,
+    format_gap_size,
+    format_p_value_equation,
     format_with_unit,
 )
 from isolux.stats.statistic import PairStatistic
@@ -30,19 +30,19 @@ _MAX_LISTED = 4
 _DIFFERENCE_KINDS = ("max_difference", "max_deficit", "max_drop", "no_finding_above")
 
 
-def rule_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
+def rule_name_or_summary(rule: PolicyRule, inputs: PolicyInputs) -> str:
     """Return the name that a policy gives a rule, or what it asks in a few words."""
     if rule.title:
         return rule.title
     if rule.kind == "required_analyses":
         return f"{', '.join(rule.analyses)} must have run"
     if rule.kind == "required_groups":
-        return _title_covered(rule)
+        return _summarise_coverage_rule(rule)
     amount = rule.amount.text if rule.amount else f"{rule.ratio:g}"
     if rule.kind == "no_finding_above":
         return f"No gap and no finding of {', '.join(rule.analyses)} above {amount}"
-    name = _metric_title(rule, inputs)
-    groups = _describe_groups(rule)
+    name = _metric_title_with_details(rule, inputs)
+    groups = _describe_rule_groups(rule)
     titles = {
         "at_least": f"{name} of {groups}: at least {amount}",
         "at_most": f"{name} of {groups}: at most {amount}",
@@ -55,15 +55,15 @@ def rule_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
     return titles[rule.kind]
 
 
-def _title_covered(rule: PolicyRule) -> str:
+def _summarise_coverage_rule(rule: PolicyRule) -> str:
     minimums = [f"{rule.min_people:,} people"] if rule.min_people else []
     minimums += [f"{rule.min_clusters:,} clusters"] if rule.min_clusters else []
-    return f"Groups covered: {_describe_groups(rule)}" + (
+    return f"Groups covered: {_describe_rule_groups(rule)}" + (
         f", each with {' and '.join(minimums)}" if minimums else ""
     )
 
 
-def _metric_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
+def _metric_title_with_details(rule: PolicyRule, inputs: PolicyInputs) -> str:
     titles = [m.info.title for m in inputs.estimates.measures if m.metric == rule.metric]
     name = titles[0] if titles else str(rule.metric)
     details = [rule.label] if rule.label else []
@@ -72,7 +72,7 @@ def _metric_title(rule: PolicyRule, inputs: PolicyInputs) -> str:
     return f"{name} ({', '.join(details)})" if details else name
 
 
-def _describe_groups(rule: PolicyRule) -> str:
+def _describe_rule_groups(rule: PolicyRule) -> str:
     if rule.attribute is None:
         return "everyone"
     if len(rule.groups) > _MAX_LISTED:
@@ -93,7 +93,9 @@ def _describe_rule_answer(
     rule: PolicyRule, cases: Sequence[RuleCase], inputs: PolicyInputs, policy: Policy
 ) -> str:
     answer = cases[0].answer
-    deciding_cases = _deduplicate_pairs([case for case in cases if case.answer == answer])
+    deciding_cases = _keep_worse_direction_of_pairs(
+        [case for case in cases if case.answer == answer]
+    )
     if answer == "pass":
         opening = (
             "It holds"
@@ -108,20 +110,22 @@ def _describe_rule_answer(
     sentences = (
         [_describe_measured_cases(rule, measured_cases, cases, inputs)] if measured_cases else []
     )
-    sentences += _group_by_reason([case for case in deciding_cases if case.reason])
+    sentences += _format_groups_by_reason([case for case in deciding_cases if case.reason])
     text = "; ".join(sentences)
     if answer == "fail":
-        n_undecided = sum(case.answer == "insufficient" for case in _deduplicate_pairs(cases))
-        return f"{_end_sentence(text)}" + (
+        n_undecided = sum(
+            case.answer == "insufficient" for case in _keep_worse_direction_of_pairs(cases)
+        )
+        return f"{_add_full_stop(text)}" + (
             f" Also not decided: {n_undecided:,}." if n_undecided else ""
         )
     needed_text = describe_needed_people(
-        deciding_cases, policy, baseline=rule.needs_baseline, noun=unit_noun(rule, inputs)
+        deciding_cases, policy, baseline=rule.needs_baseline, noun=metric_unit_noun(rule, inputs)
     )
-    return f"{_end_sentence(text)} {needed_text}".strip()
+    return f"{_add_full_stop(text)} {needed_text}".strip()
 
 
-def _end_sentence(text: str) -> str:
+def _add_full_stop(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
 
 
@@ -145,10 +149,10 @@ def _describe_measured_cases(
         )
         for case in shown_cases[:_MAX_LISTED]
     ]
-    return "; ".join(sentences) + _format_remaining(len(shown_cases) - _MAX_LISTED)
+    return "; ".join(sentences) + _format_n_more(len(shown_cases) - _MAX_LISTED)
 
 
-def _group_by_reason(cases: Sequence[RuleCase]) -> list[str]:
+def _format_groups_by_reason(cases: Sequence[RuleCase]) -> list[str]:
     """List groups that could not be evaluated, by reason."""
     subjects_by_reason: dict[str, list[str]] = {}
     for case in cases:
@@ -156,17 +160,17 @@ def _group_by_reason(cases: Sequence[RuleCase]) -> list[str]:
         subjects_by_reason.setdefault(str(case.reason), []).append(subject)
     sentences = [
         f"{', '.join(subjects[:_MAX_LISTED])}"
-        f"{_format_remaining(len(subjects) - _MAX_LISTED, comma=True)}: {reason}"
+        f"{_format_n_more(len(subjects) - _MAX_LISTED, comma=True)}: {reason}"
         for reason, subjects in subjects_by_reason.items()
     ]
     return sentences[:_MAX_LISTED]
 
 
-def _format_remaining(n: int, *, comma: bool = False) -> str:
+def _format_n_more(n: int, *, comma: bool = False) -> str:
     return "" if n < 1 else f"{'' if comma else ';'} and {n:,} more"
 
 
-def _deduplicate_pairs(cases: Sequence[RuleCase]) -> list[RuleCase]:
+def _keep_worse_direction_of_pairs(cases: Sequence[RuleCase]) -> list[RuleCase]:
     """Keep one direction of each pair of groups: the worse one, which stands first."""
     first_cases: dict[tuple[object, ...], RuleCase] = {}
     for case in cases:
@@ -198,18 +202,19 @@ def _describe_case(
     subject = shorten_name(case.group or "everyone")
     subject = f"{subject} ({details_text})" if details_text else subject
     unit = metric.unit if metric else ""
-    return f"{subject} {_format_measured(rule, case, unit)}{_describe_p(rule, case, unit)}"
+    estimate_text = _format_estimate_with_bounds(rule, case, unit)
+    return f"{subject} {estimate_text}{_describe_p_of_failing_case(rule, case, unit)}"
 
 
-def _describe_p(rule: PolicyRule, case: RuleCase, unit: str) -> str:
+def _describe_p_of_failing_case(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     """Format the adjusted p-value of a case that fails, or would fail as the only case."""
     if case.answer == "fail":
-        return f", adjusted {format_p_equation(case.p_fail)}"
+        return f", adjusted {format_p_value_equation(case.p_fail)}"
     if not _is_beyond_limit(rule, case, unit):
         return ""
     return (
         ", beyond the limit on its own, but not once corrected for all cases "
-        f"(adjusted {format_p_equation(case.p_fail)})"
+        f"(adjusted {format_p_value_equation(case.p_fail)})"
     )
 
 
@@ -221,34 +226,36 @@ def _is_beyond_limit(rule: PolicyRule, case: RuleCase, unit: str) -> bool:
     if rule.amount is None:
         return rule.ratio is not None and high < rule.ratio
     if rule.kind in _DIFFERENCE_KINDS:
-        margin = margin_in_unit(rule.amount, unit, key=rule.kind, source=rule.source)
+        margin = convert_margin_to_unit(rule.amount, unit, key=rule.kind, source=rule.source)
         return low > margin or high < -margin
-    limit = limit_in_unit(rule.amount, unit, key=rule.kind, source=rule.source)
+    limit = convert_limit_to_unit(rule.amount, unit, key=rule.kind, source=rule.source)
     return high < limit if rule.kind == "at_least" else low > limit
 
 
-def _format_measured(rule: PolicyRule, case: RuleCase, unit: str) -> str:
+def _format_estimate_with_bounds(rule: PolicyRule, case: RuleCase, unit: str) -> str:
     """Format an estimate with its bounds: ``77.4 % (74.6 to 80.0)``."""
     estimate, low, high = case.estimate, case.low, case.high
     if rule.kind == "ratio_at_least":
-        ratio, low_text, high_text = map(_three_decimals, (estimate, low, high))
+        ratio, low_text, high_text = map(_format_three_decimals, (estimate, low, high))
         return f"has {ratio} times that of {case.other} ({low_text} to {high_text})"
-    interval_text = f"({format_value(low, unit)} to {format_value(high, unit)})"
+    interval_text = f"({format_bare_value(low, unit)} to {format_bare_value(high, unit)})"
     if rule.kind not in _DIFFERENCE_KINDS:
         return f"has {format_with_unit(estimate, unit)} {interval_text}"
     if rule.kind == "max_drop":
-        change = _add_sign(format_points(estimate, unit), estimate)
+        change = _add_sign(format_gap_size(estimate, unit), estimate)
         return f"changed by {change} {_format_signed_interval(low, high, unit)}"
     direction = "above" if (estimate or 0) >= 0 else "below"
     is_flipped = direction == "below" and low is not None and high is not None
     first_bound, last_bound = (-high, -low) if is_flipped else (low, high)  # type: ignore[operator]
-    interval_text = f"({format_value(first_bound, unit)} to {format_value(last_bound, unit)})"
+    interval_text = (
+        f"({format_bare_value(first_bound, unit)} to {format_bare_value(last_bound, unit)})"
+    )
     other_name = shorten_name(str(case.other))
-    return f"is {format_points(estimate, unit)} {direction} {other_name} {interval_text}"
+    return f"is {format_gap_size(estimate, unit)} {direction} {other_name} {interval_text}"
 
 
 def _format_signed_interval(low: float | None, high: float | None, unit: str) -> str:
-    first, last = (format_value(bound, unit, sign=True) for bound in (low, high))
+    first, last = (format_bare_value(bound, unit, with_sign=True) for bound in (low, high))
     return f"({first} to {last})"
 
 
@@ -256,11 +263,11 @@ def _add_sign(text: str, number: float | None) -> str:
     return f"{'+' if (number or 0) >= 0 else MINUS}{text}"
 
 
-def _three_decimals(number: float | None) -> str:
+def _format_three_decimals(number: float | None) -> str:
     return "–" if number is None else f"{number:.3f}"
 
 
-def unit_noun(rule: PolicyRule, inputs: PolicyInputs) -> str:
+def metric_unit_noun(rule: PolicyRule, inputs: PolicyInputs) -> str:
     """Return the noun of a metric's units: people, or pairs."""
     rule_measures = [m for m in inputs.estimates.measures if m.metric == rule.metric]
     in_pairs = bool(rule_measures) and all(
@@ -286,7 +293,7 @@ def describe_needed_people(
     if needed_by_group:
         largest_first = sorted(needed_by_group.items(), key=lambda entry: -entry[1][0])
         phrases = [
-            _format_needed(shorten_name(name), *number, noun)
+            _format_needed_people_of_group(shorten_name(name), *number, noun)
             for name, number in largest_first[:_MAX_LISTED]
         ]
         phrases += (
@@ -296,13 +303,13 @@ def describe_needed_people(
         )
         both_runs_text = " in both runs" if baseline else ""
         text.append(
-            f"About {_join_and(phrases)}{both_runs_text} would decide it "
+            f"About {_join_phrases_with_and(phrases)}{both_runs_text} would decide it "
             f"(probability {policy.power:g})."
         )
     too_small = [case for case in cases if case.reason and (case.more or case.more_clusters)]
     if too_small:
         missing_phrases = [
-            f"{_format_missing(case)} of {shorten_name(str(case.group))}"
+            f"{_format_missing_of_case(case)} of {shorten_name(str(case.group))}"
             for case in too_small[:_MAX_LISTED]
         ]
         remaining_text = (
@@ -317,7 +324,9 @@ def describe_needed_people(
         if case.group and case.reason and not (case.more or case.more_clusters)
     ]
     if unknown_size:
-        names = _join_and([shorten_name(str(case.group)) for case in unknown_size[:_MAX_LISTED]])
+        names = _join_phrases_with_and(
+            [shorten_name(str(case.group)) for case in unknown_size[:_MAX_LISTED]]
+        )
         remaining_text = (
             f" and {len(unknown_size) - _MAX_LISTED:,} others" if unknown_size[_MAX_LISTED:] else ""
         )
@@ -331,31 +340,35 @@ def describe_needed_people(
     return " ".join(text)
 
 
-def _format_needed(name: str, n: int, clusters: int | None, noun: str) -> str:
-    clusters_text = f" in {_round_up(clusters)} more clusters" if clusters and clusters < n else ""
-    return f"{_round_up(n)} more {noun} of {name}{clusters_text}"
+def _format_needed_people_of_group(name: str, n: int, clusters: int | None, noun: str) -> str:
+    clusters_text = (
+        f" in {_round_up_to_two_digits(clusters)} more clusters"
+        if clusters and clusters < n
+        else ""
+    )
+    return f"{_round_up_to_two_digits(n)} more {noun} of {name}{clusters_text}"
 
 
-def _round_up(n: int) -> str:
+def _round_up_to_two_digits(n: int) -> str:
     """Round a required number up to two digits, as it is an estimate.
 
     Examples
     --------
-    >>> _round_up(14_864), _round_up(86), _round_up(301)
+    >>> _round_up_to_two_digits(14_864), _round_up_to_two_digits(86), _round_up_to_two_digits(301)
     ('15,000', '86', '310')
     """
     step = 10 ** max(len(str(n)) - 2, 0)
     return f"{-(-n // step) * step:,}"
 
 
-def _format_missing(case: RuleCase) -> str:
+def _format_missing_of_case(case: RuleCase) -> str:
     phrases = [f"{case.more:,} more {'people' if case.more > 1 else 'person'}"] if case.more else []
     clusters = case.more_clusters
     phrases += [f"{clusters:,} more cluster{'s' if clusters != 1 else ''}"] if clusters else []
     return f"at least {' and '.join(phrases)}"
 
 
-def describe_coverage(rule: PolicyRule, cases: Sequence[RuleCase]) -> str:
+def describe_coverage_answer(rule: PolicyRule, cases: Sequence[RuleCase]) -> str:
     """Describe what decided a rule of required groups or analyses."""
     answer = cases[0].answer
     deciding_cases = [case for case in cases if case.answer == answer]
@@ -369,19 +382,17 @@ def describe_coverage(rule: PolicyRule, cases: Sequence[RuleCase]) -> str:
         f"{shorten_name(str(case.group or case.attribute))}: {case.reason}"
         for case in deciding_cases[:_MAX_LISTED]
     ]
-    text = _end_sentence(
-        "; ".join(sentences) + _format_remaining(len(deciding_cases) - _MAX_LISTED)
-    )
+    text = _add_full_stop("; ".join(sentences) + _format_n_more(len(deciding_cases) - _MAX_LISTED))
     if answer == "fail":
         return text
     missing_phrases = [
-        f"{_format_missing(case)} of {shorten_name(str(case.group))}"
+        f"{_format_missing_of_case(case)} of {shorten_name(str(case.group))}"
         for case in deciding_cases[:_MAX_LISTED]
     ]
     return f"{text} It takes {'; '.join(missing_phrases)}."
 
 
-def _join_and(phrases: Sequence[str]) -> str:
+def _join_phrases_with_and(phrases: Sequence[str]) -> str:
     return f"{', '.join(phrases[:-1])} and {phrases[-1]}" if len(phrases) > 1 else "".join(phrases)
 
 
@@ -390,7 +401,7 @@ _MAX_ATTRIBUTES = 8
 _FOUND_SUFFIX = " (a difference was found)"
 
 
-def list_found_differences(inputs: PolicyInputs) -> list[tuple[str, str]]:
+def list_differences_found_by_audit(inputs: PolicyInputs) -> list[tuple[str, str]]:
     """List attribute and metric of each difference that the audit itself found."""
     findings = inputs.findings
     if not findings.height:
@@ -405,7 +416,7 @@ def list_found_differences(inputs: PolicyInputs) -> list[tuple[str, str]]:
     return list(dict.fromkeys(rows.select("attribute", "metric").iter_rows()))
 
 
-def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
+def describe_attributes_without_rule(policy: Policy, inputs: PolicyInputs) -> str:
     """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
     if any(rule.kind == "no_finding_above" for rule in policy.rules):
         return ""
@@ -421,7 +432,7 @@ def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
     ]
     if not uncovered:
         return ""
-    differing = {normalise_group_name(name) for name, _ in list_found_differences(inputs)}
+    differing = {normalise_group_name(name) for name, _ in list_differences_found_by_audit(inputs)}
     found_names = [
         f"{name}{_FOUND_SUFFIX}" for name in uncovered if normalise_group_name(name) in differing
     ]
@@ -436,23 +447,25 @@ def describe_uncovered_attributes(policy: Policy, inputs: PolicyInputs) -> str:
     unmentioned = [
         entry
         for entry in names
-        if normalise_group_name(_strip_suffix(entry)) not in counted_attributes
+        if normalise_group_name(_remove_found_suffix(entry)) not in counted_attributes
     ]
-    sentences = [f"not asked by any rule: {_join_attributes(unmentioned)}"] if unmentioned else []
+    sentences = (
+        [f"not asked by any rule: {_join_first_attributes(unmentioned)}"] if unmentioned else []
+    )
     counted_names = [entry for entry in names if entry not in unmentioned]
     if counted_names:
         sentences.append(
             "counted by a rule, but no rule checks how well the model "
-            f"works for them: {_join_attributes(counted_names)}"
+            f"works for them: {_join_first_attributes(counted_names)}"
         )
     return "; ".join(sentences)
 
 
-def _strip_suffix(entry: str) -> str:
+def _remove_found_suffix(entry: str) -> str:
     return entry.removesuffix(_FOUND_SUFFIX)
 
 
-def _join_attributes(names: list[str]) -> str:
+def _join_first_attributes(names: list[str]) -> str:
     n_shown = max(_MAX_ATTRIBUTES, sum(name.endswith(_FOUND_SUFFIX) for name in names))
     remaining_text = f" and {len(names) - n_shown:,} more" if names[n_shown:] else ""
     return ", ".join(names[:n_shown]) + remaining_text

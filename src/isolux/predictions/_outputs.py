@@ -17,7 +17,7 @@ from isolux.predictions._format_detection import detect_foreign_table_format, de
 from isolux.predictions._labels.reading import LABEL_COLUMNS
 from isolux.predictions._pair_tables import has_pair_columns, read_pairs
 from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, suggest_name
+from isolux.vocabulary.errors import SpecError, format_did_you_mean
 
 
 def read_outputs(
@@ -110,5 +110,5 @@ def _refuse_unknown_options(
             f"{format_name} does not take {', '.join(map(repr, unknown_names))}",
             expected=", ".join(option_names) or "no option",
             found=", ".join(map(repr, options)),
-            hint=suggest_name(unknown_names[0], option_names),
+            hint=format_did_you_mean(unknown_names[0], option_names),
         )

@@ -50,13 +50,13 @@ class DisclosureBounds(Generic[_Cell]):
     width: int
     wide: set[_Cell] = field(default_factory=set)
 
-    def find_narrow_cells(
+    def find_narrow_range_cells(
         self,
         counts: Mapping[_Cell, int],
         sums: Sequence[Mapping[_Cell, float]],
         hidden_cells: Collection[_Cell],
-        small: Collection[_Cell],
-        totals: Sequence[Mapping[_Cell, float]] = (),
+        small_cells: Collection[_Cell],
+        score_totals: Sequence[Mapping[_Cell, float]] = (),
     ) -> list[_Cell]:
         """Name the small counts whose range is narrower than ``width``.
 
@@ -64,20 +64,22 @@ class DisclosureBounds(Generic[_Cell]):
         --------
         >>> counts = {"all": 43, "A": 3, "B": 8, "C": 32}
         >>> total = {"all": -1.0, "A": 1.0, "B": 1.0, "C": 1.0}
-        >>> DisclosureBounds(10).find_narrow_cells(counts, [total], {"A", "B"}, {"A"})
+        >>> DisclosureBounds(10).find_narrow_range_cells(counts, [total], {"A", "B"}, {"A"})
         []
-        >>> DisclosureBounds(12).find_narrow_cells(counts, [total], {"A", "B"}, {"A"})
+        >>> DisclosureBounds(12).find_narrow_range_cells(counts, [total], {"A", "B"}, {"A"})
         ['A']
         """
         narrow_cells = []
-        for component in _split_components(sums, set(hidden_cells)):
+        for component in _split_connected_sums(sums, set(hidden_cells)):
             cells = list(dict.fromkeys(c for s in component for c in s if c in hidden_cells))
-            pending_cells = [c for c in cells if c in small and c not in self.wide]
-            if pending_cells and len(cells) * (1 + len(totals)) <= _MAX_UNKNOWNS:
-                program = _CountProgram(counts, component, cells, totals)
-                still = _find_still_narrow(program, cells, pending_cells, self.width)
-                self.wide.update(set(pending_cells) - set(still))
-                narrow_cells += still
+            pending_cells = [c for c in cells if c in small_cells and c not in self.wide]
+            if pending_cells and len(cells) * (1 + len(score_totals)) <= _MAX_UNKNOWNS:
+                program = _CountProgram(counts, component, cells, score_totals)
+                still_narrow_cells = _find_cells_still_narrow(
+                    program, cells, pending_cells, self.width
+                )
+                self.wide.update(set(pending_cells) - set(still_narrow_cells))
+                narrow_cells += still_narrow_cells
         return narrow_cells
 
 
@@ -89,16 +91,20 @@ def find_determined_cells(
         return []
     from scipy.sparse.linalg import lsmr
 
-    equations = _matrix(cells, sums)
+    equations = _build_coefficient_matrix(cells, sums)
     start = np.random.default_rng(0).normal(size=len(cells))
-    ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
-    moves = np.abs(start - ended[0])
+    lsmr_result = lsmr(
+        equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells)
+    )
+    changes = np.abs(start - lsmr_result[0])
     return [
-        cell for cell, change in zip(cells, moves, strict=True) if change < _DETERMINED_TOLERANCE
+        cell for cell, change in zip(cells, changes, strict=True) if change < _DETERMINED_TOLERANCE
     ]
 
 
-def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> csr_array:
+def _build_coefficient_matrix(
+    cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]
+) -> csr_array:
     """Lay out the factors of unseen cells: a row for each sum, a column for each cell."""
     from scipy.sparse import csr_array
 
@@ -114,27 +120,29 @@ def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> cs
     return csr_array((factors, (rows, columns)), shape=shape, dtype=np.float64)
 
 
-def _split_components(
+def _split_connected_sums(
     sums: Sequence[Mapping[_Cell, float]], hidden_cells: set[_Cell]
 ) -> Iterator[list[Mapping[_Cell, float]]]:
     """Split the sums into connected components: sums that share no hidden cell, even indirectly."""
-    holding: dict[_Cell, list[int]] = {}
+    sum_indices_by_cell: dict[_Cell, list[int]] = {}
     for index, total in enumerate(sums):
         for cell in hidden_cells.intersection(total):
-            holding.setdefault(cell, []).append(index)
+            sum_indices_by_cell.setdefault(cell, []).append(index)
     visited: set[int] = set()
     for first, total in enumerate(sums):
         if first in visited or not hidden_cells.intersection(total):
             continue
-        component, waiting = [], [first]
+        component, pending_indices = [], [first]
         visited.add(first)
-        while waiting:
-            index = waiting.pop()
+        while pending_indices:
+            index = pending_indices.pop()
             component.append(index)
             for cell in hidden_cells.intersection(sums[index]):
-                new = [neighbour for neighbour in holding[cell] if neighbour not in visited]
+                new = [
+                    neighbour for neighbour in sum_indices_by_cell[cell] if neighbour not in visited
+                ]
                 visited.update(new)
-                waiting += new
+                pending_indices += new
         yield [sums[index] for index in sorted(component)]
 
 
@@ -156,7 +164,7 @@ class _CountProgram(Generic[_Cell]):
         blocks, right = [], []
         for known_values in (counts, *totals):
             usable = [s for s in sums if all(c in hidden_cells or c in known_values for c in s)]
-            blocks.append(_matrix(cells, usable))
+            blocks.append(_build_coefficient_matrix(cells, usable))
             known_terms = [{c: f for c, f in s.items() if c not in hidden_cells} for s in usable]
             right += [-sum(f * known_values[c] for c, f in s.items()) for s in known_terms]
         self.constraints = [LinearConstraint(block_diag(blocks, format="csr"), right, right)]
@@ -170,10 +178,10 @@ class _CountProgram(Generic[_Cell]):
         self.most = np.full(len(cells) * (1 + len(totals)), float(max(counts.values())))
         self.whole = np.repeat([1, 0], [len(cells), len(cells) * len(totals)])
 
-    def least(
+    def minimise_cost(
         self,
         costs: FloatArray,
-        lowest: FloatArray | None = None,
+        lower_bounds: FloatArray | None = None,
         upper_bounds: FloatArray | None = None,
     ) -> FloatArray | None:
         """Solve for the counts of least cost; None where no whole ones were found."""
@@ -181,7 +189,7 @@ class _CountProgram(Generic[_Cell]):
 
         n = len(costs)
         low, high = np.zeros_like(self.most), self.most.copy()
-        low[:n] = 0.0 if lowest is None else lowest
+        low[:n] = 0.0 if lower_bounds is None else lower_bounds
         high[:n] = high[:n] if upper_bounds is None else upper_bounds
         costs = np.append(costs, np.zeros(len(self.whole) - n))
         bounds = Bounds(low, high)
@@ -205,7 +213,7 @@ class _CountProgram(Generic[_Cell]):
         return None
 
 
-def _find_still_narrow(
+def _find_cells_still_narrow(
     program: _CountProgram[_Cell],
     cells: Sequence[_Cell],
     pending_cells: Sequence[_Cell],
@@ -213,27 +221,30 @@ def _find_still_narrow(
 ) -> list[_Cell]:
     low, high = program.truth.copy(), program.truth.copy()
     index_by_cell = {cell: index for index, cell in enumerate(cells)}
-    waiting = np.array([index_by_cell[cell] for cell in pending_cells])
+    pending_indices = np.array([index_by_cell[cell] for cell in pending_cells])
 
-    def solve(costs: FloatArray, *bounds: FloatArray | None) -> None:
-        counts = program.least(costs, *bounds)
+    def widen_ranges(costs: FloatArray, *bounds: FloatArray | None) -> None:
+        counts = program.minimise_cost(costs, *bounds)
         if counts is not None:
             np.minimum(low, counts, out=low)
             np.maximum(high, counts, out=high)
 
     for turn in range(_N_JOINT_PROGRAMS):
-        waiting = waiting[high[waiting] - low[waiting] < width]
-        if not waiting.size:
+        pending_indices = pending_indices[high[pending_indices] - low[pending_indices] < width]
+        if not pending_indices.size:
             return []
         costs, upper_bounds = np.zeros(len(cells)), program.most[: len(cells)].copy()
         if turn % 2 == 0:  # as many as can be are raised far enough, and none farther
-            costs[waiting], upper_bounds[waiting] = -1.0, low[waiting] + width
-            solve(costs, None, upper_bounds)
+            costs[pending_indices], upper_bounds[pending_indices] = (
+                -1.0,
+                low[pending_indices] + width,
+            )
+            widen_ranges(costs, None, upper_bounds)
         else:
-            costs[waiting] = 1.0
-            lowest = np.zeros(len(cells))
-            lowest[waiting] = np.maximum(high[waiting] - width, 0.0)
-            solve(costs, lowest)
+            costs[pending_indices] = 1.0
+            lower_bounds = np.zeros(len(cells))
+            lower_bounds[pending_indices] = np.maximum(high[pending_indices] - width, 0.0)
+            widen_ranges(costs, lower_bounds)
     narrow = []
     for cell in pending_cells:
         index = index_by_cell[cell]
@@ -241,7 +252,7 @@ def _find_still_narrow(
             if high[index] - low[index] < width:
                 costs = np.zeros(len(cells))
                 costs[index] = sign
-                solve(costs)
+                widen_ranges(costs)
         if high[index] - low[index] < width:
             narrow.append(cell)
     return narrow
@@ -261,20 +272,20 @@ _GROUP = ["attribute", "values"]
 _LINE = ["model", "metric", "label", "threshold"]
 
 
-def add_people_counts(run: Run) -> pl.DataFrame:
+def count_people_per_metric_row(run: Run) -> pl.DataFrame:
     """Count each row's people: ``group_metrics`` with ``n_people``, at most its clusters."""
     rows = run.group_metrics.with_columns(n_people=pl.min_horizontal("n_units", "n_clusters"))
-    for person_by_unit in _persons(run):
+    for person_by_unit in _yield_person_id_tables(run):
         scored = run.scores.filter(pl.col("value").is_not_null())
         line_people = scored.select(*_LINE, "unit_id").join(person_by_unit, on="unit_id")
         group_people = list_scored_units(run).join(person_by_unit, on="unit_id")
-        members = _members(run)
+        members = _read_group_members(run)
         people = pl.col("person").n_unique().cast(pl.Int64)
         of_line = pl.concat(
-            _in_groups(line, members).group_by(*_LINE, *_GROUP).agg(by_line=people)
-            for line in _lines(line_people)
+            _join_group_members(line, members).group_by(*_LINE, *_GROUP).agg(by_line=people)
+            for line in _partition_by_line(line_people)
         )
-        of_group = _in_groups(group_people, members).group_by(*_GROUP).agg(by_group=people)
+        of_group = _join_group_members(group_people, members).group_by(*_GROUP).agg(by_group=people)
         rows = rows.join(of_line, on=[*_LINE, *_GROUP], how="left", nulls_equal=True)
         rows = rows.join(of_group, on=_GROUP, how="left", nulls_equal=True)
         n_known_people = pl.coalesce("by_line", "by_group", pl.lit(0, pl.Int64))
@@ -283,7 +294,7 @@ def add_people_counts(run: Run) -> pl.DataFrame:
     return rows
 
 
-def compute_heaviest_shares(run: Run) -> pl.DataFrame:
+def compute_max_person_weight_shares(run: Run) -> pl.DataFrame:
     """Say how much of each group's weight one person has at most, of every measured mean."""
     weight = (
         run.evidence[SAMPLE]
@@ -293,57 +304,64 @@ def compute_heaviest_shares(run: Run) -> pl.DataFrame:
     scored = run.scores.filter(pl.col("value").is_not_null()).select(
         *_LINE, pl.col("unit_id").cast(pl.String), _cluster="cluster_id"
     )
-    names: list[str] = []
-    for person_by_unit in _persons(run):
-        names.append(f"_person_{len(names)}")
-        persons = person_by_unit.rename({"person": names[-1]}).with_columns(
+    person_columns: list[str] = []
+    for person_by_unit in _yield_person_id_tables(run):
+        person_columns.append(f"_person_{len(person_columns)}")
+        persons = person_by_unit.rename({"person": person_columns[-1]}).with_columns(
             pl.col("unit_id").cast(pl.String)
         )
         scored = scored.join(persons, on="unit_id", how="left")
-    names, members = names or ["_cluster"], _members(run)
-    weighed = scored.join(weight, on="unit_id")
+    person_columns, members = person_columns or ["_cluster"], _read_group_members(run)
+    weighted_scores = scored.join(weight, on="unit_id")
     return pl.concat(
-        _compute_line_shares(_in_groups(line, members), names) for line in _lines(weighed)
+        _compute_max_weight_shares(_join_group_members(line, members), person_columns)
+        for line in _partition_by_line(weighted_scores)
     )
 
 
-def _compute_line_shares(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def _compute_max_weight_shares(
+    weighted_scores: pl.DataFrame, person_columns: list[str]
+) -> pl.DataFrame:
     """Compute the largest weight share of one person in each group of one line."""
     line = [*_LINE, *_GROUP]
-    group_weights = rows.group_by(line).agg(_whole=pl.col("_weight").sum())
-    for index, name in enumerate(names):
+    group_weights = weighted_scores.group_by(line).agg(_whole=pl.col("_weight").sum())
+    for index, name in enumerate(person_columns):
         fallback = pl.col("unit_id") if name == "_cluster" else pl.lit("\0")
         person = pl.col(name).fill_null(fallback)
-        person_weights = rows.group_by(*line, person.alias(name)).agg(pl.col("_weight").sum())
+        person_weights = weighted_scores.group_by(*line, person.alias(name)).agg(
+            pl.col("_weight").sum()
+        )
         max_weights = person_weights.group_by(line).agg(
             pl.col("_weight").max().alias(f"_most_{index}")
         )
         group_weights = group_weights.join(max_weights, on=line, nulls_equal=True)
-    most_of_all = pl.max_horizontal([f"_most_{index}" for index in range(len(names))])
+    most_of_all = pl.max_horizontal([f"_most_{index}" for index in range(len(person_columns))])
     return group_weights.select(*line, _heaviest=most_of_all / pl.col("_whole"))
 
 
-def count_true_classes(run: Run) -> pl.DataFrame:
+def count_people_by_true_class(run: Run) -> pl.DataFrame:
     """Count the people of each true class in each group, whether or not a metric prints them."""
-    truths = [table for table in map(_truths, run.evidence.values()) if table is not None]
-    if not truths:
+    truth_tables = [
+        table for table in map(_read_true_classes, run.evidence.values()) if table is not None
+    ]
+    if not truth_tables:
         return pl.DataFrame(schema=_SCHEMA)
-    truth_rows = pl.concat(truths).unique()
+    truth_rows = pl.concat(truth_tables).unique()
     counts = [pl.col("unit_id").n_unique().cast(pl.Int64).alias("n_units")]
     count_columns = ["cluster"]
-    for index, person_by_unit in enumerate(_persons(run)):
+    for index, person_by_unit in enumerate(_yield_person_id_tables(run)):
         count_columns.append(f"person_{index}")
         truth_rows = truth_rows.join(
             person_by_unit.rename({"person": count_columns[-1]}), on="unit_id", how="left"
         )
     counts += [pl.col(name).drop_nulls().n_unique().alias(name) for name in count_columns]
-    inside = _in_groups(truth_rows, _members(run))
-    class_counts = inside.group_by("model", *_GROUP, "label").agg(counts)
+    group_truth_rows = _join_group_members(truth_rows, _read_group_members(run))
+    class_counts = group_truth_rows.group_by("model", *_GROUP, "label").agg(counts)
     class_counts = class_counts.with_columns(
         n_people=pl.min_horizontal(*count_columns).cast(pl.Int64)
     ).drop(count_columns)
     groups = (
-        inside.select(_GROUP)
+        group_truth_rows.select(_GROUP)
         .unique()
         .join(truth_rows.select("model", "label").unique(), how="cross")
     )
@@ -354,13 +372,19 @@ def count_true_classes(run: Run) -> pl.DataFrame:
     return complete_counts.select(_SCHEMA.keys()).sort("model", "attribute", "label", "values")
 
 
-def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
+def _read_true_classes(evidence_table: pl.DataFrame) -> pl.DataFrame | None:
     """Read the true classes of a table of evidence: ``model, unit_id, cluster, label``."""
-    names = [n for n in ("truth", "label") if n in table.columns]
-    if not names or not {"model", "unit_id", "cluster_id"} <= set(table.columns):
+    names = [n for n in ("truth", "label") if n in evidence_table.columns]
+    if not names or not {"model", "unit_id", "cluster_id"} <= set(evidence_table.columns):
         return None
-    rows = table.filter(pl.col("reason").is_null()) if "reason" in table.columns else table
-    if "kind" in table.columns:  # of detections, people and images: those who are to be found
+    rows = (
+        evidence_table.filter(pl.col("reason").is_null())
+        if "reason" in evidence_table.columns
+        else evidence_table
+    )
+    if (
+        "kind" in evidence_table.columns
+    ):  # of detections, people and images: those who are to be found
         rows = rows.filter(pl.col("kind") == "person")
     if isinstance(rows.schema[names[0]], pl.List):
         rows = rows.explode(names[0])
@@ -373,7 +397,7 @@ def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
     ).drop_nulls()
 
 
-def _persons(run: Run) -> Iterator[pl.DataFrame]:
+def _yield_person_id_tables(run: Run) -> Iterator[pl.DataFrame]:
     """Yield ``unit_id, person`` for every attribute whose name identifies people (``PERSON``)."""
     names = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in [n for n in names if PERSON.fullmatch(n)]:
@@ -382,7 +406,7 @@ def _persons(run: Run) -> Iterator[pl.DataFrame]:
             yield rows.select("unit_id", person="value").unique("unit_id")
 
 
-def _members(run: Run) -> pl.DataFrame:
+def _read_group_members(run: Run) -> pl.DataFrame:
     """Recompute group membership of the run's units: ``attribute, values, unit_id``."""
     units = list_scored_units(run)
     overall_members = units.select(
@@ -393,10 +417,10 @@ def _members(run: Run) -> pl.DataFrame:
     return pl.concat([overall_members, regroup(run).frame.select("attribute", "values", "unit_id")])
 
 
-def _lines(rows: pl.DataFrame) -> list[pl.DataFrame]:
+def _partition_by_line(rows: pl.DataFrame) -> list[pl.DataFrame]:
     """Split rows by line, so that the join with groups stays small in memory."""
     return rows.partition_by(_LINE) or [rows]
 
 
-def _in_groups(units: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    return units.join(members, on="unit_id")
+def _join_group_members(unit_rows: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
+    return unit_rows.join(members, on="unit_id")

@@ -1,7 +1,8 @@
 """The report as one typed document: every number and sentence it shows, and no markup.
 
-``summary.summarise`` makes it from a run's tables, ``html.render`` prints it. Another format (a
-model card) reads the same document, so that two formats can never disagree about a number.
+``summary.summarise_run`` makes it from a run's tables, ``html.render_report`` prints it. Another
+format (a model card) reads the same document, so that two formats can never disagree about a
+number.
 Numbers are kept as measured (fractions, not percent); ``wording`` turns them into text.
 """
 
@@ -12,7 +13,7 @@ from typing import Literal
 
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.report._extra_figures import Breakdown, Curve
-from isolux.statements.metric_lines import Line
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.tables import Status
 
@@ -127,7 +128,7 @@ class DisparitySummary:
 class LineTable:
     """One line of one attribute: everyone, each group, and how far apart the groups lie."""
 
-    line: Line
+    line: MetricLine
     overall: Estimate | None
     rows: tuple[GroupRow, ...]
     spread: DisparitySummary
@@ -160,7 +161,7 @@ class Verdict:
     attribute: str
     title: str
     anchor: str
-    line: Line
+    line: MetricLine
     outcome: Outcome
     spread: DisparitySummary
     worst: GroupRow | None
@@ -371,7 +372,7 @@ class Summary:
     title: str
     answer: str
     audited: AuditSubject
-    overall: tuple[tuple[Line, Estimate], ...]
+    overall: tuple[tuple[MetricLine, Estimate], ...]
     findings: tuple[FindingRow, ...]
     sections: tuple[AttributeSection, ...]
     injected_effects: tuple[InjectedRow, ...]

@@ -24,9 +24,9 @@ from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
 from isolux.io.record_paths import make_paths_relative
-from isolux.report.html import page
-from isolux.report.summary import summarise_record
-from isolux.statements.metric_lines import Line
+from isolux.report.html import render_run_page
+from isolux.report.summary import summarise_run_record
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -74,7 +74,7 @@ class Gallery:
     notes: tuple[str, ...]
 
 
-def write_gallery(
+def write_error_gallery(
     run: Run,
     dataset: Dataset,
     path: str | Path,
@@ -88,33 +88,34 @@ def write_gallery(
         raise SpecError(
             "a gallery without people", expected="1 or more a group", found=str(per_group)
         )
-    refuse_unless_permitted(dataset.info, may_show=may_show)
+    check_image_permission(dataset.info, may_show=may_show)
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
-    base, context = summarise_record(run)
+    base, context = summarise_run_record(run)
     if not context.lines:
         raise SpecError("nothing was scored, so there are no people to show", expected="a metric")
     key, line = next(iter(context.lines.items()))
-    worst = _list_worst(
+    worst = _list_worst_people_by_group(
         run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line
     )
     gallery_images = _GalleryImages(root)
     groups = [
         GroupPictures(
-            attribute=context.title(str(attribute)),
+            attribute=context.format_attribute_title(str(attribute)),
             group=str(group),
             n_missed=group_rows.height,
             pictures=tuple(
-                gallery_images.of(row) for row in group_rows.head(per_group).iter_rows(named=True)
+                gallery_images.load_or_reuse(row)
+                for row in group_rows.head(per_group).iter_rows(named=True)
             ),
         )
         for (attribute, group), group_rows in worst.group_by(
             "attribute", "group", maintain_order=True
         )
     ]
-    notes = (*_changed(run, dataset), *_describe_missing(gallery_images))
-    text = page(
+    notes = (*_describe_dataset_change(run, dataset), *_describe_missing_images(gallery_images))
+    text = render_run_page(
         "gallery.html.j2",
         title=f"Worst misses: {base.title}",
         answer="",
@@ -126,11 +127,13 @@ def write_gallery(
         people=sorted(unit for unit, picture in gallery_images.known.items() if picture.data_url),
     )
     return Gallery(
-        write_text(path, text), len(gallery_images.known) - len(gallery_images.missing), notes
+        write_text(path, text),
+        len(gallery_images.known) - len(gallery_images.missing_images),
+        notes,
     )
 
 
-def refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
+def check_image_permission(info: DatasetInfo, *, may_show: bool) -> None:
     """Refuse to show pictures, unless the licence or the user says that they may be shown."""
     if may_show or _OPEN.match(info.licence):
         return
@@ -144,18 +147,20 @@ def refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
     )
 
 
-def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.DataFrame:
+def _list_worst_people_by_group(
+    run: Run, dataset: Dataset, score_filters: dict[str, Any], line: MetricLine
+) -> pl.DataFrame:
     """List each group's people who fared less than best, the worst first, with their image."""
     scores = run.scores.filter(
-        *(pl.col(name) == key_value for name, key_value in key.items()),
+        *(pl.col(name) == key_value for name, key_value in score_filters.items()),
         pl.col("label").eq_missing(pl.lit(line.label, pl.String)),
         pl.col("threshold").eq_missing(pl.lit(line.threshold, pl.Float64)),
         pl.col("value").is_not_null(),
     ).select("unit_id", "value")
-    falling = line.direction == "lower"
+    lower_is_better = line.direction == "lower"
     if line.unit == "fraction":
-        scores = scores.filter(pl.col("value") > 0 if falling else pl.col("value") < 1)
-    people = _locate_people(dataset)
+        scores = scores.filter(pl.col("value") > 0 if lower_is_better else pl.col("value") < 1)
+    people = _read_image_paths_and_boxes(dataset)
     settings = read_recorded_spec(run.record).groups
     units = scores["unit_id"].unique(maintain_order=True)
     members = build_membership(
@@ -166,14 +171,14 @@ def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> 
         .join(scores, on="unit_id", maintain_order="left")
         # A person who has left the dataset since is in no picture, no count and no list of ids.
         .join(people, on="unit_id", how="inner", maintain_order="left")
-        .with_columns(_sense=pl.col("value") if not falling else -pl.col("value"))
+        .with_columns(_sense=pl.col("value") if not lower_is_better else -pl.col("value"))
         .with_row_index("_row")
         .with_columns(_group=pl.col("_row").min().over("attribute", "group"))
         .sort("_group", "_sense", "_area", "unit_id", descending=[False, False, True, False])
     )
 
 
-def _locate_people(dataset: Dataset) -> pl.DataFrame:
+def _read_image_paths_and_boxes(dataset: Dataset) -> pl.DataFrame:
     """List each person's image path and box; the image's name where it has no path."""
     people = INSTANCES.conform(dataset.instances)
     missing_columns = [
@@ -199,34 +204,34 @@ class _GalleryImages:
         self.known: dict[str, GalleryImage] = {}
 
     @property
-    def missing(self) -> list[GalleryImage]:
+    def missing_images(self) -> list[GalleryImage]:
         return [picture for picture in self.known.values() if not picture.data_url]
 
-    def of(self, row: dict[str, Any]) -> GalleryImage:
-        unit = row["unit_id"]
+    def load_or_reuse(self, person_row: dict[str, Any]) -> GalleryImage:
+        unit = person_row["unit_id"]
         if unit not in self.known:
-            self.known[unit] = self._read(row)
+            self.known[unit] = self._load_image(person_row)
         return self.known[unit]
 
-    def _read(self, row: dict[str, Any]) -> GalleryImage:
-        unit, score, uri = row["unit_id"], row["value"], row["uri"]
+    def _load_image(self, person_row: dict[str, Any]) -> GalleryImage:
+        unit, score, uri = person_row["unit_id"], person_row["value"], person_row["uri"]
         if uri is None:
             return GalleryImage(unit, score, "", "no path to a picture")
         try:
             pixels = read_image(resolve_inside(self.root, uri))
         except FileError as error:
             return GalleryImage(unit, score, "", str(error).splitlines()[0])
-        box = [row[box_column] for box_column in _BOX_COLUMNS]
-        return GalleryImage(unit, score, _to_data_url(_crop_thumbnail(pixels, box)))
+        box = [person_row[box_column] for box_column in _BOX_COLUMNS]
+        return GalleryImage(unit, score, _to_jpeg_data_url(_crop_person_thumbnail(pixels, box)))
 
 
-def _crop_thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
+def _crop_person_thumbnail(pixels: Any, box_xywh: Sequence[float | None]) -> Image:
     """Cut out the person with some of what is around, and draw the box: white next to black."""
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(pixels)
-    box_values = [edge for edge in box if edge is not None]
-    if len(box_values) < len(box) or not all(
+    box_values = [edge for edge in box_xywh if edge is not None]
+    if len(box_values) < len(box_xywh) or not all(
         abs(edge) < 1e9 for edge in box_values
     ):  # NaN is not below
         image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
@@ -255,26 +260,26 @@ def _crop_thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
     return cut
 
 
-def _to_data_url(image: Image) -> str:
+def _to_jpeg_data_url(image: Image) -> str:
     buffer = io.BytesIO()
     image.save(buffer, format="JPEG", quality=80)  # written anew: EXIF and its places stay behind
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _changed(run: Run, dataset: Dataset) -> list[str]:
-    before = dict(run.record.get("inputs") or {})
-    now = {
+def _describe_dataset_change(run: Run, dataset: Dataset) -> list[str]:
+    recorded_hashes = dict(run.record.get("inputs") or {})
+    current_hashes = {
         **make_paths_relative(dict(dataset.inputs)),
         **dataset.inputs,
     }  # as either kind of record names it
-    if any(before.get(file, digest) != digest for file, digest in now.items()):
+    if any(recorded_hashes.get(file, digest) != digest for file, digest in current_hashes.items()):
         return ["The dataset has changed since the audit; people who have left it are not shown."]
     return []
 
 
-def _describe_missing(gallery_images: _GalleryImages) -> list[str]:
+def _describe_missing_images(gallery_images: _GalleryImages) -> list[str]:
     reasons = pl.Series(
-        [picture.missing_reason for picture in gallery_images.missing], dtype=pl.String
+        [picture.missing_reason for picture in gallery_images.missing_images], dtype=pl.String
     )
     counts = reasons.value_counts().sort(reasons.name)
     return [

@@ -1,8 +1,9 @@
 """The report as one HTML file: it works offline, asks the network for nothing, and prints.
 
-``render`` turns a ``Summary`` into text, ``write_report`` writes it into the run's folder. All
-values pass through autoescaping templates. Should a name ever get through, the page's own policy
-still forbids it to do anything: no request, and no script or style but the two that are hashed.
+``render_report`` turns a ``Summary`` into text, ``write_report`` writes it into the run's folder.
+All values pass through autoescaping templates. Should a name ever get through, the page's own
+policy still forbids it to do anything: no request, and no script or style but the two that are
+hashed.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
-from isolux.report.figures.svg import drawable, find_drawing_obstacle
-from isolux.report.gaps import build_strips, print_group_gaps, print_pair_gaps
-from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_comparison, summarise
-from isolux.report.summary.sentences import independence_text, reading_order
+from isolux.report.figures.svg import can_draw_figures, find_drawing_obstacle
+from isolux.report.gaps import build_strip_table, format_group_gaps, format_pair_gaps
+from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_model_comparison, summarise_run
+from isolux.report.summary.sentences import explain_independence_assumption, sort_sections_by_rank
 from isolux.statements import numbers
-from isolux.statements.run_terms import lower_first_letter
+from isolux.statements.run_terms import lower_unless_acronym
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.printable import clean_line
@@ -51,7 +52,7 @@ _PUBLISHED, _HEAD = b'<meta name="isolux-published"', 4096
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(summary: Summary) -> str:
+def render_report(summary: Summary) -> str:
     """Print a summary as one self-contained HTML document.
 
     Examples
@@ -60,12 +61,15 @@ def render(summary: Summary) -> str:
     >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
     >>> from isolux.vocabulary.tables import SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    >>> html = render(summarise(Run({"model": "<b>"}, *(table.empty() for table in tables))))
+    >>> run = Run({"model": "<b>"}, *(table.empty() for table in tables))
+    >>> html = render_report(summarise_run(run))
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    figures_by_anchor = {section.anchor: _figures_of(section) for section in summary.sections}
-    return page(
+    figures_by_anchor = {
+        section.anchor: _draw_section_figures(section) for section in summary.sections
+    }
+    return render_run_page(
         "report.html.j2",
         title=summary.title,
         answer=summary.answer,
@@ -74,27 +78,27 @@ def render(summary: Summary) -> str:
     )
 
 
-def _figures_of(section: AttributeSection) -> tuple[Any, ...]:
+def _draw_section_figures(section: AttributeSection) -> tuple[Any, ...]:
     return (
-        figures.draw_intersection_figure(section),
-        figures.draw_other_metrics(section),
-        figures.draw_curve_figures(section),
+        figures.draw_intersection_heat_map(section),
+        figures.draw_secondary_metric_figures(section),
+        figures.draw_share_curve_figures(section),
     )
 
 
-def render_comparison(run: Run) -> str:
+def render_comparison_report(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
     from isolux.report.comparison import summarise_comparison
 
     compared = summarise_comparison(run)
     figures_by_anchor = {
-        s.anchor: figures.draw_change_figure(s.title, s.tables[0], compared.models)
+        s.anchor: figures.draw_model_change_figure(s.title, s.tables[0], compared.models)
         if s.tables
         else None
         for s in compared.sections
     }
     first = [s.anchor for s in sorted(compared.sections, key=lambda s: s.n_changed == 0)]
-    return page(
+    return render_run_page(
         "comparison.html.j2",
         title=compared.title,
         answer=compared.answer.first,
@@ -108,25 +112,25 @@ def render_comparison(run: Run) -> str:
 
 def write_report(run: Run, path: str | Path) -> Path:
     """Write a run's report to ``path``, whole or not at all."""
-    if is_comparison(run):
-        return write_comparison(run, path)
+    if is_model_comparison(run):
+        return write_comparison_report(run, path)
     refuse_foreign_page(path)
-    return write_text(path, render(summarise(run)))
+    return write_text(path, render_report(summarise_run(run)))
 
 
-def write_comparison(run: Run, path: str | Path) -> Path:
+def write_comparison_report(run: Run, path: str | Path) -> Path:
     """Write a comparison's report to ``path``, whole or not at all."""
     refuse_foreign_page(path)
-    return write_text(path, render_comparison(run))
+    return write_text(path, render_comparison_report(run))
 
 
-def page(template: str, *, summary: Summary, **values: Any) -> str:
+def render_run_page(template: str, *, summary: Summary, **values: Any) -> str:
     """Fill one of this room's templates; style and script are inlined, and hashed in its policy."""
-    macros = _environment().get_template("_macros.html.j2").module
-    return bare_page(template, summary=summary, audited=summary.audited, m=macros, **values)
+    macros = _create_jinja_environment().get_template("_macros.html.j2").module
+    return render_page(template, summary=summary, audited=summary.audited, m=macros, **values)
 
 
-def find_published_pages(path: str | Path) -> tuple[Path, ...]:
+def find_other_published_pages(path: str | Path) -> tuple[Path, ...]:
     """List other pages of a page's folder that were made to be published, by name.
 
     Examples
@@ -135,7 +139,7 @@ def find_published_pages(path: str | Path) -> tuple[Path, ...]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = Path(folder, "a.html")
     ...     _ = made.write_text('<meta name="isolux-published" content="10">')
-    ...     [page.name for page in find_published_pages(made.with_name("b.html"))]
+    ...     [page.name for page in find_other_published_pages(made.with_name("b.html"))]
     ['a.html']
     """
     page = Path(path).absolute()
@@ -149,17 +153,17 @@ def find_published_pages(path: str | Path) -> tuple[Path, ...]:
     return tuple(pages)
 
 
-def bare_page(template: str, **values: Any) -> str:
+def render_page(template: str, **values: Any) -> str:
     """Fill a template that is no audit's report, with the same style, script and policy."""
     from markupsafe import Markup
 
-    style, script = (_read_asset(name) for name in ("report.css", "report.js"))
+    style, script = (_read_template_file(name) for name in ("report.css", "report.js"))
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src {_hash(style)}; script-src {_hash(script)}"
+        f"style-src {_format_csp_hash(style)}; script-src {_format_csp_hash(script)}"
     )
     return (
-        _environment()
+        _create_jinja_environment()
         .get_template(template)
         .render(
             **values,
@@ -171,15 +175,15 @@ def bare_page(template: str, **values: Any) -> str:
 
 
 @cache
-def _read_asset(name: str) -> str:
+def _read_template_file(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def _format_csp_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _byte_code() -> FileSystemBytecodeCache | None:
+def _create_bytecode_cache() -> FileSystemBytecodeCache | None:
     """Keep compiled templates in the user's folder of temporary files, where that is possible."""
     from jinja2 import FileSystemBytecodeCache
 
@@ -203,42 +207,42 @@ def _byte_code() -> FileSystemBytecodeCache | None:
 
 
 @cache
-def _environment() -> Environment:
+def _create_jinja_environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
-        bytecode_cache=_byte_code(),
+        bytecode_cache=_create_bytecode_cache(),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_to_printable,
+        finalize=_clean_if_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     # Templates call filters by these keys, so a function may be renamed without them.
     environment.filters |= {
         "brief": shorten_name,
-        "cell_text": numbers.format_cell,
+        "cell_text": numbers.format_paper_cell,
         "column_places": numbers.choose_column_decimals,
         "count": numbers.format_count,
-        "decimals": numbers.choose_table_decimals,
-        "group_gaps": print_group_gaps,
-        "independence": independence_text,
-        "lines_shown": choose_lines,
-        "listed": wording.join_names,
-        "lowered": lower_first_letter,
-        "p_equals": numbers.format_p_equation,
-        "p_text": numbers.format_p,
-        "pair_gaps": print_pair_gaps,
-        "points": numbers.format_points,
-        "rows_shown": choose_rows,
-        "share": numbers.format_share,
-        "stratum_title": wording.stratum_title,
-        "strips": build_strips,
-        "svg": _svg,
-        "unbroken": wording.keep_units_together,
-        "value_text": numbers.format_value,
-        "verdicts_shown": choose_verdicts,
+        "decimals": numbers.choose_paper_column_decimals,
+        "group_gaps": format_group_gaps,
+        "independence": explain_independence_assumption,
+        "lines_shown": choose_printed_lines,
+        "listed": wording.join_with_and,
+        "lowered": lower_unless_acronym,
+        "p_equals": numbers.format_p_value_equation,
+        "p_text": numbers.format_p_value,
+        "pair_gaps": format_pair_gaps,
+        "points": numbers.format_gap_size,
+        "rows_shown": choose_printed_rows,
+        "share": numbers.format_whole_percent,
+        "stratum_title": wording.format_stratum_title,
+        "strips": build_strip_table,
+        "svg": _to_svg_markup,
+        "unbroken": wording.insert_nonbreaking_spaces,
+        "value_text": numbers.format_bare_value,
+        "verdicts_shown": choose_printed_verdicts,
         "with_unit": numbers.format_with_unit,
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
@@ -249,7 +253,7 @@ def _environment() -> Environment:
         "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
-        "drawable": drawable,
+        "drawable": can_draw_figures,
         "find_drawing_obstacle": find_drawing_obstacle,
         "interval": numbers.format_interval,
         "spread_interval": numbers.format_dispersion_interval,
@@ -257,9 +261,9 @@ def _environment() -> Environment:
     return environment
 
 
-def _to_printable(cell: Any) -> Any:
+def _clean_if_text(cell: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.keep_units_together(clean_line(cell)) if type(cell) is str else cell
+    return wording.insert_nonbreaking_spaces(clean_line(cell)) if type(cell) is str else cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,40 +275,40 @@ class PrintedRows:
     empty: int = 0
 
 
-def choose_rows(block: Block) -> PrintedRows:
+def choose_printed_rows(block: Block) -> PrintedRows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
     all_rows = [(table, row) for table in block.tables for row in table.rows]
     has_several_tables = len(block.tables) > 1
     rows = [pair for pair in all_rows if pair[1].estimate.n_units or not has_several_tables]
     max_rows = CLASS_ROWS_SHOWN if has_several_tables else ROWS_SHOWN
 
-    def rank_distance(i: int) -> tuple[bool, float, int]:
+    def sort_key(i: int) -> tuple[bool, float, int]:
         row = rows[i][1]
         return (not row.estimate.is_comparable, -abs(row.difference or 0.0), -row.estimate.n_units)
 
-    kept_indices = sorted(sorted(range(len(rows)), key=rank_distance)[:max_rows])
+    kept_indices = sorted(sorted(range(len(rows)), key=sort_key)[:max_rows])
     return PrintedRows([rows[i] for i in kept_indices], len(rows), len(all_rows) - len(rows))
 
 
-def choose_lines(section: AttributeSection) -> list[LineTable]:
+def choose_printed_lines(section: AttributeSection) -> list[LineTable]:
     """Choose the lines of a table of spreads: the main one, then those that differ most surely."""
-    main, *other_tables = (table for block in section.blocks for table in block.tables)
+    main_table, *other_tables = (table for block in section.blocks for table in block.tables)
 
-    def doubt(table: LineTable) -> tuple[float, float]:
+    def sort_key(table: LineTable) -> tuple[float, float]:
         p, tau = table.spread.p_adjusted, table.spread.tau
         return (2.0 if p is None else p, -(tau or 0.0))
 
-    kept_ids = {id(table) for table in sorted(other_tables, key=doubt)[: LINES_SHOWN - 1]}
-    return [main, *(table for table in other_tables if id(table) in kept_ids)]
+    kept_ids = {id(table) for table in sorted(other_tables, key=sort_key)[: LINES_SHOWN - 1]}
+    return [main_table, *(table for table in other_tables if id(table) in kept_ids)]
 
 
-def choose_verdicts(summary: Summary) -> list[AttributeSection]:
+def choose_printed_verdicts(summary: Summary) -> list[AttributeSection]:
     """Choose the attributes of a long table of verdicts: those to be read first, as asked for."""
-    first = {s.anchor for s in reading_order(summary.sections)[:VERDICTS_SHOWN]}
-    return [section for section in summary.sections if section.anchor in first]
+    chosen_anchors = {s.anchor for s in sort_sections_by_rank(summary.sections)[:VERDICTS_SHOWN]}
+    return [section for section in summary.sections if section.anchor in chosen_anchors]
 
 
-def _svg(figure: figures.Figure) -> Markup:
+def _to_svg_markup(figure: figures.Figure) -> Markup:
     from markupsafe import Markup
 
     return Markup(figure.svg)  # noqa: S704 - vega escapes texts; a test feeds it hostile ones

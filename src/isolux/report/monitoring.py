@@ -8,9 +8,17 @@ from typing import Any
 import polars as pl
 
 from isolux.report.figures import Figure
-from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, shorten_names, to_svg
-from isolux.report.html import page
-from isolux.report.summary import summarise
+from isolux.report.figures.svg import (
+    ACCENT,
+    GREY,
+    INK,
+    Spec,
+    build_channel,
+    draw_chart_svg,
+    shorten_names_distinctly,
+)
+from isolux.report.html import render_run_page
+from isolux.report.summary import summarise_run
 from isolux.statements.numbers import format_count
 from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.printable import clean_line
@@ -20,8 +28,8 @@ _WIDTH, _HEIGHT = 230, 110
 _MAX_GAPS = 12
 
 
-def render_monitoring(
-    table: pl.DataFrame,
+def render_monitoring_page(
+    gap_snapshots: pl.DataFrame,
     gaps: pl.DataFrame,
     findings: Sequence[str],
     notes: Sequence[str],
@@ -42,12 +50,12 @@ def render_monitoring(
         {"Gaps, and what is known of them after the last look": gaps}
     ).items()
     caption, cells = printed_table
-    return page(
+    return render_run_page(
         "monitor.html.j2",
         title=f"{record['model']} over time",
         answer=answer,
-        summary=summarise(Run({}, scores, attributes, metrics, disparities, no_findings)),
-        figure=_draw_gaps(table),
+        summary=summarise_run(Run({}, scores, attributes, metrics, disparities, no_findings)),
+        figure=_draw_gap_sequences(gap_snapshots),
         table={"caption": caption, **cells},
         findings=list(findings),
         notes=list(notes),
@@ -55,15 +63,15 @@ def render_monitoring(
     )
 
 
-def _draw_gaps(table: pl.DataFrame) -> Figure | None:
+def _draw_gap_sequences(gap_snapshots: pl.DataFrame) -> Figure | None:
     """Draw each gap's looks as points and its confidence sequence as a band; a rule at an alarm."""
     keys = ["metric", "label", "threshold", "attribute", "group"]
-    gap_rows = table.group_by(keys, maintain_order=True)
+    gap_rows = gap_snapshots.group_by(keys, maintain_order=True)
     names = [
         " ".join(str(x) for x in (key[4], f"({key[3]})", *key[1:3]) if x is not None)
         for key, _ in gap_rows
     ]
-    short = shorten_names(names, 34)[:_MAX_GAPS]
+    short = shorten_names_distinctly(names, 34)[:_MAX_GAPS]
     values: list[dict[str, Any]] = []
     for name, (_, rows) in zip(short, gap_rows, strict=False):
         alarm = rows.filter("alarm")["look"].min()
@@ -86,34 +94,34 @@ def _draw_gaps(table: pl.DataFrame) -> Figure | None:
         "Points: the gap of one look alone. Band: every gap that, held at all looks, is not ruled "
         f"out. Upright line: alarm.{remainder}"
     )
-    return Figure(to_svg(_spec(values, short)), alt, caption)
+    return Figure(draw_chart_svg(_build_gap_chart(values, short)), alt, caption)
 
 
-def _spec(values: list[dict[str, Any]], names: list[str]) -> Spec:
-    x = field("look", axis={"title": "look", "grid": False, "tickMinStep": 1})
+def _build_gap_chart(values: list[dict[str, Any]], gap_names: list[str]) -> Spec:
+    x = build_channel("look", axis={"title": "look", "grid": False, "tickMinStep": 1})
 
-    def y(name: str) -> Spec:
-        return field(name, axis={"title": "group less the others"})
+    def build_y_channel(name: str) -> Spec:
+        return build_channel(name, axis={"title": "group less the others"})
 
     layers = [
         {
             "mark": {"type": "area", "color": ACCENT, "opacity": 0.18, "interpolate": "step-after"},
-            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}},
+            "encoding": {"x": x, "y": build_y_channel("low"), "y2": {"field": "high"}},
         },
         {"mark": {"type": "rule", "color": GREY}, "encoding": {"y": {"datum": 0.0}}},
         {
             "mark": {"type": "point", "color": INK, "size": 8, "filled": True},
-            "encoding": {"x": x, "y": y("of the look")},
+            "encoding": {"x": x, "y": build_y_channel("of the look")},
         },
         {
             "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]},
-            "encoding": {"x": field("alarm at")},
+            "encoding": {"x": build_channel("alarm at")},
         },
     ]
     header = {"title": None, "labelFontSize": 12, "labelPadding": 4}
     return {
         "data": {"values": values},
-        "facet": field("gap", "nominal", sort=names, header=header),
+        "facet": build_channel("gap", "nominal", sort=gap_names, header=header),
         "columns": 2,
         "spacing": 18,
         "spec": {"layer": layers, "width": _WIDTH, "height": _HEIGHT},

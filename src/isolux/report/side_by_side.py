@@ -11,10 +11,22 @@ import polars as pl
 
 from isolux.io import write_text
 from isolux.report.document import Estimate
-from isolux.report.figures.heatmap import Cell, heat_map
-from isolux.report.figures.svg import ACCENT, GREY, INK, drawable, field, to_svg
-from isolux.report.html import bare_page
-from isolux.statements.numbers import format_interval, format_p, format_points, format_value
+from isolux.report.figures.heatmap import Cell, draw_heat_map_svg
+from isolux.report.figures.svg import (
+    ACCENT,
+    GREY,
+    INK,
+    build_channel,
+    can_draw_figures,
+    draw_chart_svg,
+)
+from isolux.report.html import render_page
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+    format_p_value,
+)
 from isolux.vocabulary import registry
 from isolux.vocabulary.formatting import shorten_name
 from isolux.vocabulary.info import Metric
@@ -24,17 +36,25 @@ _WIDTH, _HEIGHT = 520, 260
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 
-def draw_models_by_size(
-    rows: Sequence[Mapping[str, Any]], *, size: str, title: str, fraction: bool
+def draw_models_by_size_svg(
+    model_rows: Sequence[Mapping[str, Any]],
+    *,
+    size_title: str,
+    metric_title: str,
+    is_fraction: bool,
 ) -> str:
     """Draw models as SVG."""
-    by = 100.0 if fraction else 1.0
+    multiplier = 100.0 if is_fraction else 1.0
     values = [
         {
-            k: (v * by if k in ("value", "low", "high", "least", "most") and v is not None else v)
+            k: (
+                v * multiplier
+                if k in ("value", "low", "high", "least", "most") and v is not None
+                else v
+            )
             for k, v in row.items()
         }
-        for row in rows
+        for row in model_rows
         if row["size"] is not None and row["value"] is not None
     ]
     sizes = [row["size"] for row in values]
@@ -44,15 +64,18 @@ def draw_models_by_size(
         "values": [10.0**k for k in range(exponent_range[0], exponent_range[1] + 1)],
         "format": "~s",
     }
-    words = {"title": f"{size} (logarithmic)", "labelExpr": "replace(datum.label, 'G', 'B')"}
-    x = field(
+    axis_text = {
+        "title": f"{size_title} (logarithmic)",
+        "labelExpr": "replace(datum.label, 'G', 'B')",
+    }
+    x = build_channel(
         "size",
-        axis={**marks, **words, "grid": False},
+        axis={**marks, **axis_text, "grid": False},
         scale={"type": "log", "nice": True, "padding": 30},
     )
-    axis = {"title": f"{title}{' (%)' if fraction else ''}"}
-    y = field("value", axis=axis, scale={"zero": False, "nice": True})
-    shape = field(
+    axis = {"title": f"{metric_title}{' (%)' if is_fraction else ''}"}
+    y = build_channel("value", axis=axis, scale={"zero": False, "nice": True})
+    shape = build_channel(
         "paradigm",
         "nominal",
         scale={"domain": paradigms, "range": list(_SHAPES[: len(paradigms)])},
@@ -71,11 +94,15 @@ def draw_models_by_size(
         "layer": [
             {
                 "mark": {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5},
-                "encoding": {"x": x, "y": field("least", axis=axis), "y2": {"field": "most"}},
+                "encoding": {
+                    "x": x,
+                    "y": build_channel("least", axis=axis),
+                    "y2": {"field": "most"},
+                },
             },
             {
                 "mark": {"type": "rule", "color": INK, "strokeWidth": 2.5},
-                "encoding": {"x": x, "y": field("low", axis=axis), "y2": {"field": "high"}},
+                "encoding": {"x": x, "y": build_channel("low", axis=axis), "y2": {"field": "high"}},
             },
             {
                 "mark": {
@@ -89,11 +116,11 @@ def draw_models_by_size(
             },
             {
                 "mark": {"type": "text", "dx": 9, "dy": -9, "align": "left", "fontSize": 12},
-                "encoding": {"x": x, "y": y, "text": field("name", "nominal")},
+                "encoding": {"x": x, "y": y, "text": build_channel("name", "nominal")},
             },
         ],
     }
-    return to_svg(spec) if values else ""
+    return draw_chart_svg(spec) if values else ""
 
 
 _LINE = ["metric", "label", "threshold", "attribute", "group"]
@@ -115,15 +142,15 @@ _LATEX = {
 }
 
 
-def pivot_models(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+def pivot_values_by_model(metric_values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Lay values out with models as columns: value and interval in a cell, as text."""
-    units = _units(values)
+    units = _load_units_by_metric(metric_values)
     cells: dict[tuple[Any, ...], dict[str, str]] = {}
     counts: dict[tuple[Any, ...], int] = {}
-    for row in values.iter_rows(named=True):
+    for row in metric_values.iter_rows(named=True):
         key = tuple(row[name] for name in _LINE)
         unit = units.get(row["metric"], "fraction")
-        cells.setdefault(key, {})[row["model"]] = _cell(row, unit)
+        cells.setdefault(key, {})[row["model"]] = _format_value_and_interval(row, unit)
         counts[key] = row["n_units"]
     rows = [
         (*key, counts[key], *(cells_by_model.get(model, "") for model in models))
@@ -141,31 +168,31 @@ def pivot_models(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=column_types, orient="row")
 
 
-def _cell(row: Mapping[str, Any], unit: str) -> str:
-    if row["value"] is None:
-        return str(row["status"])
-    text = format_value(row["value"], unit)
-    if row["low"] is None:
+def _format_value_and_interval(value_row: Mapping[str, Any], unit: str) -> str:
+    if value_row["value"] is None:
+        return str(value_row["status"])
+    text = format_bare_value(value_row["value"], unit)
+    if value_row["low"] is None:
         return text
-    return f"{text} [{format_interval(row['low'], row['high'], unit)}]"
+    return f"{text} [{format_interval(value_row['low'], value_row['high'], unit)}]"
 
 
-def _metrics(values: pl.DataFrame) -> dict[str, Metric]:
-    tasks = values["task"].unique().to_list()
+def _load_metrics_by_name(metric_values: pl.DataFrame) -> dict[str, Metric]:
+    tasks = metric_values["task"].unique().to_list()
     task_infos = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
     return {m.name: m for task_info in task_infos for m in task_info.metrics}
 
 
-def _units(values: pl.DataFrame) -> dict[str, str]:
-    return {name: m.unit for name, m in _metrics(values).items()}
+def _load_units_by_metric(metric_values: pl.DataFrame) -> dict[str, str]:
+    return {name: m.unit for name, m in _load_metrics_by_name(metric_values).items()}
 
 
-def latex_table(table: pl.DataFrame, caption: str) -> str:
+def format_latex_table(table: pl.DataFrame, caption: str) -> str:
     r"""Write a table as LaTeX (booktabs); every character that LaTeX reads as a command is escaped.
 
     Examples
     --------
-    >>> print(latex_table(pl.DataFrame({"a_b": ["50 % & more"]}), "A table."))
+    >>> print(format_latex_table(pl.DataFrame({"a_b": ["50 % & more"]}), "A table."))
     \begin{table}
     \caption{A table.}
     \begin{tabular}{l}
@@ -181,20 +208,20 @@ def latex_table(table: pl.DataFrame, caption: str) -> str:
     nonempty_table = table.select([c for c in table.columns if not table[c].is_null().all()])
     lines = [
         r"\begin{table}",
-        rf"\caption{{{_escape_latex(caption)}}}",
+        rf"\caption{{{_to_latex_text(caption)}}}",
         rf"\begin{{tabular}}{{{'l' * nonempty_table.width}}}",
         r"\toprule",
-        " & ".join(map(_escape_latex, nonempty_table.columns)) + r" \\",
+        " & ".join(map(_to_latex_text, nonempty_table.columns)) + r" \\",
         r"\midrule",
     ]
     lines += [
-        " & ".join(_escape_latex(cell) for cell in row) + r" \\"
+        " & ".join(_to_latex_text(cell) for cell in row) + r" \\"
         for row in nonempty_table.iter_rows()
     ]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _escape_latex(cell: object) -> str:
+def _to_latex_text(cell: object) -> str:
     text = "" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
     shortened_text = shorten_name(
         clean_line(" ".join(text.split()))
@@ -202,12 +229,14 @@ def _escape_latex(cell: object) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in shortened_text)
 
 
-def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], path: Path) -> Path:
+def write_side_by_side_page(
+    tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], path: Path
+) -> Path:
     """Write the page: warnings, what changed, the figure, one table, ranks of classes."""
     models = list(record["models"])
     values, changes = tables["values"], tables["changes"]
-    pivoted_values = pivot_models(values, models)
-    page = bare_page(
+    pivoted_values = pivot_values_by_model(values, models)
+    page = render_page(
         "side_by_side.html.j2",
         title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side",
         models=[(name, runs) for name, runs in record["models"].items()],
@@ -215,66 +244,76 @@ def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], pa
         level=f"{100 * record['level']:g} %",
         warnings=list(record["warnings"]),
         notes=list(record["notes"]),
-        steps=describe_steps(changes, values),
-        figure=_draw_first_metric(values, models),
-        trained=_trained(tables.get("models"), values),
-        by_size=_draw_by_size(tables.get("models"), values),
-        drawn=_name_line(values.row(0, named=True), _metrics(values)) if values.height else "",
-        values=_to_page_table(pivoted_values),
-        changes=_to_page_table(_format_changes(changes, values)),
-        ranks=_to_page_table(tables["ranks"].with_columns(pl.selectors.float().round(3))),
+        steps=describe_gap_changes(changes, values),
+        figure=_draw_first_metric_heat_map(values, models),
+        trained=_build_training_table(tables.get("models"), values),
+        by_size=_draw_size_figure(tables.get("models"), values),
+        drawn=_format_line_title(values.row(0, named=True), _load_metrics_by_name(values))
+        if values.height
+        else "",
+        values=_to_template_table(pivoted_values),
+        changes=_to_template_table(_format_changes_as_text(changes, values)),
+        ranks=_to_template_table(tables["ranks"].with_columns(pl.selectors.float().round(3))),
         most=_MAX_TABLE_ROWS,
     )
     return write_text(path, page)
 
 
-def _trained(table: pl.DataFrame | None, values: pl.DataFrame) -> dict[str, Any] | None:
+def _build_training_table(
+    model_table: pl.DataFrame | None, metric_values: pl.DataFrame
+) -> dict[str, Any] | None:
     """Print models and their training; values in the metric's own unit."""
-    if table is None:
+    if model_table is None:
         return None
-    unit = _units(values).get(table["metric"][0], "fraction")
-    shares = [c for c in table.columns if c in ("value", "low", "high") or ": " in c]
+    unit = _load_units_by_metric(metric_values).get(model_table["metric"][0], "fraction")
+    shares = [c for c in model_table.columns if c in ("value", "low", "high") or ": " in c]
     cells = {
-        name: [None if x is None else format_value(x, unit) for x in table[name]] for name in shares
+        name: [
+            None if number is None else format_bare_value(number, unit)
+            for number in model_table[name]
+        ]
+        for name in shares
     }
     sizes = {
-        name: [None if x is None else f"{x:,.0f}" for x in table[name]]
+        name: [None if number is None else f"{number:,.0f}" for number in model_table[name]]
         for name in ("images", "parameters")
     }
-    return _to_page_table(
-        table.with_columns(pl.Series(k, v, dtype=pl.String) for k, v in (cells | sizes).items())
+    return _to_template_table(
+        model_table.with_columns(
+            pl.Series(k, v, dtype=pl.String) for k, v in (cells | sizes).items()
+        )
     )
 
 
-def _draw_by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
+def _draw_size_figure(model_table: pl.DataFrame | None, metric_values: pl.DataFrame) -> str | None:
     """Draw models by how many pictures they were trained on, else by their parameters."""
     from markupsafe import Markup
 
-    if table is None or not drawable():
+    if model_table is None or not can_draw_figures():
         return None
-    size = next((k for k in ("images", "parameters") if table[k].is_not_null().any()), None)
+    size = next((k for k in ("images", "parameters") if model_table[k].is_not_null().any()), None)
     if size is None:
         return None
-    metric = _metrics(values).get(table["metric"][0])
-    lowest = [c for c in table.columns if c.startswith("lowest: ")]
-    highest = [c for c in table.columns if c.startswith("highest: ")]
-    rows = table.with_columns(
+    metric = _load_metrics_by_name(metric_values).get(model_table["metric"][0])
+    lowest = [c for c in model_table.columns if c.startswith("lowest: ")]
+    highest = [c for c in model_table.columns if c.startswith("highest: ")]
+    rows = model_table.with_columns(
         name="model",
         size=size,
         paradigm=pl.col("paradigm").fill_null("not said"),
         least=pl.min_horizontal(lowest) if lowest else pl.col("low"),
         most=pl.max_horizontal(highest) if highest else pl.col("high"),
     ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")
-    drawing = draw_models_by_size(
+    drawing = draw_models_by_size_svg(
         rows.to_dicts(),
-        size="training images" if size == "images" else size,
-        title=metric.title if metric else table["metric"][0],
-        fraction=(metric.unit if metric else "fraction") == "fraction",
+        size_title="training images" if size == "images" else size,
+        metric_title=metric.title if metric else model_table["metric"][0],
+        is_fraction=(metric.unit if metric else "fraction") == "fraction",
     )
     return Markup(drawing) if drawing else None  # noqa: S704 - our own drawing, names escaped by it
 
 
-def _to_page_table(table: pl.DataFrame) -> dict[str, Any]:
+def _to_template_table(table: pl.DataFrame) -> dict[str, Any]:
     nonempty_table = table.select([c for c in table.columns if not table[c].is_null().all()])
     rows = [
         ["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
@@ -287,9 +326,9 @@ def _to_page_table(table: pl.DataFrame) -> dict[str, Any]:
     }
 
 
-def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+def _format_changes_as_text(changes: pl.DataFrame, metric_values: pl.DataFrame) -> pl.DataFrame:
     """Print changes as text, largest first of those that are shown."""
-    units, metrics = _units(values), _metrics(values)
+    units, metrics = _load_units_by_metric(metric_values), _load_metrics_by_name(metric_values)
     order = pl.col("word").is_in(["not shown", "not judged"])
     ranked = changes.sort(
         order, "kind", pl.col("value").abs(), descending=[False, True, True], nulls_last=True
@@ -300,12 +339,12 @@ def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame
         rows.append(
             (
                 f"{row['model_a']} to {row['model_b']}",
-                _name_line(row, metrics),
+                _format_line_title(row, metrics),
                 row["attribute"] or "overall",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
-                format_value(row["value"], unit, sign=True),
+                format_bare_value(row["value"], unit, with_sign=True),
                 format_interval(row["low"], row["high"], unit),
-                "" if row["p_adjusted"] is None else format_p(row["p_adjusted"]),
+                "" if row["p_adjusted"] is None else format_p_value(row["p_adjusted"]),
                 row["word"],
             )
         )
@@ -313,19 +352,19 @@ def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
-def _name_line(row: Mapping[str, Any], metrics: Mapping[str, Metric]) -> str:
+def _format_line_title(line_row: Mapping[str, Any], metric_by_name: Mapping[str, Metric]) -> str:
     """Call a line by its metric's title, threshold and class."""
-    label = "" if row["label"] is None else f" of {row['label']}"
-    metric = metrics.get(row["metric"])
+    label = "" if line_row["label"] is None else f" of {line_row['label']}"
+    metric = metric_by_name.get(line_row["metric"])
     if metric is not None:
-        return f"{metric.format_title(row['threshold'])}{label}"
-    threshold_text = "" if row["threshold"] is None else f" at {row['threshold']:g}"
-    return f"{row['metric']}{threshold_text}{label}"
+        return f"{metric.format_title(line_row['threshold'])}{label}"
+    threshold_text = "" if line_row["threshold"] is None else f" at {line_row['threshold']:g}"
+    return f"{line_row['metric']}{threshold_text}{label}"
 
 
-def describe_steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
+def describe_gap_changes(changes: pl.DataFrame, metric_values: pl.DataFrame) -> list[str]:
     """Say from each model to the next which gaps grew and which shrank, in sentences."""
-    units, metrics = _units(values), _metrics(values)
+    units, metrics = _load_units_by_metric(metric_values), _load_metrics_by_name(metric_values)
     sentences = []
     gaps = changes.filter(pl.col("kind") == "gap_change", pl.col("next"))
     for (a, b), rows in gaps.group_by(["model_a", "model_b"], maintain_order=True):
@@ -333,8 +372,9 @@ def describe_steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
         for word in ("grew", "shrank"):
             word_rows = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
             gap_texts = [
-                f"{_name_line(row, metrics)} of {row['group_a']} against {row['group_b']} (by "
-                f"{format_points(row['value'], units.get(row['metric'], 'fraction'))})"
+                f"{_format_line_title(row, metrics)} of {row['group_a']} "
+                f"against {row['group_b']} (by "
+                f"{format_gap_size(row['value'], units.get(row['metric'], 'fraction'))})"
                 for row in word_rows.head(_MAX_NAMED_GAPS).iter_rows(named=True)
             ]
             gap_texts += (
@@ -352,14 +392,14 @@ def describe_steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
     return sentences
 
 
-def _draw_first_metric(values: pl.DataFrame, models: Sequence[str]) -> str | None:
+def _draw_first_metric_heat_map(metric_values: pl.DataFrame, models: Sequence[str]) -> str | None:
     """Draw the first metric: groups as rows, models as columns, darker is worse."""
     from markupsafe import Markup
 
-    if not drawable() or not values.height:
+    if not can_draw_figures() or not metric_values.height:
         return None
-    first = values.row(0, named=True)
-    rows = values.filter(
+    first = metric_values.row(0, named=True)
+    rows = metric_values.filter(
         pl.col("metric") == first["metric"],
         pl.col("label").eq_missing(first["label"]),
         pl.col("threshold").eq_missing(first["threshold"]),
@@ -382,9 +422,9 @@ def _draw_first_metric(values: pl.DataFrame, models: Sequence[str]) -> str | Non
             row["reason"],
         )
         cells.append(Cell(name, row["model"], estimate))
-    metric = _metrics(values).get(first["metric"])
+    metric = _load_metrics_by_name(metric_values).get(first["metric"])
     return Markup(  # noqa: S704 - our own drawing; names are escaped where it is made
-        heat_map(
+        draw_heat_map_svg(
             cells,
             list(dict.fromkeys(names))[:_ROWS],
             list(models),

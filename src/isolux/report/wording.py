@@ -31,39 +31,40 @@ STATUS_WORDS: dict[str, str] = {
 }
 
 
-def stratum_title(by: str) -> str:
+def format_stratum_title(column: str) -> str:
     """Say what people are divided by, as a dataset's column calls it.
 
     Examples
     --------
-    >>> stratum_title("size"), stratum_title("visible_torso")
+    >>> format_stratum_title("size"), format_stratum_title("visible_torso")
     ('size', 'visible torso')
     """
-    return by.replace("_", " ")
+    return column.replace("_", " ")
 
 
-def join_names(names: Sequence[str], *, most: int | None = None) -> str:
-    """Join names as in a sentence; beyond ``most``, say how many more there are.
+def join_with_and(names: Sequence[str], *, max_names: int | None = None) -> str:
+    """Join names as in a sentence; beyond ``max_names``, say how many more there are.
 
     Examples
     --------
-    >>> join_names(["race", "age", "gender"]), join_names(["a", "b", "c", "d"], most=2)
+    >>> join_with_and(["race", "age", "gender"]), join_with_and(["a", "b", "c", "d"], max_names=2)
     ('race, age and gender', 'a, b and 2 more')
     """
     listed_names = list(names)
-    if most is not None and len(listed_names) > most:
-        listed_names = [*listed_names[:most], f"{len(names) - most} more"]
+    if max_names is not None and len(listed_names) > max_names:
+        listed_names = [*listed_names[:max_names], f"{len(names) - max_names} more"]
     if len(listed_names) <= 1:
         return "".join(listed_names)
     return ", ".join(listed_names[:-1]) + " and " + listed_names[-1]
 
 
-def keep_units_together(text: str) -> str:
+def insert_nonbreaking_spaces(text: str) -> str:
     """Keep a number and its unit, or a letter and its value, on one line.
 
     Examples
     --------
-    >>> keep_units_together("95 % interval of 3.1 points; p < 0.001; n = 5").replace(NBSP, "_")
+    >>> text = "95 % interval of 3.1 points; p < 0.001; n = 5"
+    >>> insert_nonbreaking_spaces(text).replace(NBSP, "_")
     '95_% interval of 3.1_points; p_<_0.001; n_=_5'
     """
     return _LOOSE.sub(lambda text_match: text_match.group().replace(" ", NBSP), text)
@@ -72,12 +73,12 @@ def keep_units_together(text: str) -> str:
 _LOOSE = re.compile(r"\d (?:%|points?\b)|\b[np] [<=] \d|[<=] \d")
 
 
-def safe_url(url: str) -> str:
+def keep_http_url_only(url: str) -> str:
     """Return an http or https address as it is, and anything else as nothing.
 
     Examples
     --------
-    >>> safe_url("https://example.org/a"), safe_url("javascript:alert(1)")
+    >>> keep_http_url_only("https://example.org/a"), keep_http_url_only("javascript:alert(1)")
     ('https://example.org/a', '')
     """
     try:

@@ -15,11 +15,11 @@ import polars as pl
 
 from isolux.groups.run_membership import can_regroup, regroup, weigh_units
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
-from isolux.statements.metric_lines import LINE_COLUMNS, Line
-from isolux.statements.numbers import format_interval, format_value
+from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
+from isolux.statements.numbers import format_bare_value, format_interval
 from isolux.statements.run_terms import RunTerms
-from isolux.statements.text import Names
-from isolux.stats.confounding import standardise_gap
+from isolux.statements.text import DisplayNames
+from isolux.stats.confounding import directly_standardised_gap
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
 from isolux.vocabulary.spec import split_intersection
@@ -39,7 +39,7 @@ _REASONS = {
 _ONE_UNIT = {"people": "person", "queries": "query"}
 
 
-def describe_accounting(run: Run) -> str:
+def describe_people_accounting(run: Run) -> str:
     """Say how many were read, labelled, scored and judged, and by group where a share differs.
 
     Examples
@@ -49,7 +49,7 @@ def describe_accounting(run: Run) -> str:
     >>> counts = {"unit": "people", "n_read": 100, "models": {"m": people},
     ...           "attributes": {"race": {"n_units": 95, "n_unknown": 3, "n_unannotated": 3}}}
     >>> frames = (t.SCORES, t.ATTRIBUTES, t.GROUP_METRICS, t.DISPARITIES, t.FINDINGS)
-    >>> describe_accounting(Run({"accounting": counts}, *(f.empty() for f in frames)))
+    >>> describe_people_accounting(Run({"accounting": counts}, *(f.empty() for f in frames)))
     'Of 100 people, 95 were scored; 5 have no truth. Race was not annotated for 3 of the 95.'
     """
     counts = run.record.get("accounting") or {}
@@ -58,10 +58,10 @@ def describe_accounting(run: Run) -> str:
     terms = dict((run.record.get("dataset") or {}).get("terms") or ())
     warnings = list(run.record.get("warnings") or ())
     extra_sentences = (
-        *_describe_uneven_losses(counts, warnings),
-        *_describe_attributes(counts, terms, warnings),
+        *_describe_uneven_missing_groups(counts, warnings),
+        *_describe_unknown_attribute_values(counts, terms, warnings),
     )
-    text = _describe_models(counts, warnings)
+    text = _describe_scored_counts(counts, warnings)
     for sentence in extra_sentences:
         longer = f"{text} {sentence}"
         if len(longer.split()) <= _MAX_WORDS:
@@ -69,20 +69,20 @@ def describe_accounting(run: Run) -> str:
     return text
 
 
-def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
+def _describe_scored_counts(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
     """Say how many were read, how many of them were scored, and what became of the others."""
     unit, n_read, models = counts["unit"], counts["n_read"], counts["models"]
     if n_read == 1:
         unit = _ONE_UNIT.get(unit, unit.removesuffix("s"))
     states: dict[str, dict[str, Any]] = {repr(state): state for state in models.values()}
     if len(states) > 1:
-        return _compare_model_counts(f"{n_read:,} {unit}", models)
+        return _describe_model_score_counts(f"{n_read:,} {unit}", models)
     empty_state: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
     state = next(iter(states.values()), empty_state)
     n_scored, n_lost = state["n_scored"], state["n_undetected"]
-    is_reported = not n_lost or _is_said(n_lost, warnings)
+    is_reported = not n_lost or _is_count_in_warnings(n_lost, warnings)
     losses = [] if is_reported else [f"{n_lost:,} were not detected and count as mistakes"]
-    losses += _describe_reasons(n_read - n_scored, state["reasons"], warnings)
+    losses += _describe_missing_reasons(n_read - n_scored, state["reasons"], warnings)
     if n_scored == n_read:
         quantifier = "All" if n_read > 2 else "The"
         text = f"{quantifier} {n_read:,} {unit} read were scored"
@@ -91,7 +91,9 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
     return "; ".join([text, ", ".join(losses)]) + "." if losses else f"{text}."
 
 
-def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+def _describe_model_score_counts(
+    population_text: str, models: Mapping[str, Mapping[str, Any]]
+) -> str:
     """Describe which models scored the fewest and the most people."""
     is_same = len({state["n_scored"] for state in models.values()}) == 1
     key, word = ("n_undetected", "not detected") if is_same else ("n_scored", "scored")
@@ -101,17 +103,17 @@ def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str
         names = [names[0], names[-1]]
         extremes_note = f", fewest and most of {len(models)} models"
     counts = join_words(
-        [f"{models[name][key]:,} by {shorten_name(name, 30)}" for name in names], last="and"
+        [f"{models[name][key]:,} by {shorten_name(name, 30)}" for name in names], conjunction="and"
     )
     return f"Of {population_text} read, {word} were {counts}{extremes_note}."
 
 
-def _is_said(n: int, warnings: Sequence[str]) -> bool:
+def _is_count_in_warnings(n: int, warnings: Sequence[str]) -> bool:
     """Return whether a warning already states this count."""
     return any(re.search(rf"(?<![\d,]){n:,} of ", text) for text in warnings)
 
 
-def _describe_reasons(
+def _describe_missing_reasons(
     n_lost: int, reasons: Mapping[str, int], warnings: Sequence[str]
 ) -> list[str]:
     """Say why some have no score, the two most frequent reasons by name."""
@@ -119,14 +121,14 @@ def _describe_reasons(
     texts = [
         f"{n:,} {_REASONS.get(name, f'not ({name})')}"
         for name, n in ordered[:2]
-        if not _is_said(n, warnings)
+        if not _is_count_in_warnings(n, warnings)
     ]
     n_other = n_lost - sum(n for _, n in ordered[:2])
     return [*texts, *([f"{n_other:,} not for other reasons"] if n_other > 0 else [])]
 
 
-def _describe_attributes(
-    counts: Mapping[str, Any], terms: Mapping[str, str], warnings: Sequence[str]
+def _describe_unknown_attribute_values(
+    counts: Mapping[str, Any], attribute_titles: Mapping[str, str], warnings: Sequence[str]
 ) -> Iterator[str]:
     """Say whose value of an attribute is unknown, and who was not annotated for it."""
     for name, account in counts["attributes"].items():
@@ -134,7 +136,7 @@ def _describe_attributes(
         is_few = n_unknown < _MIN_SHARE * account["n_units"]
         if is_few or not n_unknown or any(text.startswith(f"{name}: ") for text in warnings):
             continue
-        title = terms.get(name, name.replace("_", " "))
+        title = attribute_titles.get(name, name.replace("_", " "))
         title = f"{title[:1].upper()}{title[1:]}"
         never = f"was not annotated for {n_unannotated:,}" * bool(n_unannotated)
         unknown = f"is unknown for {n_unknown - n_unannotated:,}" * (n_unknown > n_unannotated)
@@ -142,7 +144,9 @@ def _describe_attributes(
         yield f"{title} {' and '.join(filter(None, (never, unknown)))}{denominator}."
 
 
-def _describe_uneven_losses(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iterator[str]:
+def _describe_uneven_missing_groups(
+    counts: Mapping[str, Any], warnings: Iterable[str]
+) -> Iterator[str]:
     """Say in which groups most and fewest were lost, where no warning says it."""
     texts = list(warnings)
     for row in counts.get("uneven") or ():
@@ -167,7 +171,9 @@ def is_small() -> pl.Expr:
     return pl.col("status").is_in(_SMALL)
 
 
-def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataFrame:
+def find_groups_too_small_to_judge(
+    run: Run, line: Mapping[str, Any], direction: str
+) -> pl.DataFrame:
     """Find the known groups that are too small to be judged by one measure."""
     rows = run.group_metrics.filter(
         *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE_COLUMNS),
@@ -181,7 +187,7 @@ def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.D
     )
     columns = ("attribute", "group", "n_units", "n_clusters", "reason", "value")
     if small.height:
-        raw_means = _average_small_groups(run, line, small)
+        raw_means = _compute_small_group_means(run, line, small)
         small = small.join(raw_means, on=["attribute", "group"], how="left")
         small = small.with_columns(value=pl.coalesce("value", "raw"))
     is_lower_better = direction == "lower"
@@ -199,7 +205,9 @@ def find_small_groups(run: Run, line: Mapping[str, Any], direction: str) -> pl.D
     )
 
 
-def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl.DataFrame:
+def _compute_small_group_means(
+    run: Run, line: Mapping[str, Any], small: pl.DataFrame
+) -> pl.DataFrame:
     """Take the mean of the scores of groups too small to be judged: ``attribute, group, raw``."""
     scores = run.scores.filter(
         *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE_COLUMNS),
@@ -215,7 +223,9 @@ def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame
     return rows.group_by("attribute", "group").agg(raw=mean)
 
 
-def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) -> str:
+def describe_groups_too_small(
+    small_groups: pl.DataFrame, line: MetricLine, names: DisplayNames
+) -> str:
     """Say how many groups are too small to judge, and the one that looks worst of them."""
     if small_groups.is_empty():
         return ""
@@ -224,7 +234,7 @@ def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) 
         for name in small_groups["attribute"].unique(maintain_order=True)
     ]
     attribute_note = (
-        f" by {join_words([shorten_name(t) for t in titles], last='and')}"
+        f" by {join_words([shorten_name(t) for t in titles], conjunction='and')}"
         if len(titles) < 3
         else ""
     )
@@ -236,7 +246,7 @@ def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) 
     large_enough = worse.filter(pl.col("n_units") >= _MIN_NAMED)
     if worse.height:
         direction_word = "worse" if line.direction != "none" else "lower"
-        example = _describe_example(large_enough, line, names)
+        example = _describe_worst_small_group(large_enough, line, names)
         looks = "one looks" if worse.height == 1 else f"{worse.height:,} look"
         connector = ":" if worse.height == 1 else ", such as"
         return (
@@ -248,12 +258,12 @@ def describe_small_groups(small_groups: pl.DataFrame, line: Line, names: Names) 
     return f"{sentence} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
 
 
-def _describe_example(groups: pl.DataFrame, line: Line, names: Names) -> str:
+def _describe_worst_small_group(groups: pl.DataFrame, line: MetricLine, names: DisplayNames) -> str:
     if groups.is_empty():
         return ""
     row = groups.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
-    printed_value = f"{format_value(row['value'], line.unit)}{percent}"
+    printed_value = f"{format_bare_value(row['value'], line.unit)}{percent}"
     return f" {names.group(row['attribute'], row['group'])} ({printed_value} of {row['n_units']:,})"
 
 
@@ -268,7 +278,7 @@ _SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-def standardise_pairs(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+def compute_standardised_gaps(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Compare pairs of groups at the same mix of all other attributes of the audit."""
     spec = run.record.get("spec") or {}
     by = [name for entry in spec.get("by") or () for name in split_intersection(entry)]
@@ -282,14 +292,14 @@ def standardise_pairs(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFr
             ]
             other_attributes = [name for name in dict.fromkeys(by) if name not in pair_attributes]
             rows += (
-                list(_standardise_pair(run, pair, other_attributes, level))
+                list(_compute_standardised_gap(run, pair, other_attributes, level))
                 if other_attributes
                 else []
             )
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _standardise_pair(
+def _compute_standardised_gap(
     run: Run, pair: Mapping[str, Any], other_attributes: list[str], level: float
 ) -> Iterator[dict[str, Any]]:
     """Compute one pair's row, if there is one."""
@@ -330,7 +340,7 @@ def _standardise_pair(
     values, weights, n = (
         coded[name].cast(pl.Float64).to_numpy() for name in ("value", "weight", "n")
     )
-    estimate = standardise_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
+    estimate = directly_standardised_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
     if estimate is None:
         return
     inside = np.array([estimate.weight_a, estimate.weight_b])
@@ -357,7 +367,7 @@ def _standardise_pair(
 
 
 def describe_standardised_gap(
-    row: Mapping[str, Any], gap: float, unit: str, words: RunTerms
+    row: Mapping[str, Any], gap: float, unit: str, run_terms: RunTerms
 ) -> str:
     """Say a pair's gap at the same mix of the others, as a part of a sentence.
 
@@ -375,12 +385,12 @@ def describe_standardised_gap(
     notes = ["exploratory"]
     if row["share"] < _MIN_COMPLETE_SHARE:
         notes.insert(0, f"{100 * row['share']:.0f} % of both groups")
-    sentence = format_value(signed_gap, unit)
+    sentence = format_bare_value(signed_gap, unit)
     if low is not None and high is not None:
         bounds = sorted((sign * low, sign * high))
-        sentence = format_value(signed_gap, unit, bounds)
+        sentence = format_bare_value(signed_gap, unit, bounds)
         notes.insert(0, format_interval(bounds[0], bounds[1], unit, signed_gap))
     attribute_titles = join_words(
-        [words.format_attribute(name) for name in row["others"]], last="and"
+        [run_terms.format_attribute(name) for name in row["others"]], conjunction="and"
     )
     return f"at the same mix of {attribute_titles}: {sentence} ({'; '.join(notes)})"

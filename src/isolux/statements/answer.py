@@ -15,26 +15,30 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.accounting import (
-    describe_accounting,
-    describe_small_groups,
+    compute_standardised_gaps,
+    describe_groups_too_small,
+    describe_people_accounting,
     describe_standardised_gap,
-    find_small_groups,
-    standardise_pairs,
+    find_groups_too_small_to_judge,
 )
-from isolux.statements.choice import Choice, choose_statements, find_opposite_leader
+from isolux.statements.choice import (
+    StatementChoice,
+    choose_statements,
+    find_leader_of_opposite_error,
+)
 from isolux.statements.groups import read_group_phrases
-from isolux.statements.leading import MEASURE_COLUMNS, orient_comparisons
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import HIDDEN_COMPARED, words_of
+from isolux.statements.leading import MEASURE_COLUMNS, orient_comparisons_worse_first
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import HIDDEN_COMPARED, read_display_terms
 from isolux.statements.text import (
-    Names,
+    DisplayNames,
     Statement,
     describe_both_errors,
-    describe_equal,
-    describe_further,
-    describe_leader,
-    describe_margins,
-    describe_null,
+    describe_equal_groups,
+    describe_further_statement,
+    describe_leading_statement,
+    describe_margin_equivalence,
+    describe_no_established_difference,
 )
 from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
 from isolux.vocabulary.containers import Run
@@ -73,7 +77,7 @@ class Answer:
     attributes: tuple[str, ...] = ()
 
 
-def answer_of(run: Run) -> Answer:
+def answer_from_run(run: Run) -> Answer:
     """Answer for whom the model works worst, from a finished audit's tables.
 
     Examples
@@ -81,13 +85,13 @@ def answer_of(run: Run) -> Answer:
     >>> from isolux.vocabulary.tables import (
     ...     ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES)
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    >>> answer_of(Run({"model": "m"}, *(table.empty() for table in tables))).first
+    >>> answer_from_run(Run({"model": "m"}, *(table.empty() for table in tables))).first
     'No attribute was named, so no groups were compared.'
     """
-    return write_answer(run, choose_statements(run))
+    return answer_from_choice(run, choose_statements(run))
 
 
-def write_answer(run: Run, choice: Choice) -> Answer:
+def answer_from_choice(run: Run, statement_choice: StatementChoice) -> Answer:
     """Put a choice of statements into the sentences that every outlet begins with."""
     cached = _ANSWER_CACHE.get("answer")
     frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
@@ -97,12 +101,12 @@ def write_answer(run: Run, choice: Choice) -> Answer:
     )
     if cached is not None and is_same and cached[1] == record_values:
         return cached[2]
-    answer = _compose_answer(run, choice)
+    answer = _compose_answer(run, statement_choice)
     _ANSWER_CACHE["answer"] = (tuple(weakref.ref(frame) for frame in frames), record_values, answer)
     return answer
 
 
-def drop_stated_findings(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
+def drop_findings_in_answer(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
     """Leave out what the answer says, and gaps of its metric, which its tables show."""
     is_said = pl.col("claim").is_in([answer.first, *answer.further])
     if answer.line is not None:
@@ -113,13 +117,13 @@ def drop_stated_findings(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame
     return findings.filter(~is_said)
 
 
-def _compose_answer(run: Run, choice: Choice) -> Answer:
+def _compose_answer(run: Run, choice: StatementChoice) -> Answer:
     grouping_attributes = (
         run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     )
     known_statements = [s for s in choice.stated if s.row["is_known"]]
     leader = known_statements[0] if known_statements else None
-    accounting = describe_accounting(run)
+    accounting = describe_people_accounting(run)
     if not grouping_attributes:
         return Answer(accounting, _explain_no_groups(run))
     line = leader.line if leader else choice.main
@@ -129,7 +133,7 @@ def _compose_answer(run: Run, choice: Choice) -> Answer:
             [*order, *sorted(grouping_attributes, key=lambda a: len(split_intersection(a)))]
         )
     )
-    first, *further = _yield_sentences(run, choice, known_statements)
+    first, *further = _yield_answer_sentences(run, choice, known_statements)
     key = None if line is None else choice.names.key(line)
     return Answer(accounting, first, tuple(further), key, attributes)
 
@@ -144,27 +148,27 @@ def _explain_no_groups(run: Run) -> str:
     return "No attribute was named, so no groups were compared."
 
 
-def _yield_sentences(
-    run: Run, choice: Choice, known_statements: Sequence[Statement]
+def _yield_answer_sentences(
+    run: Run, choice: StatementChoice, known_statements: Sequence[Statement]
 ) -> Iterator[str]:
     """Yield the first sentence, then those that follow."""
     names = choice.names
-    first, *further_sentences = _yield_known_statements(choice, known_statements)
+    first, *further_sentences = _yield_further_sentences(choice, known_statements)
     yield first
     if known_statements:
-        yield from _yield_standardised_gap(run, known_statements[0], names)
+        yield from _yield_standardised_gap_sentence(run, known_statements[0], names)
     yield from further_sentences
     if known_statements:
-        yield from filter(None, [describe_opposite_errors(run)])
+        yield from filter(None, [describe_opposite_class_gaps(run)])
     line = known_statements[0].line if known_statements else choice.main
     if line is not None:
-        small_groups = find_small_groups(run, names.key(line), line.direction)
-        yield from filter(None, [describe_small_groups(small_groups, line, names)])
+        small_groups = find_groups_too_small_to_judge(run, names.key(line), line.direction)
+        yield from filter(None, [describe_groups_too_small(small_groups, line, names)])
     lines = [line for line in (line, choice.main) if line is not None]
     for named_line in {id(line): line for line in lines}.values():
         undefined_groups = find_undefined_groups(run, names.key(named_line))
         yield from filter(None, [describe_undefined_groups(undefined_groups, named_line, names)])
-    for claim, margin_row in describe_margins(run.disparities, names):
+    for claim, margin_row in describe_margin_equivalence(run.disparities, names):
         if (
             choice.main
             and margin_row["metric"] == choice.main.metric
@@ -173,57 +177,69 @@ def _yield_sentences(
             yield claim
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
-        yield describe_further(unknown, None, choice.names)
+        yield describe_further_statement(unknown, None, choice.names)
     if names.words.is_redacted:
         yield HIDDEN_COMPARED
 
 
-def _yield_standardised_gap(run: Run, leader: Statement, names: Names) -> Iterator[str]:
+def _yield_standardised_gap_sentence(
+    run: Run, leader: Statement, names: DisplayNames
+) -> Iterator[str]:
     """Yield the leading gap at the same mix of the other attributes, where there are any."""
     if not leader.is_pair:
         return
     pair = {**leader.row, "group_a": leader.row["group"], "group_b": leader.row["reference"]}
-    for row in standardise_pairs(run, [pair]).iter_rows(named=True):
+    for row in compute_standardised_gaps(run, [pair]).iter_rows(named=True):
         if names.words.is_census:  # nothing is left to chance
             row |= {"low": None, "high": None}
         gap_text = describe_standardised_gap(row, leader.row["gap"], leader.line.unit, names.words)
         yield f"Gap {gap_text}."
 
 
-def _yield_known_statements(choice: Choice, known_statements: Sequence[Statement]) -> Iterator[str]:
+def _yield_further_sentences(
+    choice: StatementChoice, known_statements: Sequence[Statement]
+) -> Iterator[str]:
     """Yield what is stated of known groups, then how many more there are."""
     names, main = choice.names, choice.main
     unestablished = choice.unestablished.get(main.metric) if main else None
-    null = describe_null(*unestablished, choice.comparisons, names) if unestablished else ""
+    null = (
+        describe_no_established_difference(*unestablished, choice.comparisons, names)
+        if unestablished
+        else ""
+    )
     untested = [s for s in choice.untested if main and s.line.metric == main.metric]
     if not known_statements:
         for s in untested[:MAX_FURTHER]:
-            yield describe_further(s, s, names)
+            yield describe_further_statement(s, s, names)
         if null or not untested:
-            yield null or _describe_untested(choice)
+            yield null or _explain_untested_pairs(choice)
         return
     leader, *further_statements = known_statements
     open_order = [s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"]]
-    opposite = find_opposite_leader(choice.leaders, leader)
+    opposite = find_leader_of_opposite_error(choice.leaders, leader)
     yield (
         describe_both_errors(leader, opposite, names)
         if opposite is not None
-        else describe_leader(leader, names, open_order)
+        else describe_leading_statement(leader, names, open_order)
     )
     if main and leader.line.metric != main.metric and null:
         yield null
     same_line = [s for s in further_statements if s.line is leader.line]
-    further = _choose_further(leader, open_order[:1], [*untested[:1], *same_line, *choice.rivals])
-    n_left = _count_unnamed(choice, leader, [leader, *further])
+    further = _choose_further_statements(
+        leader, open_order[:1], [*untested[:1], *same_line, *choice.rivals]
+    )
+    n_left = _count_unnamed_worse_groups(choice, leader, [leader, *further])
     remainder = f"; {pluralise(n_left, 'more group')} (see the tables)." if n_left else "."
     for previous, s in pairwise([leader, *further]):
-        sentence = describe_further(s, previous, names)
+        sentence = describe_further_statement(s, previous, names)
         yield f"{sentence[:-1]}{remainder}" if s is further[-1] else sentence
     if n_left and not further:
         yield f"Also{remainder[1:]}"
 
 
-def _count_unnamed(choice: Choice, leader: Statement, named_statements: Sequence[Statement]) -> int:
+def _count_unnamed_worse_groups(
+    choice: StatementChoice, leader: Statement, named_statements: Sequence[Statement]
+) -> int:
     """Count the known groups that are established to be worse on the leading measure, unnamed."""
     measure_filters = [
         pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE_COLUMNS
@@ -233,7 +249,7 @@ def _count_unnamed(choice: Choice, leader: Statement, named_statements: Sequence
     return len(group_keys - {(s.attribute, s.row["group"]) for s in named_statements})
 
 
-def _describe_untested(choice: Choice) -> str:
+def _explain_untested_pairs(choice: StatementChoice) -> str:
     """Say why no pair of known groups was tested by the measure asked for first."""
     if choice.names.words.is_redacted:
         return "Too few groups can be shown here to compare them."
@@ -242,11 +258,11 @@ def _describe_untested(choice: Choice) -> str:
     pairs = choice.comparisons.filter("is_pair", "is_known", metric=choice.main.metric)
     if pairs.is_empty() or pairs["gap"].abs().max() != 0.0:
         return "No two groups could be compared: see the table of groups."
-    return describe_equal(choice.main, pairs, choice.names)
+    return describe_equal_groups(choice.main, pairs, choice.names)
 
 
-def _choose_further(
-    leader: Statement, second: Sequence[Statement], pool: Sequence[Statement]
+def _choose_further_statements(
+    leader: Statement, second_statements: Sequence[Statement], pool: Sequence[Statement]
 ) -> list[Statement]:
     """Take three: who looks worse than the leader, who may be, each other attribute's leader."""
     perhaps = [s for s in pool if not s.row["is_established"]][:1]
@@ -255,7 +271,7 @@ def _choose_further(
         s for s in pool if s.attribute == leader.attribute and s.row["is_established"]
     ]
     further: list[Statement] = []
-    for s in [*perhaps, *second, *heads, *same_attribute]:
+    for s in [*perhaps, *second_statements, *heads, *same_attribute]:
         if len(further) < MAX_FURTHER and not any(s is statement for statement in further):
             further.append(s)
     return sorted(further, key=lambda s: s.row["worst"])
@@ -268,7 +284,7 @@ _MAX_CLASSES = 4
 _KEY = ("model", "task", "threshold", "attribute")
 
 
-def find_opposite_errors(comparisons: pl.DataFrame) -> pl.DataFrame:
+def find_opposite_class_gaps(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Find two groups and two classes of which each group is served worse in one."""
     rows = comparisons.filter(
         pl.col("metric") == _METRIC, pl.col("label").is_not_null(), "is_pair", "is_known"
@@ -282,11 +298,13 @@ def find_opposite_errors(comparisons: pl.DataFrame) -> pl.DataFrame:
     return matches.filter(pl.col("label") != pl.col("label_b")).sort(*order).head(1)
 
 
-def describe_opposite_errors(run: Run) -> str:
+def describe_opposite_class_gaps(run: Run) -> str:
     """Say which two groups are served worse in opposite classes, where both are established."""
-    words = words_of(run)
-    comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, ())
-    matches = find_opposite_errors(comparisons)
+    words = read_display_terms(run)
+    comparisons = orient_comparisons_worse_first(
+        run.disparities, run.group_metrics, 1.0 - words.level, ()
+    )
+    matches = find_opposite_class_gaps(comparisons)
     if matches.is_empty():
         return ""
     row = matches.row(0, named=True)
@@ -308,8 +326,8 @@ def describe_opposite_errors(run: Run) -> str:
         )
         error_verb = f"are called {answer}" if is_taken else "are missed"
         rates = [1.0 - row[f"{name}_value{suffix}"] for name in ("group", "reference")]
-        share, other_share = (f"{format_value(rate, 'fraction', rates)} %" for rate in rates)
-        group_phrase = phrases.describe(row["attribute"], group)
+        share, other_share = (f"{format_bare_value(rate, 'fraction', rates)} %" for rate in rates)
+        group_phrase = phrases.describe_table_group(row["attribute"], group)
         clauses.append(
             f"for {group_phrase}, {share} of those labelled {label} {error_verb} "
             f"({shorten_name(other_group)}: {other_share})"

@@ -9,22 +9,27 @@ from typing import Any
 import polars as pl
 
 from isolux.statements.groups import read_group_phrases
-from isolux.statements.leading import BLOCK_COLUMNS, find_leaders, find_rivals, orient_comparisons
-from isolux.statements.metric_lines import Line, line_key, read_lines
-from isolux.statements.run_terms import words_of
-from isolux.statements.text import Names, Statement
+from isolux.statements.leading import (
+    BLOCK_COLUMNS,
+    list_other_worse_groups,
+    orient_comparisons_worse_first,
+    select_leading_comparisons,
+)
+from isolux.statements.metric_lines import MetricLine, read_metric_lines, to_line_key
+from isolux.statements.run_terms import read_display_terms
+from isolux.statements.text import DisplayNames, Statement
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import UNTESTED
 from isolux.vocabulary.spec import split_intersection
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class StatementChoice:
     """The comparisons that an audit states, as data.
 
     Parameters
     ----------
-    names : Names
+    names : DisplayNames
         What the run calls things.
     main : Line or None
         The measure asked for first; None: nothing was measured.
@@ -42,19 +47,19 @@ class Choice:
     unestablished : Mapping of str to (Line, tuple of str)
         Metrics by name of which nothing is established for some attributes, and these attributes.
     comparisons : polars.DataFrame
-        Of ``orient_comparisons``.
+        Of ``orient_comparisons_worse_first``.
     """
 
-    names: Names
-    main: Line | None
+    names: DisplayNames
+    main: MetricLine | None
     leaders: tuple[Statement, ...]
     stated: tuple[Statement, ...]
     rivals: tuple[Statement, ...]
     untested: tuple[Statement, ...]
-    unestablished: Mapping[str, tuple[Line, tuple[str, ...]]]
+    unestablished: Mapping[str, tuple[MetricLine, tuple[str, ...]]]
     comparisons: pl.DataFrame = field(default_factory=pl.DataFrame)
 
-    def find_leader(self, line: Line, attribute: str) -> Statement | None:
+    def find_leader(self, line: MetricLine, attribute: str) -> Statement | None:
         """Return the comparison of known groups that leads an attribute on a line, if any does."""
         key = (line.model, line.metric, line.label, line.threshold)
         for s in self.leaders:
@@ -64,57 +69,67 @@ class Choice:
         return None
 
 
-def choose_statements(run: Run) -> Choice:
+def choose_statements(run: Run) -> StatementChoice:
     """Choose what an audit states, one fact once, in reading order."""
-    words = words_of(run)
-    lines = read_lines(run.group_metrics, run.record, run.disparities)
-    names = Names(words, lines, read_group_phrases(run))
+    words = read_display_terms(run)
+    lines = read_metric_lines(run.group_metrics, run.record, run.disparities)
+    names = DisplayNames(words, lines, read_group_phrases(run))
     lower = {line.metric for line in lines.values() if line.direction == "lower"}
-    comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, lower)
+    comparisons = orient_comparisons_worse_first(
+        run.disparities, run.group_metrics, 1.0 - words.level, lower
+    )
     main = next(iter(lines.values()), None)
     leaders = [
-        Statement(lines[line_key(row)], row)
-        for row in find_leaders(comparisons).iter_rows(named=True)
-        if line_key(row) in lines
+        Statement(lines[to_line_key(row)], row)
+        for row in select_leading_comparisons(comparisons).iter_rows(named=True)
+        if to_line_key(row) in lines
     ]
-    ordered = _sort_statements(leaders, lines)
-    stated = _merge_facts(ordered)
+    ordered = _sort_statements_by_metric(leaders, lines)
+    stated = _merge_statements_of_same_fact(ordered)
     opposite = (
-        find_opposite_leader(leaders, stated[0]) if stated else None
+        find_leader_of_opposite_error(leaders, stated[0]) if stated else None
     )  # the first sentence says it
     stated = [s for s in stated if s is not opposite]
     rivals: tuple[Statement, ...] = ()
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
-        rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
+        rows = list_other_worse_groups(comparisons, stated[0].row).iter_rows(named=True)
         rivals = tuple(Statement(stated[0].line, row) for row in rows)
-    return Choice(
+    return StatementChoice(
         names,
         main,
         tuple(leaders),
         tuple(stated),
         rivals,
-        _find_untested(comparisons, lines),
-        _find_unestablished(run, leaders, lines),
+        _build_untested_statements(comparisons, lines),
+        _find_metrics_without_findings(run, leaders, lines),
         comparisons,
     )
 
 
-def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tuple[Statement, ...]:
+def _build_untested_statements(
+    comparisons: pl.DataFrame, lines: Mapping[Any, MetricLine]
+) -> tuple[Statement, ...]:
     """Find known groups that are apart though nothing varies within either, one fact once."""
     rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
     widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
     line_order = {key: i for i, key in enumerate(lines)}
-    untested_rows = [row for row in widest.iter_rows(named=True) if line_key(row) in line_order]
-    untested_rows.sort(key=lambda row: line_order[line_key(row)])
-    return tuple(_merge_facts([Statement(lines[line_key(row)], row) for row in untested_rows]))
+    untested_rows = [row for row in widest.iter_rows(named=True) if to_line_key(row) in line_order]
+    untested_rows.sort(key=lambda row: line_order[to_line_key(row)])
+    return tuple(
+        _merge_statements_of_same_fact(
+            [Statement(lines[to_line_key(row)], row) for row in untested_rows]
+        )
+    )
 
 
-def _sort_statements(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
+def _sort_statements_by_metric(
+    leaders: Sequence[Statement], lines: Mapping[Any, MetricLine]
+) -> list[Statement]:
     """Sort statements: by metric as asked, whole before classes; within one, who is worst."""
     line_order = {id(line): i for i, line in enumerate(lines.values())}
     metrics = list(dict.fromkeys(line.metric for line in lines.values()))
 
-    def order(s: Statement) -> tuple[Any, ...]:
+    def sort_key(s: Statement) -> tuple[Any, ...]:
         is_class = s.line.label is not None
         worst = s.row["worst"] if not is_class else -s.row["near_end"]
         return (
@@ -128,10 +143,10 @@ def _sort_statements(leaders: Sequence[Statement], lines: Mapping[Any, Line]) ->
             s.attribute,
         )
 
-    return sorted(leaders, key=order)
+    return sorted(leaders, key=sort_key)
 
 
-def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
+def _merge_statements_of_same_fact(ordered: Sequence[Statement]) -> list[Statement]:
     """Keep the first statement of each fact, and name in it what else shows the same."""
     stated: list[Statement] = []
     by_group: dict[tuple[Any, ...], int] = {}
@@ -175,14 +190,14 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
     return stated
 
 
-def _find_unestablished(
-    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, Line]
-) -> dict[str, tuple[Line, tuple[str, ...]]]:
+def _find_metrics_without_findings(
+    run: Run, leaders: Sequence[Statement], lines: Mapping[Any, MetricLine]
+) -> dict[str, tuple[MetricLine, tuple[str, ...]]]:
     """Find, for each metric, the attributes by which nothing is established in any class."""
     tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
     blocks = tested.select(BLOCK_COLUMNS).unique(maintain_order=True)
     established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
-    unestablished: dict[str, tuple[Line, tuple[str, ...]]] = {}
+    unestablished: dict[str, tuple[MetricLine, tuple[str, ...]]] = {}
     by_metric: dict[str, list[str]] = {}
     for row in blocks.iter_rows(named=True):
         if (row["metric"], row["attribute"]) not in established:
@@ -195,7 +210,9 @@ def _find_unestablished(
     return unestablished
 
 
-def find_opposite_leader(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
+def find_leader_of_opposite_error(
+    leaders: Sequence[Statement], leader: Statement
+) -> Statement | None:
     """Find the leader of the other kind of error, if another group has more of it."""
     rows = [
         s

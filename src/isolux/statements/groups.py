@@ -107,7 +107,7 @@ class GroupPhrases:
     templates: Mapping[str, str] = field(default_factory=dict)
     values: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
 
-    def describe(self, attribute: str | None, group: str) -> str:
+    def describe_table_group(self, attribute: str | None, group: str) -> str:
         """Call a group as tables name it: ``disparities`` and ``findings`` have no values."""
         values = self.values.get((attribute or "", group))
         return (
@@ -129,12 +129,12 @@ class GroupPhrases:
         """
         pairs = zip(split_intersection(attribute), values, strict=True)
         pieces = [
-            self._build_piece(name.removesuffix(KNOWN_SUFFIX), group_value)
+            self._build_phrase(name.removesuffix(KNOWN_SUFFIX), group_value)
             for name, group_value in pairs
         ]
-        return _join_pieces(pieces, self.noun)
+        return _join_attribute_phrases(pieces, self.noun)
 
-    def _build_piece(self, name: str, group_value: str) -> _Piece:
+    def _build_phrase(self, name: str, group_value: str) -> _Piece:
         title = self.terms.get(name, name.replace("_", " "))
         short = _SCALE.sub("", title.partition(",")[0])
         group_value = _INTEGER_PATTERN.sub(r"\1", group_value)
@@ -148,7 +148,7 @@ class GroupPhrases:
             unit = self.units.get(name, "")
             words |= {
                 "title": title,
-                "name": _strip_judgement(title),
+                "name": _strip_judgement_and_scale(title),
                 "unit": f" {unit}" if unit else "",
             }
         nouns = "|".join(map(re.escape, ("people", "images", self.noun)))
@@ -161,7 +161,7 @@ class GroupPhrases:
         return _Piece(_fill_template(before, words), noun_match[0], _fill_template(after, words))
 
     def _choose_template(self, name: str, title: str, group_value: str) -> str:
-        titles = _strip_judgement(title), name.replace("_", " ").lower()
+        titles = _strip_judgement_and_scale(title), name.replace("_", " ").lower()
         template = next(
             attribute_kind.template
             for attribute_kind in _ATTRIBUTE_KINDS
@@ -184,7 +184,7 @@ _SCALE = re.compile(r" *\(.*\)$")  # (Fitzpatrick)
 _INTEGER_PATTERN = re.compile(r"^(-?\d+)\.0+$")
 
 
-def _strip_judgement(title: str) -> str:
+def _strip_judgement_and_scale(title: str) -> str:
     """Call an attribute without whose judgement or which scale it is."""
     text = _SCALE.sub("", title.lower()).replace("-", " ")
     return _JUDGEMENT_PREFIX.sub("", text)
@@ -195,19 +195,19 @@ def _fill_template(template: str, words: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)\}", lambda slot: words.get(slot[1], slot[0]), template)
 
 
-def _join_pieces(pieces: Sequence[_Piece], noun: str) -> str:
+def _join_attribute_phrases(pieces: Sequence[_Piece], noun: str) -> str:
     """Join the phrases of an intersection's attributes: people "in" images."""
     images = [piece for piece in pieces if piece.noun == "images" != noun]
     people = [piece for piece in pieces if piece.noun in ("people", noun)]
     phrases = [piece.noun for piece in pieces if piece.noun not in ("people", "images", noun)]
     if people:
         of_people = any(piece.noun == "people" for piece in people)
-        phrases.append(_join_phrase(people, "people" if of_people else noun))
+        phrases.append(_join_phrases_of_noun(people, "people" if of_people else noun))
     first = [" among ".join(phrases)] if phrases else []
-    return " in ".join([*first, *([_join_phrase(images, "images")] if images else [])])
+    return " in ".join([*first, *([_join_phrases_of_noun(images, "images")] if images else [])])
 
 
-def _join_phrase(pieces: Sequence[_Piece], noun: str) -> str:
+def _join_phrases_of_noun(pieces: Sequence[_Piece], noun: str) -> str:
     """Join what stands before and after one noun."""
     afters: dict[str, list[str]] = {}
     for piece in pieces:
@@ -222,7 +222,7 @@ def _join_phrase(pieces: Sequence[_Piece], noun: str) -> str:
         first, *other_texts = afters[word]
         if word in _SHARED_WORDS:
             other_texts = [text.removeprefix(f"{word} ") for text in other_texts]
-        texts.append(join_words([first, *other_texts], last="and"))
+        texts.append(join_words([first, *other_texts], conjunction="and"))
     return " ".join(filter(None, [*(piece.before for piece in pieces), noun, *texts]))
 
 
@@ -240,17 +240,19 @@ def read_group_phrases(run: Run) -> GroupPhrases:
         noun=str(dataset.get("noun") or "people"),
         units=dict(dataset.get("units") or ()),
         image_attributes=frozenset(images["attribute"].unique().cast(pl.String)),
-        templates=read_templates((run.record.get("spec") or {}).get("describe_as") or (), names),
+        templates=parse_group_templates(
+            (run.record.get("spec") or {}).get("describe_as") or (), names
+        ),
         values={(attribute, group): values for attribute, group, values in unique.iter_rows()},
     )
 
 
-def read_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[str, str]:
+def parse_group_templates(texts: Sequence[str], attributes: Collection[str]) -> dict[str, str]:
     """Read ``describe_as``: an attribute to the template of its groups.
 
     Examples
     --------
-    >>> read_templates(["race=people labelled {value}"], ["race"])
+    >>> parse_group_templates(["race=people labelled {value}"], ["race"])
     {'race': 'people labelled {value}'}
     """
     templates: dict[str, str] = {}

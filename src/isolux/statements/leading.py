@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.shrinkage import shrink_differences
+from isolux.stats.shrinkage import shrink_differences_empirical_bayes
 from isolux.vocabulary.spec import split_intersection
 
 MEASURE_COLUMNS = ("model", "task", "metric", "label", "threshold")
@@ -36,7 +36,7 @@ _READ = (
 _TOLERANCE = 1e-9  # gaps closer than this are equal
 
 
-def orient_comparisons(
+def orient_comparisons_worse_first(
     disparities: pl.DataFrame,
     group_metrics: pl.DataFrame,
     alpha: float,
@@ -55,10 +55,12 @@ def orient_comparisons(
         is_pair=is_pair,
         is_established=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
         is_better=is_pair.not_() & (sign * pl.col("value") > 0),
-        shrunken=_shrink_gaps(rows.with_columns(is_pair=is_pair), alpha),
+        shrunken=_shrink_gaps_by_metric(rows.with_columns(is_pair=is_pair), alpha),
     )
     is_swapped = is_pair & (sign * pl.col("value") > 0)
-    return _add_group_values(_swap_groups(rows, is_swapped), group_metrics).with_columns(
+    return _add_values_and_is_known(
+        _swap_groups_where(rows, is_swapped), group_metrics
+    ).with_columns(
         worst=sign * pl.col("group_value"),
         near_end=pl.max_horizontal(
             -pl.coalesce("simultaneous_high", "high"), pl.coalesce("simultaneous_low", "low"), 0.0
@@ -66,7 +68,7 @@ def orient_comparisons(
     )
 
 
-def _swap_groups(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
+def _swap_groups_where(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
     """Exchange the two groups of a comparison, and the sign of its gap, where ``is_swapped``."""
     exchange = [
         pl.when(is_swapped).then(f"{name}_{b}").otherwise(f"{name}_{a}").alias(to)
@@ -102,7 +104,7 @@ def _swap_groups(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
     )
 
 
-def _add_group_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
+def _add_values_and_is_known(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
     """Add both groups' values, and whether every value of theirs is known."""
     unknown = pl.col("values").list.contains(UNKNOWN).fill_null(value=False)
     groups = group_metrics.select(*BLOCK_COLUMNS, "group", "value", is_unknown=unknown)
@@ -127,7 +129,7 @@ def _add_group_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.Dat
     ).drop("_unknown_group", "_unknown_reference")
 
 
-def _shrink_gaps(rows: pl.DataFrame, alpha: float) -> pl.Series:
+def _shrink_gaps_by_metric(rows: pl.DataFrame, alpha: float) -> pl.Series:
     """Shrink each pair's gap in the light of all gaps of its metric (empirical Bayes)."""
     from scipy.special import ndtri
 
@@ -137,13 +139,13 @@ def _shrink_gaps(rows: pl.DataFrame, alpha: float) -> pl.Series:
     family = ("model", "task", "metric", "threshold")
     indexed_rows = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
     for family_rows in indexed_rows.filter("is_pair").partition_by(family):
-        out[family_rows["_at"].to_numpy()] = shrink_differences(
+        out[family_rows["_at"].to_numpy()] = shrink_differences_empirical_bayes(
             family_rows["value"].to_numpy(), family_rows["_error"].to_numpy()
         )
     return pl.Series(out).fill_nan(None)
 
 
-def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
+def select_leading_comparisons(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Choose the comparison that speaks for each block in which something is established.
 
     Examples
@@ -155,7 +157,7 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     ...     {**block, **row, "attribute": "race", "group": a, "reference": "White", "worst": v,
     ...      "gap": v - 0.95, "near_end": 0.01} for a, v in [("Asian", 0.93), ("Black", 0.60)]
     ... ])
-    >>> find_leaders(pairs).select("group", "n_established").row(0)
+    >>> select_leading_comparisons(pairs).select("group", "n_established").row(0)
     ('Black', 2)
     """
     candidates = comparisons.filter(
@@ -186,7 +188,7 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     leaders = (
         pl.concat([first, unknown_leaders])
         .join(
-            _count_established(comparisons),
+            _count_established_worse_groups(comparisons),
             on=list(BLOCK_COLUMNS),
             how="left",
             nulls_equal=True,
@@ -196,10 +198,10 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
             pl.col("n_established").fill_null(0), pl.col("is_upwards").fill_null(value=False)
         )
     )
-    return _flag_covered(leaders, comparisons)
+    return _flag_intersections_explained(leaders, comparisons)
 
 
-def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
+def _count_established_worse_groups(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Count the groups of each block that are established to be worse than another one."""
     pairs = comparisons.filter("is_pair", "is_known")
     tested_groups = pairs.group_by(BLOCK_COLUMNS).agg(
@@ -220,7 +222,7 @@ def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
+def _flag_intersections_explained(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
     """Mark intersections whose gap is not established to exceed that of an attribute in them."""
     names = comparisons["attribute"].unique().drop_nulls().to_list()
     nested_pairs = [
@@ -253,7 +255,7 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
     ).drop("part_gap")
 
 
-def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
+def list_other_worse_groups(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
     """List the other known groups that are, or look, worse off, worst estimate first, each once."""
     measure_filters = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE_COLUMNS]
     pairs = comparisons.filter("is_pair", "is_known", *measure_filters).sort(
@@ -287,7 +289,7 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
     )
 
 
-def list_established_groups(comparisons: pl.DataFrame) -> pl.DataFrame:
+def list_established_worse_or_better(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Flag the groups that are established to be worse or better, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isolux.groups.unknown_values import KNOWN_SUFFIX
-from isolux.statements.numbers import format_p_equation
+from isolux.statements.numbers import format_p_value_equation
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.formatting import describe_task_choices, find_target_term, format_class_name
+from isolux.vocabulary.formatting import (
+    describe_task_choices_by_metric,
+    format_class_with_target,
+    read_target_term,
+)
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.survey_sample import is_census, is_weighted
@@ -83,7 +87,7 @@ class RunTerms:
         >>> RunTerms(target="ill").format_class({"label": "1"})
         'ill = 1'
         """
-        return format_class_name(row["label"], self.target)
+        return format_class_with_target(row["label"], self.target)
 
     def format_attribute(self, attribute: str) -> str:
         """Call an attribute or intersection by the dataset's terms.
@@ -104,10 +108,10 @@ class RunTerms:
 
     def format_metric(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
-        metric_text = self._measure(row)
-        return f"Weighted {lower_first_letter(metric_text)}" if self.is_weighted else metric_text
+        metric_text = self._format_metric_and_class(row)
+        return f"Weighted {lower_unless_acronym(metric_text)}" if self.is_weighted else metric_text
 
-    def _measure(self, row: Mapping[str, Any]) -> str:
+    def _format_metric_and_class(self, row: Mapping[str, Any]) -> str:
         metric = self.metrics.get(row["metric"])
         class_text = f" of {self.format_class(row)}" if row["label"] is not None else ""
         if metric and row["threshold"] is not None and metric.threshold_phrase != "at":
@@ -131,7 +135,7 @@ class RunTerms:
         """
         if p_value is None:
             return "not tested"
-        text = format_p_equation(p_value)
+        text = format_p_value_equation(p_value)
         return (
             f"adjusted {text}" if self.is_adjusted else f"{text} (not adjusted for the other tests)"
         )
@@ -152,20 +156,22 @@ class RunTerms:
         return f"{model}: {upper}" if self.n_models > 1 else upper
 
 
-def words_of(run: Run) -> RunTerms:
+def read_display_terms(run: Run) -> RunTerms:
     """Read from a run's record and tables what it calls things."""
     spec = run.record.get("spec") or {}
     units, clusters = spec.get("min_units"), spec.get("min_clusters")
     return RunTerms(
-        target=find_target_term(run.record),
+        target=read_target_term(run.record),
         terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
-        metrics=_read_all_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
+        metrics=_read_metrics_by_name(
+            run.group_metrics["task"].unique().sort().to_list(), run.record
+        ),
         level=float(spec.get("level", 0.95)),
         is_adjusted=spec.get("correction") != "none",
         n_models=run.group_metrics["model"].n_unique(),
         cluster=(run.record.get("clusters") or {}).get("column"),
         minimum_sizes=f"{units} units and {clusters} clusters" if units and clusters else "",
-        task_choices=describe_task_choices(run.record),
+        task_choices=describe_task_choices_by_metric(run.record),
         margin=spec.get("margin"),
         references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
         is_weighted=is_weighted(run.record),
@@ -174,7 +180,7 @@ def words_of(run: Run) -> RunTerms:
     )
 
 
-def list_declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
+def list_declared_metrics_by_name(tasks: Iterable[str]) -> dict[str, Metric]:
     """Return what tasks declare by name, each task's defaults first."""
     metrics_by_name: dict[str, Metric] = {}
     for task in tasks:
@@ -187,7 +193,7 @@ def list_declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     return metrics_by_name
 
 
-def list_run_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+def list_run_metrics_by_name(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return what tasks declare by name, with the unit and direction that the run gave it."""
     declared_measures = record.get("measures") or {}
     # Of a number that could be anything, the user says the unit and which way is better.
@@ -202,13 +208,13 @@ def list_run_metrics(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[st
         )
         if name in declared_measures
         else m
-        for name, m in list_declared_metrics(tasks).items()
+        for name, m in list_declared_metrics_by_name(tasks).items()
     }
 
 
-def _read_all_metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+def _read_metrics_by_name(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the tasks' metrics by name; else as the run says."""
-    metrics_by_name = list_run_metrics(tasks, record)
+    metrics_by_name = list_run_metrics_by_name(tasks, record)
     declared_measures = record.get("measures") or {}
     return metrics_by_name | {
         name: Metric(name=name, definition="", **metric_fields)
@@ -217,11 +223,11 @@ def _read_all_metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def format_level(words: RunTerms) -> str:
+def format_confidence_level(run_terms: RunTerms) -> str:
     """Print the intervals' level: ``95 %``."""
-    return f"{100 * words.level:g} %"
+    return f"{100 * run_terms.level:g} %"
 
 
-def lower_first_letter(text: str) -> str:
+def lower_unless_acronym(text: str) -> str:
     """Lower the first letter, unless the word is an abbreviation."""
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]

@@ -15,13 +15,18 @@ import polars as pl
 from isolux.statements.groups import GroupPhrases
 from isolux.statements.metric_lines import (
     LINE_COLUMNS,
-    Line,
-    LineKey,
-    describe_counts,
-    describe_ratio,
-    to_phrase,
+    MetricLine,
+    MetricLineKey,
+    describe_error_rate_ratio,
+    describe_rates_as_counts,
+    format_title_inline,
 )
-from isolux.statements.numbers import GapText, format_gap, format_points, format_value
+from isolux.statements.numbers import (
+    GapText,
+    format_bare_value,
+    format_gap_size,
+    format_values_and_gap,
+)
 from isolux.statements.run_terms import RunTerms
 from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise, shorten_name
 
@@ -42,15 +47,15 @@ class Statement:
     line : Line
         The measure.
     row : mapping
-        A row of ``leading.orient_comparisons``: the worse group, the reference (None: everyone),
-        gap, intervals, p, n, status.
+        A row of ``leading.orient_comparisons_worse_first``: the worse group, the reference (None:
+        everyone), gap, intervals, p, n, status.
     other_measures : list of str
         Other measures that show the same fact.
     n_classes : int
         Further classes of the same metric in which groups differ.
     """
 
-    line: Line
+    line: MetricLine
     row: Mapping[str, Any]
     other_measures: list[str] = field(default_factory=list)
     n_classes: int = 0
@@ -79,19 +84,19 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class DisplayNames:
     """What a run calls things: attributes, measures, groups of people."""
 
     words: RunTerms
-    lines: Mapping[LineKey, Line]
+    lines: Mapping[MetricLineKey, MetricLine]
     phrases: GroupPhrases
 
-    def key(self, line: Line) -> dict[str, Any]:
+    def key(self, line: MetricLine) -> dict[str, Any]:
         """Return the columns that name a measure."""
         key = next(key for key, candidate in self.lines.items() if candidate is line)
         return dict(zip(LINE_COLUMNS, key, strict=True))
 
-    def has_classes(self, line: Line) -> bool:
+    def has_classes(self, line: MetricLine) -> bool:
         """Tell whether a measure is one of several classes of its metric."""
         metric_lines = [
             candidate for candidate in self.lines.values() if candidate.metric == line.metric
@@ -100,65 +105,70 @@ class Names:
 
     def group(self, attribute: str, group: str | None) -> str:
         """Call a group as people or images; everyone where there is none."""
-        return "everyone" if group is None else self.phrases.describe(attribute, group)
+        return "everyone" if group is None else self.phrases.describe_table_group(attribute, group)
 
-    def start(self, line: Line, sentence: str) -> str:
+    def start(self, line: MetricLine, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
         return self.words.begin_sentence(line.model, sentence)
 
 
-def describe_both_errors(s: Statement, opposite: Statement, names: Names) -> str:
+def describe_both_errors(
+    statement: Statement, opposite_statement: Statement, names: DisplayNames
+) -> str:
     """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
     clauses = []
-    for statement in (s, opposite):
-        group_phrase, reference = _name_groups(statement, names)
-        means = _format_multiple(statement) or statement.line.meaning
+    for error_statement in (statement, opposite_statement):
+        group_phrase, reference = _format_group_pair(error_statement, names)
+        means = _format_rate_multiple(error_statement) or error_statement.line.meaning
         clauses.append(
-            f"{_phrase_line(statement.line)} is higher for {group_phrase} than for {reference}: "
-            f"{_format_values(statement)}, "
-            f"{_format_gap_size(statement)} "
-            f"{_format_certainty(statement, names)}{f', so {means}' if means else ''}"
+            f"{_format_metric_and_class(error_statement.line)} is higher for {group_phrase} than "
+            f"for {reference}: "
+            f"{_format_both_values(error_statement)}, "
+            f"{_format_gap_and_direction(error_statement)} "
+            f"{_format_certainty(error_statement, names)}{f', so {means}' if means else ''}"
         )
-    return names.start(s.line, f"{'; '.join(clauses)}.")
+    return names.start(statement.line, f"{'; '.join(clauses)}.")
 
 
-def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] = ()) -> str:
+def describe_leading_statement(
+    statement: Statement, names: DisplayNames, possible_rivals: Sequence[Statement] = ()
+) -> str:
     """Say who is served worst: values, gap, interval, p and n; and who may be as badly."""
-    group_phrase, reference = _name_groups(s, names)
-    line = s.line
-    phrase, counts = _phrase_line(line), _format_counts(s, names)
-    values = counts or f"{phrase} is {_format_values(s)}"
+    group_phrase, reference = _format_group_pair(statement, names)
+    line = statement.line
+    phrase, counts = _format_metric_and_class(line), _format_as_people_counts(statement, names)
+    values = counts or f"{phrase} is {_format_both_values(statement)}"
     gap = (
-        f"{phrase}: {_format_gap_size(s)}"
+        f"{phrase}: {_format_gap_and_direction(statement)}"
         if counts and line.direction != "none"
-        else _format_gap_size(s)
+        else _format_gap_and_direction(statement)
     )
     if line.direction == "none":
         text = (
             f"{phrase} is lower for {group_phrase} than for {reference}:"
-            f" {counts or _format_values(s)}"
+            f" {counts or _format_both_values(statement)}"
         )
-    elif s.row["is_better"]:
+    elif statement.row["is_better"]:
         text = (
             f"{line.worse_sentence.format(group_phrase, reference).replace('worse', 'better', 1)}:"
             f" {values}"
         )
-    elif s.row["is_upwards"]:
+    elif statement.row["is_upwards"]:
         better = line.worse_sentence.replace("worse", "better", 1)
-        other_groups = f"each other group of {names.words.format_attribute(s.attribute)}"
+        other_groups = f"each other group of {names.words.format_attribute(statement.attribute)}"
         other_groups += " shown here" * names.words.is_redacted
         text = f"{better.format(reference, other_groups)}; lowest for {group_phrase}: {values}"
     else:
         text = f"{line.worse_sentence.format(group_phrase, reference)}: {values}"
-    means = _format_multiple(s) if line.opposite else ""
+    means = _format_rate_multiple(statement) if line.opposite else ""
     after = f", so {means}" if means else ""
-    if open_order:
+    if possible_rivals:
         way = "as low" if line.direction == "none" else "as badly"
-        after += f"; perhaps {way}: {_name_groups(open_order[0], names)[0]}"
+        after += f"; perhaps {way}: {_format_group_pair(possible_rivals[0], names)[0]}"
     for shorter in range(3):
         certainty = "; ".join(
-            _list_certainties(
-                s, names, with_n=shorter < 1, is_first=shorter < 2
+            _yield_certainty_terms(
+                statement, names, with_n=shorter < 1, is_first=shorter < 2
             )  # drop n, then a word
         )
         sentence = names.start(line, f"{text} ({gap}; {certainty}){after}.")
@@ -167,85 +177,101 @@ def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] 
     return sentence
 
 
-def _format_counts(s: Statement, names: Names) -> str:
+def _format_as_people_counts(statement: Statement, names: DisplayNames) -> str:
     """Say both values in people, where the metric is a share of people."""
-    if s.line.declaration is None or not 0.0 <= s.row["group_value"] <= 1.0:
+    if statement.line.declaration is None or not 0.0 <= statement.row["group_value"] <= 1.0:
         return ""
-    label = "" if s.line.label is None else names.words.format_class({"label": s.line.label})
-    return describe_counts(
-        s.line.declaration, label, (s.row["group_value"], s.row["reference_value"])
+    label = (
+        ""
+        if statement.line.label is None
+        else names.words.format_class({"label": statement.line.label})
+    )
+    return describe_rates_as_counts(
+        statement.line.declaration,
+        label,
+        (statement.row["group_value"], statement.row["reference_value"]),
     )
 
 
-def _format_multiple(s: Statement) -> str:
+def _format_rate_multiple(statement: Statement) -> str:
     """Say how many times as often the error is made, where its metric says so."""
-    if s.line.declaration is None:
+    if statement.line.declaration is None:
         return ""
-    values = (s.row["group_value"], s.row["reference_value"])
-    return describe_ratio(s.line.declaration, values, s.bounds)
+    values = (statement.row["group_value"], statement.row["reference_value"])
+    return describe_error_rate_ratio(statement.line.declaration, values, statement.bounds)
 
 
-def describe_further(s: Statement, previous: Statement | None, names: Names) -> str:
+def describe_further_statement(
+    statement: Statement, previous: Statement | None, names: DisplayNames
+) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
-    group_phrase, reference = _name_groups(s, names)
-    if s.row["reason"] == UNTESTED:
+    group_phrase, reference = _format_group_pair(statement, names)
+    if statement.row["reason"] == UNTESTED:
         clause = (
-            f"{_format_gap_size(s)} for {group_phrase} than for {reference} ({_format_values(s)})"
+            f"{_format_gap_and_direction(statement)} for {group_phrase} than for "
+            f"{reference} ({_format_both_values(statement)})"
         )
         reason = "" if names.words.is_census else f"; {UNTESTED_HERE}"
-        return names.start(s.line, f"{_phrase_line(s.line)}: {clause}{reason}.")
-    if not s.row["is_established"]:
         return names.start(
-            s.line,
-            f"perhaps more for {group_phrase}: {_format_gap_size(s)} "
-            f"{_format_certainty(s, names, with_n=True)}, not "
+            statement.line, f"{_format_metric_and_class(statement.line)}: {clause}{reason}."
+        )
+    if not statement.row["is_established"]:
+        return names.start(
+            statement.line,
+            f"perhaps more for {group_phrase}: {_format_gap_and_direction(statement)} "
+            f"{_format_certainty(statement, names, with_n=True)}, not "
             "established.",
         )
     reference_note = (
-        "" if previous and reference == _name_groups(previous, names)[1] else f" for {reference}"
+        ""
+        if previous and reference == _format_group_pair(previous, names)[1]
+        else f" for {reference}"
     )
     also = "also " if previous else ""
     clause = (
-        f"{also}for {group_phrase}: {_format_values(s)}{reference_note}, "
-        f"{_format_gap_size(s)} {_format_certainty(s, names)}."
+        f"{also}for {group_phrase}: {_format_both_values(statement)}{reference_note}, "
+        f"{_format_gap_and_direction(statement)} {_format_certainty(statement, names)}."
     )
-    return names.start(s.line, clause)
+    return names.start(statement.line, clause)
 
 
-def describe_finding(s: Statement, names: Names) -> str:
+def describe_statement_briefly(statement: Statement, names: DisplayNames) -> str:
     """Say one fact in at most 30 words: gap, interval, p, and what else shows it."""
-    group_phrase, reference = _name_groups(s, names)
+    group_phrase, reference = _format_group_pair(statement, names)
     sentence = (
-        f"{_phrase_line(s.line)}: {_format_gap_size(s)} for {group_phrase} than for {reference} "
+        f"{_format_metric_and_class(statement.line)}: "
+        f"{_format_gap_and_direction(statement)} for {group_phrase} than for {reference} "
     )
-    sentence += _format_certainty(s, names)
-    if s.n_classes:
-        sentence += f", and differs in {pluralise(s.n_classes, 'more class', 'more classes')}"
-    also = list(dict.fromkeys(s.other_measures))
-    shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
+    sentence += _format_certainty(statement, names)
+    if statement.n_classes:
+        sentence += (
+            f", and differs in {pluralise(statement.n_classes, 'more class', 'more classes')}"
+        )
+    also = list(dict.fromkeys(statement.other_measures))
+    shorter = [_describe_other_measures(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
     fits = (text for text in shorter if len(f"{sentence}{text}".split()) <= _MAX_FINDING_WORDS)
-    return names.start(s.line, f"{sentence}{next(fits, shorter[-1])}.")
+    return names.start(statement.line, f"{sentence}{next(fits, shorter[-1])}.")
 
 
-def _describe_also(also: Sequence[str], n_named: int) -> str:
+def _describe_other_measures(other_measures: Sequence[str], n_named: int) -> str:
     """Name the first measures that show the same, and count the rest."""
-    if not also:
+    if not other_measures:
         return ""
-    n_other = len(also) - n_named
+    n_other = len(other_measures) - n_named
     remainder = (
         [f"{n_other} more" if n_named else pluralise(n_other, "other measure")] if n_other else []
     )
-    return f"; also in {join_words([*also[:n_named], *remainder], last='and')}"
+    return f"; also in {join_words([*other_measures[:n_named], *remainder], conjunction='and')}"
 
 
-def describe_null(
-    line: Line, attributes: Sequence[str], comparisons: pl.DataFrame, names: Names
+def describe_no_established_difference(
+    line: MetricLine, attributes: Sequence[str], comparisons: pl.DataFrame, names: DisplayNames
 ) -> str:
     """Say that nothing is established of a metric, and how large a difference may be."""
     by = [shorten_name(names.words.format_attribute(a), 100) for a in attributes]
     if len(by) > _MAX_NULLS:
         by[_MAX_NULLS - 1 :] = [f"{len(by) - _MAX_NULLS + 1} more"]
-    titles = join_words(by, last="and")
+    titles = join_words(by, conjunction="and")
     rows = comparisons.filter(
         pl.col("metric") == line.metric,
         pl.col("attribute").is_in(list(attributes)),
@@ -256,17 +282,19 @@ def describe_null(
     references = [names.words.references.get(a) for a in attributes]
     measure = line.phrase
     if all(references):
-        measure += f" from {join_words([shorten_name(str(r)) for r in references], last='and')}"
+        measure += (
+            f" from {join_words([shorten_name(str(r)) for r in references], conjunction='and')}"
+        )
     elif any(references):  # two other groups may be further apart
         scope = " between groups compared"
     if names.words.is_census:
-        widest = format_points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
+        widest = format_gap_size(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
         sentence = f"in this population no difference in {measure} by {titles}{scope}"
         return names.start(line, f"{sentence} is larger than {widest}.")
     reliable = rows.filter(pl.col("status") == "ok")
-    doubtful = _collect_groups(rows) - _collect_groups(reliable)
+    doubtful = _collect_attribute_groups(rows) - _collect_attribute_groups(reliable)
     rows = reliable if reliable.height else rows
-    bound = _describe_bound(rows, line)
+    bound = _describe_max_difference(rows, line)
     sentence = f"no difference in {measure} was established by {titles}{scope}{bound}"
     if bound and doubtful and reliable.height:
         n = pluralise(len(doubtful), "group")
@@ -274,33 +302,33 @@ def describe_null(
     return names.start(line, f"{sentence}.")
 
 
-def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
+def _describe_max_difference(rows: pl.DataFrame, line: MetricLine) -> str:
     """Say how large a difference may be; nothing where there are no intervals."""
     largest_bounds = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
     largest = max((float(x) for x in largest_bounds if isinstance(x, float)), default=None)
     if largest is None:
         return ""
-    return f": differences up to {format_points(largest, line.unit)} cannot be ruled out"
+    return f": differences up to {format_gap_size(largest, line.unit)} cannot be ruled out"
 
 
-def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
+def describe_equal_groups(line: MetricLine, pairs: pl.DataFrame, names: DisplayNames) -> str:
     """Say that all groups have one value; in a sample, that nothing varies or is tested."""
     sentence = f"all groups that were judged have the same {line.phrase}"
     if not names.words.is_census:
-        sentence += "; nothing varies within them, so no test was made" + _describe_bound(
+        sentence += "; nothing varies within them, so no test was made" + _describe_max_difference(
             pairs, line
         )
     return names.start(line, f"{sentence}.")
 
 
-def _collect_groups(rows: pl.DataFrame) -> set[tuple[str, str]]:
+def _collect_attribute_groups(rows: pl.DataFrame) -> set[tuple[str, str]]:
     """Collect the attributes and groups that are compared."""
     group_rows = (rows.select("attribute", column).iter_rows() for column in ("group", "reference"))
     return {pair for pair_rows in group_rows for pair in pair_rows}
 
 
-def describe_margins(
-    disparities: pl.DataFrame, names: Names
+def describe_margin_equivalence(
+    disparities: pl.DataFrame, names: DisplayNames
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Say of each metric and attribute whether groups are within the margin asked about."""
     words = names.words
@@ -325,66 +353,75 @@ def describe_margins(
             sentence = (
                 f"{claim} is {'' if is_shown else 'not '}shown "
                 f"({adjusted.format_p(row['p_adjusted'])}; at most"
-                f" {format_points(row['high'], line.unit)})."
+                f" {format_gap_size(row['high'], line.unit)})."
             )
         margin_row = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
         yield names.start(line, sentence), margin_row
 
 
-def _name_groups(s: Statement, names: Names) -> tuple[str, str]:
+def _format_group_pair(statement: Statement, names: DisplayNames) -> tuple[str, str]:
     return (
-        names.group(s.attribute, s.row["group"]),
-        names.group(s.attribute, s.row["reference"] if s.is_pair else None),
+        names.group(statement.attribute, statement.row["group"]),
+        names.group(statement.attribute, statement.row["reference"] if statement.is_pair else None),
     )
 
 
-def _phrase_line(line: Line) -> str:
-    return to_phrase(line.title)
+def _format_metric_and_class(line: MetricLine) -> str:
+    return format_title_inline(line.title)
 
 
-def _format_gap_texts(s: Statement) -> GapText:
+def _format_statement_gap(statement: Statement) -> GapText:
     """Print both values, the gap and its interval so that they add up."""
-    row = s.row
-    return format_gap(row["group_value"], row["reference_value"], row["gap"], s.bounds, s.line.unit)
+    row = statement.row
+    return format_values_and_gap(
+        row["group_value"],
+        row["reference_value"],
+        row["gap"],
+        statement.bounds,
+        statement.line.unit,
+    )
 
 
-def _format_values(s: Statement) -> str:
+def _format_both_values(statement: Statement) -> str:
     """Print both values: ``60.0 % against 95.0 %``."""
-    texts = _format_gap_texts(s)
+    texts = _format_statement_gap(statement)
     return f"{texts.value_a} against {texts.value_b}"
 
 
-def _format_gap_size(s: Statement) -> str:
+def _format_gap_and_direction(statement: Statement) -> str:
     """Print the size of a gap and its way: ``35.0 points lower``."""
-    return f"{_format_gap_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
+    return (
+        f"{_format_statement_gap(statement).gap} "
+        f"{'lower' if statement.row['gap'] < 0 else 'higher'}"
+    )
 
 
-def _format_certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
+def _format_certainty(statement: Statement, names: DisplayNames, *, with_n: bool = False) -> str:
     """Print interval, p and n in brackets, and a caution where the status asks for one."""
-    return f"({'; '.join(_list_certainties(s, names, with_n=with_n))})"
+    return f"({'; '.join(_yield_certainty_terms(statement, names, with_n=with_n))})"
 
 
-def _list_certainties(
-    s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
+def _yield_certainty_terms(
+    statement: Statement, names: DisplayNames, *, with_n: bool = False, is_first: bool = False
 ) -> Iterator[str]:
     """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
-    low, high = s.bounds
+    low, high = statement.bounds
     if low is not None and high is not None:
-        is_joint = s.row["simultaneous_low"] is not None
+        is_joint = statement.row["simultaneous_low"] is not None
         interval_name = f"{'simultaneous ' * is_joint}interval "
-        yield f"{interval_name if is_first else ''}{_format_gap_texts(s).interval}"
-    shrunken_gap = s.row["shrunken"]
-    is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
+        yield f"{interval_name if is_first else ''}{_format_statement_gap(statement).interval}"
+    shrunken_gap = statement.row["shrunken"]
+    is_one_of_many = "*" in statement.attribute or names.has_classes(statement.line)
     if (
         is_one_of_many
         and shrunken_gap is not None
-        and abs(shrunken_gap) < _MAX_UNREPORTED_SHRINKAGE * abs(s.row["gap"])
+        and abs(shrunken_gap) < _MAX_UNREPORTED_SHRINKAGE * abs(statement.row["gap"])
     ):
-        yield f"shrunken estimate {format_value(abs(shrunken_gap), s.line.unit)}"
-    if s.row["is_established"]:
-        yield names.words.format_p(s.row["p_adjusted"])
+        yield f"shrunken estimate {format_bare_value(abs(shrunken_gap), statement.line.unit)}"
+    if statement.row["is_established"]:
+        yield names.words.format_p(statement.row["p_adjusted"])
     if with_n:
-        n, m = s.row["n_units"], s.row["n_units_of_reference"]
-        yield f"n = {n:,} and {m:,}" if s.is_pair else f"n = {n:,}"
-    if s.row["status"] not in (None, "ok"):
-        yield f"with caution: {s.row['reason'] or s.row['status']}"
+        n, m = statement.row["n_units"], statement.row["n_units_of_reference"]
+        yield f"n = {n:,} and {m:,}" if statement.is_pair else f"n = {n:,}"
+    if statement.row["status"] not in (None, "ok"):
+        yield f"with caution: {statement.row['reason'] or statement.row['status']}"

@@ -9,8 +9,8 @@ import polars as pl
 
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.accounting import ZERO_COUNT_PATTERN, is_small
-from isolux.statements.metric_lines import LINE_COLUMNS, Line
-from isolux.statements.text import Names
+from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
+from isolux.statements.text import DisplayNames
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
 from isolux.vocabulary.tables import Status
@@ -39,7 +39,7 @@ def find_undefined_groups(run: Run, line: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
-def describe_undefined_groups(groups: pl.DataFrame, line: Line, names: Names) -> str:
+def describe_undefined_groups(groups: pl.DataFrame, line: MetricLine, names: DisplayNames) -> str:
     """Name the groups of which a measure has no value, and say why."""
     if groups.is_empty():
         return ""

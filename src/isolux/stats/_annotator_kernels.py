@@ -12,41 +12,41 @@ _Ints = npt.NDArray[np.int32]
 
 
 @njit(nogil=True)
-def add_confusions(
-    chance: _Floats, starts: _Ints, cell: _Ints, weight: _Floats, counts: _Floats
+def add_posterior_confusion_counts(
+    posterior: _Floats, starts: _Ints, cell: _Ints, weight: _Floats, counts: _Floats
 ) -> None:
     """Add each label's posterior to ``counts [annotators × labels, classes]``.
 
     Labels of item i are ``cell[starts[i] : starts[i + 1]]``, each an annotator and a label.
     """
-    classes = chance.shape[1]
+    classes = posterior.shape[1]
     for i in range(len(starts) - 1):
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                counts[cell[row], g] += chance[i, g] * weight[i]
+                counts[cell[row], g] += posterior[i, g] * weight[i]
 
 
 # fastmath excludes NaN and infinity: the caller bounds probabilities below at 1e-300.
 @njit(nogil=True, fastmath=True)
-def run_em_round(
-    log_share: _Floats,
-    log_error: _Floats,
+def update_posteriors_em(
+    log_class_share: _Floats,
+    log_confusion: _Floats,
     starts: _Ints,
     cell: _Ints,
     weight: _Floats,
-    chance: _Floats,
+    posterior: _Floats,
     counts: _Floats,
 ) -> tuple[float, float]:
-    """Update the posterior ``chance [items, classes]``, and add it to ``counts``: one EM step."""
-    classes = len(log_share)
+    """Update ``posterior [items, classes]``, and add it to ``counts``: one EM step."""
+    classes = len(log_class_share)
     log_posterior = np.empty(classes)
     max_change, log_likelihood = 0.0, 0.0
     for i in range(len(starts) - 1):
         for g in range(classes):
-            log_posterior[g] = log_share[g]
+            log_posterior[g] = log_class_share[g]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                log_posterior[g] += log_error[cell[row], g]
+                log_posterior[g] += log_confusion[cell[row], g]
         # Subtract the largest log: with many labels per item, exponentials would underflow.
         max_log = log_posterior[0]
         for g in range(1, classes):
@@ -58,8 +58,8 @@ def run_em_round(
         log_likelihood += weight[i] * (max_log + np.log(total))
         for g in range(classes):
             log_posterior[g] /= total
-            max_change = max(max_change, abs(log_posterior[g] - chance[i, g]))
-            chance[i, g] = log_posterior[g]
+            max_change = max(max_change, abs(log_posterior[g] - posterior[i, g]))
+            posterior[i, g] = log_posterior[g]
             # Item weights enter the expected counts only: the posterior itself must sum to 1.
             log_posterior[g] *= weight[i]
         for row in range(starts[i], starts[i + 1]):

@@ -24,20 +24,20 @@ _njit_without_refcounts = njit(nogil=True, _nrt=False)
 """Compile without counting references, which makes small functions several times faster."""
 
 
-def _population(_context: Any, _word: Any) -> Any:
+def _emit_popcount(_context: Any, _word: Any) -> Any:
     """Count the set bits of a word: one instruction, which numba does not expose."""
 
-    def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def build_ctpop(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
-    return types.uint64(types.uint64), build
+    return types.uint64(types.uint64), build_ctpop
 
 
-_count_bits: Any = intrinsic(_population)
+_count_bits: Any = intrinsic(_emit_popcount)
 
 
 @_njit_without_refcounts
-def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
+def pack_columns_into_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
     """Write ``rows [n, p]`` as ``bits [p, words]``; ``bits`` comes in as zeros."""
     n, p = rows.shape
     for word in range((n + 63) // 64):
@@ -49,7 +49,7 @@ def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
 
 
 @_njit_without_refcounts
-def _count_both(a: _Words, b: _Words) -> int:
+def _count_common_bits(a: _Words, b: _Words) -> int:
     total = np.uint64(0)
     for w in range(len(a)):
         total += _count_bits(a[w] & b[w])
@@ -57,7 +57,7 @@ def _count_both(a: _Words, b: _Words) -> int:
 
 
 @_njit_without_refcounts
-def _write_itemset(
+def _append_itemset_if_space(
     n_found: int, depth: int, path: _Short, last_item: int, n: int, members: _Short, count: _Ints
 ) -> None:
     """Write one itemset if there is space; more are only counted."""
@@ -69,7 +69,7 @@ def _write_itemset(
 
 
 @_njit_without_refcounts
-def walk_itemsets(
+def enumerate_frequent_itemsets(
     bits: _Words,
     min_count: int,
     prefix: _Words,
@@ -87,11 +87,11 @@ def walk_itemsets(
     prefix[0, :] = ~np.uint64(0)
     n_candidates[0] = 0
     for j in range(p):
-        n = _count_both(bits[j], bits[j])
+        n = _count_common_bits(bits[j], bits[j])
         if n >= min_count:
             candidates[0, n_candidates[0]] = j
             n_candidates[0] += 1
-            _write_itemset(n_found, 0, path, j, n, members, count)
+            _append_itemset_if_space(n_found, 0, path, j, n, members, count)
             n_found += 1
     depth = 0
     next_candidate[0] = 0
@@ -111,11 +111,11 @@ def walk_itemsets(
         # items that are infrequent here stay excluded (Agrawal and Srikant 1994).
         for k in range(candidate_index + 1, n_candidates[depth]):
             j = candidates[depth, k]
-            n = _count_both(new_prefix, bits[j])
+            n = _count_common_bits(new_prefix, bits[j])
             if n >= min_count:
                 candidates[depth + 1, n_candidates[depth + 1]] = j
                 n_candidates[depth + 1] += 1
-                _write_itemset(n_found, depth + 1, path, j, n, members, count)
+                _append_itemset_if_space(n_found, depth + 1, path, j, n, members, count)
                 n_found += 1
         if n_candidates[depth + 1]:
             depth += 1
@@ -124,7 +124,9 @@ def walk_itemsets(
 
 
 @_njit_without_refcounts
-def count_itemsets(bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints) -> None:
+def count_rows_with_itemsets(
+    bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints
+) -> None:
     """Count the rows with all items of each set; the mask selects the rows of the last word."""
     words = bits.shape[1]
     for s in range(len(count)):

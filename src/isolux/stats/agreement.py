@@ -28,14 +28,14 @@ MAX_ORDINAL_VALUES = 60
 """Most distinct labels of an ordinal scale, whose pairs are counted."""
 
 
-def count_labels(evidence: pl.DataFrame) -> FloatArray:
+def count_labels_by_item(evidence: pl.DataFrame) -> FloatArray:
     """Count the labels of each item by value.
 
     Returns [n, k].
 
     Examples
     --------
-    >>> count_labels(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
+    >>> count_labels_by_item(pl.DataFrame({"codes": [[0, 0, 2], [1]]})).tolist()
     [[2.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
     """
     rows = evidence.select("codes", row=pl.int_range(pl.len())).explode("codes").drop_nulls()
@@ -45,24 +45,26 @@ def count_labels(evidence: pl.DataFrame) -> FloatArray:
     return counts
 
 
-def _drop_single_labels(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _zero_items_with_one_label(label_counts: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Set items with fewer than two labels to 0; also return the numbers of labels."""
-    n_labels = counts.sum(axis=1)
-    paired_counts = np.where(n_labels[:, None] > 1, counts, 0.0)
+    n_labels = label_counts.sum(axis=1)
+    paired_counts = np.where(n_labels[:, None] > 1, label_counts, 0.0)
     return paired_counts, np.where(n_labels > 1, n_labels, 0.0)
 
 
-def _minority_indicators(counts: FloatArray) -> FloatArray:
+def _indicate_minority_labels(label_counts: FloatArray) -> FloatArray:
     """Mark, for each label, items with another label, and with two equal other labels: [n, 2 k]."""
-    has_other_label = counts.sum(axis=1, keepdims=True) > counts
-    has_two = counts >= 2
+    has_other_label = label_counts.sum(axis=1, keepdims=True) > label_counts
+    has_two = label_counts >= 2
     has_other_agreement = has_two.sum(axis=1, keepdims=True) > has_two
     return np.hstack([has_other_label, has_other_agreement]).astype(np.float64)
 
 
-def _count_balanced_items(count_values: Callable[[int], int], sums: FloatArray) -> FloatArray:
+def _n_effective_balanced_items(
+    n_labels_from_columns: Callable[[int], int], sums: FloatArray
+) -> FloatArray:
     """Return the effective number of balanced items of the labels other than the commonest."""
-    k = count_values(sums.shape[-1])
+    k = n_labels_from_columns(sums.shape[-1])
     n_other, n_agreed = sums[..., -2 * k : -k], sums[..., -k:]
     # With the minimum of 50 units: 25 items with another label, and 17 on which two annotators
     # agree; with fewer, intervals covered as few as 35 in 100 (docs/methods/agreement.md).
@@ -70,62 +72,72 @@ def _count_balanced_items(count_values: Callable[[int], int], sums: FloatArray) 
     return np.asarray(np.maximum(n_balanced, 1.0))  # 0 would mean an undefined value
 
 
-def alpha(scale: Scale) -> SumStatistic:
+def krippendorff_alpha_statistic(scale: Scale) -> SumStatistic:
     """Make Krippendorff's alpha a statistic of an evidence table."""
     if scale == "interval":
-        return SumStatistic(_interval_columns, _interval_alpha)
+        return SumStatistic(_interval_alpha_columns, _interval_alpha_from_sums)
     if scale == "ordinal":
         return SumStatistic(
-            _ordinal_columns, _ordinal_alpha, partial(_count_balanced_items, _n_ordinal_values)
+            _ordinal_alpha_columns,
+            _ordinal_alpha_from_sums,
+            partial(_n_effective_balanced_items, _n_labels_from_ordinal_columns),
         )
     return SumStatistic(
-        _nominal_columns, _nominal_alpha, partial(_count_balanced_items, _n_nominal_values)
+        _nominal_alpha_columns,
+        _nominal_alpha_from_sums,
+        partial(_n_effective_balanced_items, _n_labels_from_nominal_columns),
     )
 
 
-def _n_nominal_values(columns: int) -> int:
-    return (columns - 1) // 3
+def _n_labels_from_nominal_columns(n_columns: int) -> int:
+    return (n_columns - 1) // 3
 
 
-def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
+def _nominal_alpha_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item its disagreeing pairs per label, its labels, and minority indicators."""
-    counts, n_labels = _drop_single_labels(count_labels(evidence))
+    counts, n_labels = _zero_items_with_one_label(count_labels_by_item(evidence))
     pairs = n_labels**2 - (counts**2).sum(axis=1)
     # Krippendorff: each item's pairs are weighted by 1 / (labels - 1).
     differ = np.divide(pairs, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
-    return np.column_stack([differ, counts, _minority_indicators(counts)])
+    return np.column_stack([differ, counts, _indicate_minority_labels(counts)])
 
 
-def _nominal_alpha(sums: FloatArray) -> FloatArray:
-    counts = sums[..., 1 : 1 + _n_nominal_values(sums.shape[-1])]
+def _nominal_alpha_from_sums(sums: FloatArray) -> FloatArray:
+    counts = sums[..., 1 : 1 + _n_labels_from_nominal_columns(sums.shape[-1])]
     n_labels = counts.sum(axis=-1)
     # Krippendorff (2011): n - 1, because a label is not paired with itself.
-    return _one_minus_ratio(sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1))
+    return _one_minus_ratio_or_nan(
+        sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1)
+    )
 
 
-def _one_minus_ratio(observed: FloatArray, expected: FloatArray) -> FloatArray:
+def _one_minus_ratio_or_nan(
+    observed_disagreement: FloatArray, expected_disagreement: FloatArray
+) -> FloatArray:
     # Where all labels are equal, observed and expected disagreement are 0: alpha is undefined.
-    ratio = np.full(np.shape(expected), np.nan)
-    np.divide(observed, expected, out=ratio, where=expected > 1e-12)
+    ratio = np.full(np.shape(expected_disagreement), np.nan)
+    np.divide(
+        observed_disagreement, expected_disagreement, out=ratio, where=expected_disagreement > 1e-12
+    )
     return np.asarray(1.0 - ratio)
 
 
-def _n_ordinal_values(columns: int) -> int:
-    return (math.isqrt(8 * columns + 25) - 5) // 2  # solves columns = k (k - 1) / 2 + 3 k
+def _n_labels_from_ordinal_columns(n_columns: int) -> int:
+    return (math.isqrt(8 * n_columns + 25) - 5) // 2  # solves columns = k (k - 1) / 2 + 3 k
 
 
-def _ordinal_columns(evidence: pl.DataFrame) -> FloatArray:
+def _ordinal_alpha_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item the coincidences of each pair of labels, its labels, and minority indicators."""
-    counts, n_labels = _drop_single_labels(count_labels(evidence))
+    counts, n_labels = _zero_items_with_one_label(count_labels_by_item(evidence))
     lower, upper = np.triu_indices(counts.shape[1], 1)
     # Each pair of labels counts in both orders, over n - 1: Krippendorff's coincidences.
     share = np.divide(2.0, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
     coincidences = counts[:, lower] * counts[:, upper] * share[:, None]
-    return np.column_stack([coincidences, counts, _minority_indicators(counts)])
+    return np.column_stack([coincidences, counts, _indicate_minority_labels(counts)])
 
 
-def _ordinal_alpha(sums: FloatArray) -> FloatArray:
-    k = _n_ordinal_values(sums.shape[-1])
+def _ordinal_alpha_from_sums(sums: FloatArray) -> FloatArray:
+    k = _n_labels_from_ordinal_columns(sums.shape[-1])
     coincidences, counts = sums[..., : -3 * k], sums[..., -3 * k : -2 * k]
     lower, upper = np.triu_indices(k, 1)
     cumulative = np.cumsum(counts, axis=-1)
@@ -138,12 +150,12 @@ def _ordinal_alpha(sums: FloatArray) -> FloatArray:
     squared_distance = rank_distance**2
     n_labels = counts.sum(axis=-1)
     expected = (2 * counts[..., lower] * counts[..., upper] * squared_distance).sum(axis=-1)
-    return _one_minus_ratio(
+    return _one_minus_ratio_or_nan(
         (coincidences * squared_distance).sum(axis=-1) * (n_labels - 1), expected
     )
 
 
-def _interval_columns(evidence: pl.DataFrame) -> FloatArray:
+def _interval_alpha_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item its mean squared difference times its labels; their number, sum and squares."""
     rows = evidence.select("numbers", row=pl.int_range(pl.len())).explode("numbers").drop_nulls()
     x, row = rows["numbers"].to_numpy(), rows["row"].to_numpy()
@@ -159,58 +171,58 @@ def _interval_columns(evidence: pl.DataFrame) -> FloatArray:
     return np.column_stack([differ, n_labels, total, squares])
 
 
-def _interval_alpha(sums: FloatArray) -> FloatArray:
+def _interval_alpha_from_sums(sums: FloatArray) -> FloatArray:
     differ, n_labels, total, squares = np.moveaxis(sums, -1, 0)
-    return _one_minus_ratio(differ * (n_labels - 1), 2 * (n_labels * squares - total**2))
+    return _one_minus_ratio_or_nan(differ * (n_labels - 1), 2 * (n_labels * squares - total**2))
 
 
-def fleiss_kappa() -> SumStatistic:
+def fleiss_kappa_statistic() -> SumStatistic:
     """Make Fleiss' kappa a statistic of an evidence table with ``codes``."""
     return SumStatistic(
-        _fleiss_columns,
-        partial(_kappa, _fleiss_chance),
-        partial(_count_balanced_items, _n_fleiss_values),
+        _fleiss_kappa_columns,
+        partial(_kappa_from_sums, _fleiss_chance_agreement),
+        partial(_n_effective_balanced_items, _n_labels_from_fleiss_columns),
     )
 
 
-def _n_fleiss_values(columns: int) -> int:
-    return (columns - 2) // 3
+def _n_labels_from_fleiss_columns(n_columns: int) -> int:
+    return (n_columns - 2) // 3
 
 
-def _fleiss_columns(evidence: pl.DataFrame) -> FloatArray:
-    counts, n_labels = _drop_single_labels(count_labels(evidence))
+def _fleiss_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
+    counts, n_labels = _zero_items_with_one_label(count_labels_by_item(evidence))
     # Fleiss (1971): ordered pairs of equal labels, over all n (n - 1) ordered pairs of an item.
     pairs = (counts**2).sum(axis=1) - n_labels
     agree = np.divide(
         pairs, n_labels * (n_labels - 1), out=np.zeros_like(n_labels), where=n_labels > 1
     )
     is_paired = (n_labels > 1).astype(np.float64)
-    return np.column_stack([agree, is_paired, counts, _minority_indicators(counts)])
+    return np.column_stack([agree, is_paired, counts, _indicate_minority_labels(counts)])
 
 
-def _fleiss_chance(sums: FloatArray) -> FloatArray:
+def _fleiss_chance_agreement(sums: FloatArray) -> FloatArray:
     # Fleiss pools the annotators' proportions, because items may have different annotators.
-    counts = sums[..., 2 : 2 + _n_fleiss_values(sums.shape[-1])]
+    counts = sums[..., 2 : 2 + _n_labels_from_fleiss_columns(sums.shape[-1])]
     n_labels = counts.sum(axis=-1)
     chance: FloatArray = np.full(n_labels.shape, np.nan)
     np.divide((counts**2).sum(axis=-1), n_labels**2, out=chance, where=n_labels > 0)
     return chance
 
 
-def cohen_kappa() -> SumStatistic:
+def cohen_kappa_statistic() -> SumStatistic:
     """Make Cohen's kappa a statistic of an evidence table with ``codes`` of two annotators."""
     return SumStatistic(
-        _cohen_columns,
-        partial(_kappa, _cohen_chance),
-        partial(_count_balanced_items, _n_cohen_values),
+        _cohen_kappa_columns,
+        partial(_kappa_from_sums, _cohen_chance_agreement),
+        partial(_n_effective_balanced_items, _n_labels_from_cohen_columns),
     )
 
 
-def _n_cohen_values(columns: int) -> int:
-    return (columns - 2) // 4
+def _n_labels_from_cohen_columns(n_columns: int) -> int:
+    return (n_columns - 2) // 4
 
 
-def _cohen_columns(evidence: pl.DataFrame) -> FloatArray:
+def _cohen_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
     label_pairs = evidence.select(
         # Cohen's kappa is defined for two annotators: other items have no pair.
         pl.when(pl.col("codes").list.len() == 2).then("codes").alias("codes")
@@ -229,12 +241,12 @@ def _cohen_columns(evidence: pl.DataFrame) -> FloatArray:
         identity[second_label] * is_paired[:, None],
     )
     agree = (is_paired & (first_label == second_label)).astype(np.float64)
-    minority = _minority_indicators(first + second) * is_paired[:, None]
+    minority = _indicate_minority_labels(first + second) * is_paired[:, None]
     return np.column_stack([agree, is_paired.astype(np.float64), first, second, minority])
 
 
-def _cohen_chance(sums: FloatArray) -> FloatArray:
-    k = _n_cohen_values(sums.shape[-1])
+def _cohen_chance_agreement(sums: FloatArray) -> FloatArray:
+    k = _n_labels_from_cohen_columns(sums.shape[-1])
     first, second, n = sums[..., 2 : 2 + k], sums[..., 2 + k : 2 + 2 * k], sums[..., 1]
     # Cohen multiplies the two annotators' own marginal proportions, which may differ.
     chance: FloatArray = np.full(n.shape, np.nan)
@@ -242,8 +254,10 @@ def _cohen_chance(sums: FloatArray) -> FloatArray:
     return chance
 
 
-def _kappa(estimate_chance: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
+def _kappa_from_sums(
+    chance_agreement_from_sums: Callable[[FloatArray], FloatArray], sums: FloatArray
+) -> FloatArray:
     """``(observed - chance) / (1 - chance)`` of sums whose first two are agreement and items."""
-    chance, n = estimate_chance(sums), sums[..., 1]
+    chance, n = chance_agreement_from_sums(sums), sums[..., 1]
     observed = np.divide(sums[..., 0], n, out=np.full(n.shape, np.nan), where=n > 0)
-    return _one_minus_ratio(1.0 - observed, 1.0 - chance)
+    return _one_minus_ratio_or_nan(1.0 - observed, 1.0 - chance)

@@ -94,23 +94,26 @@ class AnnotatorFit:
     possible_copiers: tuple[int, int] | None
 
 
-def assess_annotator_model(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
+def diagnose_annotator_model(label_counts: FloatArray, seed: int = 0) -> AnnotatorFit:
     """Assess whether labels are consistent with independent errors about one truth.
 
-    Shapes: ``votes`` [n, annotators, g].
+    Shapes: ``label_counts`` [n, annotators, g].
     """
     rng = np.random.default_rng([seed, 29])
-    scale = max(len(votes) / _MAX_PEOPLE, 1.0)
-    if len(votes) > _MAX_PEOPLE:
-        votes = votes[rng.choice(len(votes), _MAX_PEOPLE, replace=False)]
+    scale = max(len(label_counts) / _MAX_PEOPLE, 1.0)
+    if len(label_counts) > _MAX_PEOPLE:
+        label_counts = label_counts[rng.choice(len(label_counts), _MAX_PEOPLE, replace=False)]
     # An annotator with tied labels of a person has no label that could agree.
-    labels, has_label = votes.argmax(axis=2), 2.0 * votes.max(axis=2) > votes.sum(axis=2)
+    labels, has_label = (
+        label_counts.argmax(axis=2),
+        2.0 * label_counts.max(axis=2) > label_counts.sum(axis=2),
+    )
     shared = has_label & (has_label.sum(axis=1, keepdims=True) > 1)
-    pairs, groups = _list_annotator_pairs(has_label), votes.shape[2]
-    model = _fit_model(labels, has_label, groups)
+    pairs, groups = _list_pairs_with_common_people(has_label), label_counts.shape[2]
+    model = _fit_dawid_skene_model(labels, has_label, groups)
     accuracy = np.diagonal(model.error, axis1=1, axis2=2).mean(axis=1)
     accuracy = np.where(has_label.any(axis=0), accuracy, np.nan)
-    pair_fits = _compare_agreement(labels, has_label, pairs, model)
+    pair_fits = _compare_pair_agreement_with_model(labels, has_label, pairs, model)
     n_annotators = int(shared.any(axis=0).sum())
     # Three annotators of two groups have 2³ - 1 = 7 free cells and 1 + 3 · 2 = 7 parameters: the
     # model fits any labels, so its fit cannot be tested.
@@ -121,13 +124,13 @@ def assess_annotator_model(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
         float(np.median(has_label.sum(axis=0)[has_label.any(axis=0)])) * scale
         if has_label.any()
         else 0.0,
-        _independence_p(labels, has_label, pairs, groups),
-        _bootstrap_fit_p(rng, has_label, model, pair_fits) if can_tell else float("nan"),
-        max(pair_fits, key=_agreement_z, default=None),
+        _independence_p_bonferroni(labels, has_label, pairs, groups),
+        _parametric_bootstrap_fit_p(rng, has_label, model, pair_fits) if can_tell else float("nan"),
+        max(pair_fits, key=_pair_agreement_z, default=None),
         accuracy,
-        _list_worse_than_chance(model, accuracy),
+        _list_annotators_below_chance(model, accuracy),
         min((pair.agreement for pair in pair_fits), default=float("nan")),
-        _find_copying_pair(accuracy, has_label, groups),
+        _find_possible_copying_pair(accuracy, has_label, groups),
     )
 
 
@@ -140,8 +143,8 @@ class _FittedAnnotators:
     answers: FloatArray
 
 
-def _fit_model(
-    labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int
+def _fit_dawid_skene_model(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], n_groups: int
 ) -> _FittedAnnotators:
     """Fit the model to one label of each annotator for each person."""
     person_index, annotator_index = (x.astype(np.int32) for x in np.nonzero(has_label))
@@ -149,14 +152,14 @@ def _fit_model(
     n, annotators = has_label.shape
     if not len(person_index):
         return _FittedAnnotators(
-            np.full(groups, 1.0 / groups),
-            np.full((annotators, groups, groups), 1.0 / groups),
-            np.zeros((annotators, groups)),
+            np.full(n_groups, 1.0 / n_groups),
+            np.full((annotators, n_groups, n_groups), 1.0 / n_groups),
+            np.zeros((annotators, n_groups)),
         )
     posterior = fit_dawid_skene(
-        AnnotatorLabels(person_index, annotator_index, given_labels, n, annotators, groups)
+        AnnotatorLabels(person_index, annotator_index, given_labels, n, annotators, n_groups)
     ).posterior
-    counts = np.zeros((annotators, groups, groups))
+    counts = np.zeros((annotators, n_groups, n_groups))
     np.add.at(counts.swapaxes(1, 2), (annotator_index, given_labels), posterior[person_index])
     # The count that annotators.py adds: no error rate is 0, and its logarithm is finite.
     smoothed = counts + 0.01
@@ -166,7 +169,7 @@ def _fit_model(
     )
 
 
-def _list_annotator_pairs(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _list_pairs_with_common_people(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
     """List the pairs with enough people labelled by both, largest first."""
     n_common = has_label.T.astype(np.int64) @ has_label
     first, second = np.nonzero(np.triu(n_common >= MIN_PEOPLE_LABELLED_BY_BOTH, 1))
@@ -174,7 +177,7 @@ def _list_annotator_pairs(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, i
     return list(zip(first[order].tolist(), second[order].tolist(), strict=True))
 
 
-def _compare_agreement(
+def _compare_pair_agreement_with_model(
     labels: IntArray,
     has_label: npt.NDArray[np.bool_],
     pairs: list[tuple[int, int]],
@@ -189,7 +192,7 @@ def _compare_agreement(
     return pair_fits
 
 
-def _agreement_z(pair: PairFit) -> float:
+def _pair_agreement_z(pair: PairFit) -> float:
     """Return how many standard errors a pair's agreement is from the expected one."""
     # Binomial variance, with p (1 - p) of at least 1 / n: at an expected agreement of 1, a single
     # disagreement would otherwise be infinitely many standard errors away.
@@ -200,20 +203,24 @@ def _agreement_z(pair: PairFit) -> float:
     return abs(pair.agreement - pair.expected_agreement) / float(np.sqrt(variance))
 
 
-def _independence_p(
-    labels: IntArray, has_label: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], groups: int
+def _independence_p_bonferroni(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], n_groups: int
 ) -> float:
     """Test independence of labels: all pairs, the strongest pair, and all people (Bonferroni)."""
     from scipy.stats import chi2
 
-    crowd_p = _crowd_independence_p(labels, has_label, groups)
+    crowd_p = _independence_p_by_person(labels, has_label, n_groups)
     if not pairs:
         return crowd_p
     min_p, total, total_dof = 1.0, 0.0, 0
     for a, b in pairs:
         has_both_labels = has_label[:, a] & has_label[:, b]
-        cell = labels[has_both_labels, a] * groups + labels[has_both_labels, b]
-        table = np.bincount(cell, minlength=groups * groups).reshape(groups, groups).astype(float)
+        cell = labels[has_both_labels, a] * n_groups + labels[has_both_labels, b]
+        table = (
+            np.bincount(cell, minlength=n_groups * n_groups)
+            .reshape(n_groups, n_groups)
+            .astype(float)
+        )
         # A label that nobody gave has an expected count of 0: chi-squared would divide by it.
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
         if min(table.shape) < 2:
@@ -228,7 +235,9 @@ def _independence_p(
     return min(3.0 * min(min_p, total_p, crowd_p), 1.0)
 
 
-def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int) -> float:
+def _independence_p_by_person(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], n_groups: int
+) -> float:
     """Test independence without annotator pairs, for many annotators with few people in common.
 
     Compares agreeing label pairs within people with those expected if each annotator's labels were
@@ -236,7 +245,7 @@ def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], gr
     """
     from scipy.stats import norm
 
-    answers = np.eye(groups)[labels] * has_label[:, :, None]  # [n, a, l]
+    answers = np.eye(n_groups)[labels] * has_label[:, :, None]  # [n, a, l]
     counts = answers.sum(axis=1)
     share = answers.sum(axis=0) / np.maximum(has_label.sum(axis=0), 1)[:, None]
     pairs = (has_label.sum(axis=1) * (has_label.sum(axis=1) - 1) / 2.0).sum()
@@ -251,7 +260,7 @@ def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], gr
     return float(norm.sf((n_agreeing - expected_agreeing) / np.sqrt(variance)))
 
 
-def _bootstrap_fit_p(
+def _parametric_bootstrap_fit_p(
     rng: np.random.Generator,
     has_label: npt.NDArray[np.bool_],
     model: _FittedAnnotators,
@@ -260,23 +269,23 @@ def _bootstrap_fit_p(
     """Compare the pairs' distances with those of labels drawn from the model: the p-value."""
     groups, pairs = len(model.share), [(pair.first, pair.second) for pair in pair_fits]
     # Pairs share annotators, so the sum is not chi-squared: the bootstrap is its null distribution.
-    observed = sum(_agreement_z(pair) ** 2 for pair in pair_fits)
+    observed = sum(_pair_agreement_z(pair) ** 2 for pair in pair_fits)
     n_larger = 0
     for draw in range(1, _N_DRAWS + 1):
         true = rng.choice(groups, size=len(has_label), p=model.share)
         chances = model.error[:, true].cumsum(axis=2)[:, :, :-1]
         drawn_labels = (rng.random((*chances.shape[:2], 1)) > chances).sum(axis=2).T
-        drawn_fits = _compare_agreement(
-            drawn_labels, has_label, pairs, _fit_model(drawn_labels, has_label, groups)
+        drawn_fits = _compare_pair_agreement_with_model(
+            drawn_labels, has_label, pairs, _fit_dawid_skene_model(drawn_labels, has_label, groups)
         )
-        n_larger += sum(_agreement_z(pair) ** 2 for pair in drawn_fits) >= observed
+        n_larger += sum(_pair_agreement_z(pair) ** 2 for pair in drawn_fits) >= observed
         if n_larger == _MAX_LARGER_DRAWS:
             # Sequential Monte Carlo: with the h-th larger statistic in draw l, p is h / l.
             return n_larger / draw
     return (1.0 + n_larger) / (_N_DRAWS + 1.0)
 
 
-def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> list[int]:
+def _list_annotators_below_chance(model: _FittedAnnotators, accuracy: FloatArray) -> list[int]:
     """List annotators with an accuracy below chance: one-sided, 2.5 %, Bonferroni-corrected."""
     from scipy.special import ndtri
 
@@ -288,13 +297,13 @@ def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> l
     return [int(a) for a in np.flatnonzero(accuracy + critical_z * standard_error < 1.0 / groups)]
 
 
-def _find_copying_pair(
-    accuracy: FloatArray, has_label: npt.NDArray[np.bool_], groups: int
+def _find_possible_copying_pair(
+    accuracy: FloatArray, has_label: npt.NDArray[np.bool_], n_groups: int
 ) -> tuple[int, int] | None:
     """Find two of three annotators of two groups who may have copied from each other."""
     annotator_index = np.flatnonzero(has_label.any(axis=0))
     # Here the fit cannot be tested (see assess_annotator_model): this is the only sign of copying.
-    if len(annotator_index) != 3 or groups != 2:
+    if len(annotator_index) != 3 or n_groups != 2:
         return None
     order = annotator_index[np.argsort(-accuracy[annotator_index], kind="stable")]
     error_rates = 1.0 - accuracy[order]

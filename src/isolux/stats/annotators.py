@@ -61,7 +61,7 @@ class AnnotatorModel:
     has_converged: bool
 
 
-def label_shares(labels: AnnotatorLabels) -> FloatArray:
+def label_shares_by_item(labels: AnnotatorLabels) -> FloatArray:
     """Compute each item's share of each label; 0 where it has none."""
     votes = np.bincount(
         labels.item_index.astype(np.int64) * labels.n_classes + labels.label,
@@ -73,30 +73,34 @@ def label_shares(labels: AnnotatorLabels) -> FloatArray:
 def fit_dawid_skene(
     labels: AnnotatorLabels,
     *,
-    weights: FloatArray | None = None,
-    start: FloatArray | None = None,
-    rounds: int = 2000,
-    close: float = 1e-6,
+    item_weights: FloatArray | None = None,
+    start_posterior: FloatArray | None = None,
+    max_rounds: int = 2000,
+    tolerance: float = 1e-6,
 ) -> AnnotatorModel:
     """Fit annotators' confusion matrices by EM, with the posterior of each item's class.
 
-    Shapes: ``weights`` [items], ``start`` [items, classes].
+    Shapes: ``item_weights`` [items], ``start_posterior`` [items, classes].
     """
-    item_weights = np.ones(labels.n_items) if weights is None else weights
-    posterior = np.array(label_shares(labels) if start is None else start)
-    step = _build_em_step(labels, item_weights, posterior)
-    point = _EmPoint(_first_counts(labels, item_weights, posterior), item_weights @ posterior)
+    item_weights = np.ones(labels.n_items) if item_weights is None else item_weights
+    posterior = np.array(
+        label_shares_by_item(labels) if start_posterior is None else start_posterior
+    )
+    step = _build_dawid_skene_step(labels, item_weights, posterior)
+    point = _EmPoint(
+        _weighted_confusion_counts(labels, item_weights, posterior), item_weights @ posterior
+    )
     has_converged = False
     # A round is up to three EM steps: two plain ones, and one after the extrapolation.
-    for _ in range(rounds // 3 + 1):
+    for _ in range(max_rounds // 3 + 1):
         first_step, _, _ = step(point)
         second_step, max_change, likelihood = step(first_step)
-        if max_change < close:
+        if max_change < tolerance:
             has_converged = True
             break
-        point = _squarem_step(point, first_step, second_step, likelihood, step)
+        point = _extrapolate_squarem(point, first_step, second_step, likelihood, step)
     return AnnotatorModel(
-        posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged
+        posterior, _expected_annotator_accuracy(labels, posterior, item_weights), has_converged
     )
 
 
@@ -124,18 +128,20 @@ _MAX_LEAP = 64.0  # largest extrapolation, in EM steps
 _EmStep = Callable[[_EmPoint], tuple[_EmPoint, float, float]]
 
 
-def _first_counts(
+def _weighted_confusion_counts(
     labels: AnnotatorLabels, item_weights: FloatArray, posterior: FloatArray
 ) -> FloatArray:
-    from isolux.stats._annotator_kernels import add_confusions
+    from isolux.stats._annotator_kernels import add_posterior_confusion_counts
 
-    starts, cell = _sort_by_item(labels)
+    starts, cell = _sort_labels_by_item(labels)
     counts = np.full((labels.n_annotators * labels.n_classes, labels.n_classes), _SMOOTHING_COUNT)
-    add_confusions(posterior, starts, cell, item_weights, counts)
+    add_posterior_confusion_counts(posterior, starts, cell, item_weights, counts)
     return counts
 
 
-def _sort_by_item(labels: AnnotatorLabels) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _sort_labels_by_item(
+    labels: AnnotatorLabels,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     n_labels = np.bincount(labels.item_index, minlength=labels.n_items)
     starts = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
     cell = labels.annotator_index * np.int32(labels.n_classes) + labels.label
@@ -144,18 +150,18 @@ def _sort_by_item(labels: AnnotatorLabels) -> tuple[npt.NDArray[np.int32], npt.N
     return starts, cell
 
 
-def _build_em_step(
+def _build_dawid_skene_step(
     labels: AnnotatorLabels, item_weights: FloatArray, posterior: FloatArray
 ) -> _EmStep:
     """Build one EM step: from a point to the next, the change of the posterior, the likelihood.
 
     ``posterior`` is written anew by each round.
     """
-    from isolux.stats._annotator_kernels import run_em_round
+    from isolux.stats._annotator_kernels import update_posteriors_em
 
-    starts, cell = _sort_by_item(labels)
+    starts, cell = _sort_labels_by_item(labels)
 
-    def step(point: _EmPoint) -> tuple[_EmPoint, float, float]:
+    def em_step(point: _EmPoint) -> tuple[_EmPoint, float, float]:
         confusion_counts = point.counts.reshape(
             labels.n_annotators, labels.n_classes, labels.n_classes
         )
@@ -167,7 +173,7 @@ def _build_em_step(
         log_share = np.log(np.maximum(point.share / point.share.sum(), 1e-300))
         log_error = np.log(np.maximum(error, 1e-300)).reshape(point.counts.shape)
         counts = np.full_like(point.counts, _SMOOTHING_COUNT)
-        max_change, log_likelihood = run_em_round(
+        max_change, log_likelihood = update_posteriors_em(
             log_share, log_error, starts, cell, item_weights, posterior, counts
         )
         return (
@@ -178,10 +184,10 @@ def _build_em_step(
             log_likelihood + _SMOOTHING_COUNT * float(log_error.sum()),
         )
 
-    return step
+    return em_step
 
 
-def _squarem_step(
+def _extrapolate_squarem(
     point: _EmPoint, first_step: _EmPoint, second_step: _EmPoint, likelihood: float, step: _EmStep
 ) -> _EmPoint:
     """Extrapolate two EM steps (SQUAREM, third scheme: Varadhan & Roland 2008).
@@ -202,10 +208,10 @@ def _squarem_step(
     return landing if leap_likelihood >= likelihood else second_step
 
 
-def _annotator_accuracy(
-    labels: AnnotatorLabels, posterior: FloatArray, weights: FloatArray
+def _expected_annotator_accuracy(
+    labels: AnnotatorLabels, posterior: FloatArray, item_weights: FloatArray
 ) -> FloatArray:
-    weight = weights[labels.item_index]
+    weight = item_weights[labels.item_index]
     correct_weight = np.bincount(
         labels.annotator_index,
         posterior[labels.item_index, labels.label] * weight,
@@ -220,26 +226,26 @@ def _annotator_accuracy(
 def fit_glad(
     labels: AnnotatorLabels,
     *,
-    weights: FloatArray | None = None,
-    start: FloatArray | None = None,
-    rounds: int = 100,
-    close: float = 1e-4,
+    item_weights: FloatArray | None = None,
+    start_posterior: FloatArray | None = None,
+    max_rounds: int = 100,
+    tolerance: float = 1e-4,
 ) -> AnnotatorModel:
     """Fit a skill of every annotator and a difficulty of every item (GLAD).
 
-    Shapes: ``weights`` [items], ``start`` [items, classes].
+    Shapes: ``item_weights`` [items], ``start_posterior`` [items, classes].
     Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
     in the paper's section 3).
     """
-    item_weights = np.ones(labels.n_items) if weights is None else weights
-    posterior = label_shares(labels) if start is None else start
+    item_weights = np.ones(labels.n_items) if item_weights is None else item_weights
+    posterior = label_shares_by_item(labels) if start_posterior is None else start_posterior
     parameters = np.ones(
         labels.n_annotators + labels.n_items
     )  # skills, then log eases, at their prior means
     has_converged = False
-    for _ in range(rounds):
-        parameters = _maximise_skills(labels, posterior, item_weights, parameters)
-        probability_correct = _probability_correct(labels, parameters)
+    for _ in range(max_rounds):
+        parameters = _maximise_skills_and_eases(labels, posterior, item_weights, parameters)
+        probability_correct = _glad_probability_correct(labels, parameters)
         log_error = np.log(
             np.maximum(1 - probability_correct, 1e-300) / max(labels.n_classes - 1, 1)
         )
@@ -254,15 +260,15 @@ def fit_glad(
         new_posterior /= new_posterior.sum(axis=1, keepdims=True)
         max_change = float(np.abs(new_posterior - posterior).max(initial=0.0))
         posterior = new_posterior
-        if max_change < close:
+        if max_change < tolerance:
             has_converged = True
             break
     return AnnotatorModel(
-        posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged
+        posterior, _expected_annotator_accuracy(labels, posterior, item_weights), has_converged
     )
 
 
-def _probability_correct(labels: AnnotatorLabels, parameters: FloatArray) -> FloatArray:
+def _glad_probability_correct(labels: AnnotatorLabels, parameters: FloatArray) -> FloatArray:
     skill, ease = (
         parameters[: labels.n_annotators],
         # The logistic function is 0 or 1 in floating point long before: this prevents overflow.
@@ -273,18 +279,18 @@ def _probability_correct(labels: AnnotatorLabels, parameters: FloatArray) -> Flo
     )
 
 
-def _maximise_skills(
-    labels: AnnotatorLabels, posterior: FloatArray, weights: FloatArray, parameters: FloatArray
+def _maximise_skills_and_eases(
+    labels: AnnotatorLabels, posterior: FloatArray, item_weights: FloatArray, parameters: FloatArray
 ) -> FloatArray:
     """Maximise the expected log posterior of skills and eases (M step of GLAD)."""
     from scipy.optimize import minimize
 
     posterior_of_label = posterior[labels.item_index, labels.label]
-    weight = weights[labels.item_index]
+    weight = item_weights[labels.item_index]
     n = labels.n_annotators
 
-    def loss(x: FloatArray) -> tuple[float, FloatArray]:
-        probability_correct = _probability_correct(labels, x)
+    def loss_and_gradient(x: FloatArray) -> tuple[float, FloatArray]:
+        probability_correct = _glad_probability_correct(labels, x)
         ease = np.exp(np.minimum(x[n:], 10.0))
         # At most 1 - 1e-15: log1p(-1) would be -inf where the logistic function rounds to 1.
         per_row = posterior_of_label * np.log(probability_correct) + (
@@ -299,10 +305,12 @@ def _maximise_skills(
             ]
         )
         # An item of weight w represents w items, each with its own prior.
-        prior = 0.5 * ((x[:n] - 1) ** 2).sum() + 0.5 * (weights * (x[n:] - 1) ** 2).sum()
-        prior_gradient = np.concatenate([x[:n] - 1, weights * (x[n:] - 1)])
+        prior = 0.5 * ((x[:n] - 1) ** 2).sum() + 0.5 * (item_weights * (x[n:] - 1) ** 2).sum()
+        prior_gradient = np.concatenate([x[:n] - 1, item_weights * (x[n:] - 1)])
         return float(prior - (weight * per_row).sum()), prior_gradient - gradient
 
     # EM needs an increase in each M step, not the maximum (generalised EM).
-    optimum = minimize(loss, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25})
+    optimum = minimize(
+        loss_and_gradient, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25}
+    )
     return np.asarray(optimum.x)

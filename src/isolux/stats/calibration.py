@@ -23,7 +23,7 @@ N_BINS = 15
 """Guo et al.'s own number of bins."""
 
 
-def calibration_error(
+def expected_calibration_error_statistic(
     bins: int = N_BINS, *, confidence: str = "confidence", correct: str = "correct"
 ) -> SumStatistic:
     """Make the expected calibration error a statistic of two columns of an evidence table."""
@@ -33,7 +33,7 @@ def calibration_error(
         )
     edges = np.arange(1, bins) / bins  # inner edges: values outside 0 to 1 are in the end bins
 
-    def columns(evidence: pl.DataFrame) -> FloatArray:
+    def gap_columns_by_bin(evidence: pl.DataFrame) -> FloatArray:
         selected = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
         confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
         rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
@@ -48,18 +48,20 @@ def calibration_error(
         return sums
 
     return SumStatistic(
-        columns, _calibration_error_of_sums, estimate_noise_bias=_calibration_noise_bias
+        gap_columns_by_bin,
+        _calibration_error_from_sums,
+        estimate_noise_bias=_calibration_error_noise_bias,
     )
 
 
-def _calibration_error_of_sums(sums: FloatArray) -> FloatArray:
+def _calibration_error_from_sums(sums: FloatArray) -> FloatArray:
     gaps, count = np.abs(sums[..., :-2]).sum(axis=-1), sums[..., -1]
     error: FloatArray = np.full_like(gaps, np.nan)
     np.divide(gaps, count, out=error, where=count > 0)
     return error
 
 
-def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
+def _calibration_error_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBias:
     """Estimate the noise bias of the error, and the factor of its standard error."""
     bin_squares, count = squared_sums[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -67,10 +69,10 @@ def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Noise
         variance_factor = np.fmax(sums[..., -2:-1] / bin_squares.sum(axis=-1, keepdims=True), 1.0)
         noise_variance = bin_squares * variance_factor / count**2
         gaps = np.abs(sums[..., :-2]) / count
-    return noise_bias_of_gaps(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
+    return absolute_gap_noise_bias(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
 
 
-def noise_bias_of_gaps(
+def absolute_gap_noise_bias(
     gaps: FloatArray,
     noise_variance: FloatArray,
     se_factor: FloatArray,
@@ -85,7 +87,7 @@ def noise_bias_of_gaps(
     --------
     One gap of 0.1 with a standard error of 0.1: all of it may be noise, 0.1 sqrt(2 / pi).
 
-    >>> found = noise_bias_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
+    >>> found = absolute_gap_noise_bias(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
     >>> found.bias.round(4).item(), found.expected_value(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """
@@ -94,13 +96,13 @@ def noise_bias_of_gaps(
     # Noise adds E|X| - |mean|: most where the gap may be smallest.
     bias = folded_normal_mean(narrowed_gaps, deviation) - narrowed_gaps
 
-    def with_noise(total_variance: FloatArray) -> FloatArray:
+    def mean_absolute_gap_with_noise(total_variance: FloatArray) -> FloatArray:
         return np.asarray(folded_normal_mean(gaps, np.sqrt(total_variance)).sum(axis=-1))
 
-    return NoiseBias(bias.sum(axis=-1), se_factor, noise_variance, with_noise)
+    return NoiseBias(bias.sum(axis=-1), se_factor, noise_variance, mean_absolute_gap_with_noise)
 
 
-def folded_normal_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
+def folded_normal_mean(mean: FloatArray, sd: FloatArray) -> FloatArray:
     """Return the mean of a folded normal distribution: E|X|.
 
     Examples
@@ -113,6 +115,6 @@ def folded_normal_mean(mean: FloatArray, deviation: FloatArray) -> FloatArray:
     from scipy.special import erf
 
     # Without noise z is infinite, and the formula gives |mean|.
-    z = np.divide(mean, deviation, out=np.full_like(mean, np.inf), where=deviation > 0)
-    around = deviation * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2)
+    z = np.divide(mean, sd, out=np.full_like(mean, np.inf), where=sd > 0)
+    around = sd * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * z**2)
     return np.asarray(around + np.abs(mean) * erf(np.abs(z) / np.sqrt(2.0)))

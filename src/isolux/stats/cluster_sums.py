@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.sparse_rows import from_dense, take_matrix_rows
+from isolux.stats.sparse_rows import dense_to_csr, take_matrix_rows
 from isolux.stats.statistic import IntArray
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -
         signature, return_index=True, return_inverse=True, return_counts=True
     )
     return ClusterSums(
-        from_dense(sums[:, first_clusters]),
+        dense_to_csr(sums[:, first_clusters]),
         multiplicity.astype(np.int64),
         distinct_index.astype(np.int64),
         n_groups,

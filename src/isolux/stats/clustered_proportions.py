@@ -41,7 +41,11 @@ import numpy.typing as npt
 
 from isolux.stats.constants import ASSUMED_INTRACLUSTER_CORRELATION, RARE_CLUSTER_DOF
 from isolux.stats.intervals import Interval, t_from_z
-from isolux.stats.sparse_rows import align_entries, take_rows, values_at
+from isolux.stats.sparse_rows import (
+    align_sum_and_count_entries,
+    take_rows_of_all_arrays,
+    values_at_pattern_entries,
+)
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -106,7 +110,7 @@ class ClusterMeans:
 
     def take(self, rows: IntArray) -> ClusterMeans:
         """Select groups by index."""
-        means: ClusterMeans = take_rows(self, rows)
+        means: ClusterMeans = take_rows_of_all_arrays(self, rows)
         return replace(means, intracluster_correlation=self.intracluster_correlation)
 
     def shift(self, offset: float) -> ClusterMeans:
@@ -228,7 +232,7 @@ class ClusterMeans:
         # At 0 and 1 one bound is the proportion itself; rounding must not move it.
         low = np.where(proportion <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
         high = np.where(proportion >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
-        return Interval(low, high).apply_mask(~np.isnan(proportion))
+        return Interval(low, high).set_nan_where_false(~np.isnan(proportion))
 
 
 def concatenate_means(means: Sequence[ClusterMeans]) -> ClusterMeans:
@@ -246,7 +250,7 @@ def concatenate_means(means: Sequence[ClusterMeans]) -> ClusterMeans:
     )
 
 
-def cluster_means(
+def means_from_cluster_sums(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -259,7 +263,7 @@ def cluster_means(
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct],
     ``intracluster_correlation`` [g].
     """
-    rows, s, n, c = align_entries(sums, counts, multiplicity)
+    rows, s, n, c = align_sum_and_count_entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
     def sum_by_group(x: FloatArray) -> FloatArray:
@@ -275,11 +279,11 @@ def cluster_means(
         variance = sum_by_group(c * cr2_factor * residual**2) / n_units**2
         kish_cluster_size = sum_by_group(c * n * n) / n_units
         n_clusters_with_event = np.minimum(sum_by_group(c * (s > 0)), sum_by_group(c * (s < n)))
-        dof = satterthwaite_dof((n, c, cluster_share, cr2_factor), n_units, sum_by_group)
+        dof = cr2_satterthwaite_dof((n, c, cluster_share, cr2_factor), n_units, sum_by_group)
     fields_in_order = mean, n_units, variance, dof, kish_cluster_size, n_clusters_with_event
     if is_proportion:  # the variance of a proportion follows from its value: no higher moments
         return ClusterMeans(*fields_in_order, intracluster_correlation)
-    kurtosis, variance_slope, variance_slope_se = cluster_moments(
+    kurtosis, variance_slope, variance_slope_se = kurtosis_and_variance_slope(
         residual, c, n_units, sum_by_group
     )
     return ClusterMeans(
@@ -292,17 +296,22 @@ def cluster_means(
     )
 
 
-def cluster_moments(
-    residual: FloatArray, multiplicity: FloatArray, n_units: FloatArray, sum_by_group: SumByGroup
+def kurtosis_and_variance_slope(
+    residual_sums: FloatArray,
+    multiplicity: FloatArray,
+    n_units: FloatArray,
+    sum_by_group: SumByGroup,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return kurtosis, variance slope and its standard error from residual cluster sums."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        square = residual * residual
+        square = residual_sums * residual_sums
         sum_of_squares = sum_by_group(multiplicity * square)
         kurtosis = (
             sum_by_group(multiplicity) * sum_by_group(multiplicity * square**2) / sum_of_squares**2
         )
-        variance_slope = sum_by_group(multiplicity * square * residual) / sum_of_squares / n_units
+        variance_slope = (
+            sum_by_group(multiplicity * square * residual_sums) / sum_of_squares / n_units
+        )
         # 0.4 = 6 / 15: for a normal distribution skewness has variance 6 / n, and E x⁶ is 15.
         variance_slope_se = (
             np.sqrt(0.4 * sum_by_group(multiplicity * square**3)) / sum_of_squares / n_units
@@ -310,7 +319,7 @@ def cluster_moments(
     return kurtosis, variance_slope, variance_slope_se
 
 
-def satterthwaite_dof(
+def cr2_satterthwaite_dof(
     clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     n_units: FloatArray,
     sum_by_group: SumByGroup,
@@ -340,7 +349,7 @@ def pooled_intracluster_correlation(
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
-    rows, s, n, c = align_entries(sums, counts, multiplicity)
+    rows, s, n, c = align_sum_and_count_entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
     def sum_by_group(x: FloatArray) -> FloatArray:
@@ -362,10 +371,10 @@ def pooled_intracluster_correlation(
     return np.asarray(np.clip(correlation, 0.0, 1.0))
 
 
-def are_proportions(sums: csr_array, counts: csr_array) -> bool:
+def are_rows_zero_or_one(sums: csr_array, counts: csr_array) -> bool:
     """Check whether rows are 0 or 1: every cluster's sum is an integer up to its count."""
     s: npt.NDArray[np.float64] = sums.data
     if not (np.all(s == np.rint(s)) and np.all(s >= 0)):
         return False
-    counts_at_sums = values_at(counts, sums)
+    counts_at_sums = values_at_pattern_entries(counts, sums)
     return bool(np.all(counts_at_sums <= counts.data) and counts_at_sums.sum() == s.sum())

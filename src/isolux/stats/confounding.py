@@ -4,10 +4,10 @@ Arrays in, arrays out; leading axes are replicates. ``a`` numbers the groups of 
 attribute, ``e`` the values of an explanatory one.
 
 ICON² estimates the dispersion that groups would have if only the explanatory attribute mattered
-(``proxy_values``: each group's composition times the overall value at each explanatory value), and
-the dispersion within its values (``within_stratum_dispersion``). Direct standardisation estimates
-the second in the metric's own unit, pair by pair: ``standardise_means`` gives every group the same
-composition.
+(``expected_values_from_composition``: each group's composition times the overall value at each
+explanatory value), and the dispersion within its values (``mean_within_stratum_dispersion``).
+Direct standardisation estimates the second in the metric's own unit, pair by pair:
+``standardise_means_to_overall`` gives every group the same composition.
 
 References
 ----------
@@ -65,7 +65,7 @@ with ddof 0."""
 BoolArray = npt.NDArray[np.bool_]
 
 
-def compute_dispersion(
+def dispersion_along_last_axis(
     values: FloatArray, measure: DispersionMeasure = "standard deviation", ddof: int = 1
 ) -> FloatArray:
     """Compute the dispersion of values along the last axis.
@@ -74,7 +74,7 @@ def compute_dispersion(
     """
     is_finite = np.isfinite(values)
     n = is_finite.sum(axis=-1)
-    centre = masked_mean(values, is_finite)
+    centre = masked_mean_along_last_axis(values, is_finite)
     square = np.where(is_finite, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
     variance: FloatArray = np.divide(
         square, n - ddof, out=np.full(np.shape(square), np.nan), where=n >= 2
@@ -82,14 +82,14 @@ def compute_dispersion(
     return variance if measure == "variance" else np.asarray(np.sqrt(variance))
 
 
-def masked_mean(values: FloatArray, mask: BoolArray) -> FloatArray:
+def masked_mean_along_last_axis(values: FloatArray, mask: BoolArray) -> FloatArray:
     """Average the selected values of the last axis; NaN where there are none."""
     n = mask.sum(axis=-1)
     total = np.where(mask, values, 0.0).sum(axis=-1)
     return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
 
 
-def group_compositions(counts: FloatArray) -> FloatArray:
+def normalise_compositions(counts: FloatArray) -> FloatArray:
     """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group is empty."""
     total = counts.sum(axis=-1, keepdims=True)
     return np.asarray(
@@ -97,40 +97,44 @@ def group_compositions(counts: FloatArray) -> FloatArray:
     )
 
 
-def proxy_values(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
+def expected_values_from_composition(
+    composition: FloatArray, value_by_stratum: FloatArray
+) -> FloatArray:
     """Compute groups' values if only the explanatory attribute mattered (ICON², equation 6).
 
-    Shapes: ``share`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
+    Shapes: ``composition`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
     """
     # A value that a group lacks may have no overall mean, and 0 × NaN is NaN.
-    proxies = np.where(share > 0, share * value_by_stratum[..., None, :], 0.0).sum(axis=-1)
-    is_empty = ~np.isfinite(share).all(axis=-1)
+    proxies = np.where(composition > 0, composition * value_by_stratum[..., None, :], 0.0).sum(
+        axis=-1
+    )
+    is_empty = ~np.isfinite(composition).all(axis=-1)
     return np.asarray(np.where(is_empty, np.nan, proxies))
 
 
-def within_stratum_dispersion(
+def mean_within_stratum_dispersion(
     group_values: FloatArray,
-    usable: BoolArray,
+    is_usable: BoolArray,
     measure: DispersionMeasure = "standard deviation",
     ddof: int = 1,
 ) -> FloatArray:
     """Mean over the explanatory values of the groups' dispersion within each (section 3.2.2).
 
-    Shapes: ``group_values`` [..., a, e], ``usable`` [e]; returns [...].
+    Shapes: ``group_values`` [..., a, e], ``is_usable`` [e]; returns [...].
     """
-    dispersions = compute_dispersion(np.swapaxes(group_values, -1, -2), measure, ddof)
-    return masked_mean(dispersions, usable & np.isfinite(dispersions))
+    dispersions = dispersion_along_last_axis(np.swapaxes(group_values, -1, -2), measure, ddof)
+    return masked_mean_along_last_axis(dispersions, is_usable & np.isfinite(dispersions))
 
 
-def standardise_means(
-    group_values: FloatArray, counts: FloatArray, usable: BoolArray
+def standardise_means_to_overall(
+    group_values: FloatArray, counts: FloatArray, is_usable: BoolArray
 ) -> FloatArray:
     """Compute each group's mean with the overall composition of the explanatory values.
 
-    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [...,
+    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``is_usable`` [..., e]; returns [...,
     a].
     """
-    weight = np.where(usable, counts, 0.0)
+    weight = np.where(is_usable, counts, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
     composition = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
     composition = composition[..., None, :]
@@ -138,23 +142,25 @@ def standardise_means(
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def usable_means(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+def unadjusted_means_of_usable(
+    group_values: FloatArray, counts: FloatArray, is_usable: BoolArray
+) -> FloatArray:
     """Compute each group's mean with its own composition of the usable values: the raw gap.
 
-    Shapes: ``group_values, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values, counts`` [..., a, e], ``is_usable`` [..., e]; returns [..., a].
 
     Examples
     --------
     >>> within = np.array([[0.4, 0.8, 0.9], [0.4, 0.8, np.nan]])
     >>> people = np.array([[75.0, 25.0, 50.0], [25.0, 75.0, 0.0]])
-    >>> usable_means(within, people, np.array([True, True, False])).round(3).tolist()
+    >>> unadjusted_means_of_usable(within, people, np.array([True, True, False])).round(3).tolist()
     [0.5, 0.7]
     """
-    composition = group_compositions(np.where(usable[..., None, :], counts, 0.0))
+    composition = normalise_compositions(np.where(is_usable[..., None, :], counts, 0.0))
     return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def share_ranked_first(strength: FloatArray) -> FloatArray:
+def share_of_replicates_ranked_first(strength: FloatArray) -> FloatArray:
     """Return the share of replicates in which each attribute ranks first.
 
     Shapes: ``strength`` [r, k]; returns [k].
@@ -185,21 +191,21 @@ class StandardisedGap:
     n_strata: int
 
 
-def standardise_gap(
+def directly_standardised_gap(
     scores: FloatArray,
     weight: FloatArray,
     group_index: IntArray,
-    stratum: IntArray,
-    cluster: IntArray,
-    n: FloatArray | None = None,
+    stratum_index: IntArray,
+    cluster_index: IntArray,
+    n_units: FloatArray | None = None,
 ) -> StandardisedGap | None:
     """Compare two groups by direct standardisation to the strata of both.
 
-    Shapes: ``scores, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n`` [n].
+    Shapes: ``scores, weight, group_index, stratum_index, cluster_index, n_units`` [n].
     """
-    size = (int(stratum.max(initial=-1)) + 1, 2)
-    cell = stratum * 2 + group_index
-    count = np.bincount(cell, n, minlength=size[0] * 2).reshape(size)
+    size = (int(stratum_index.max(initial=-1)) + 1, 2)
+    cell = stratum_index * 2 + group_index
+    count = np.bincount(cell, n_units, minlength=size[0] * 2).reshape(size)
     total = np.bincount(cell, weight, minlength=size[0] * 2).reshape(size)
     sums = np.bincount(cell, weight * scores, minlength=size[0] * 2).reshape(size)
     is_common: npt.NDArray[np.bool_] = count.min(axis=1) >= MIN_STRATUM_SIZE
@@ -209,14 +215,16 @@ def standardise_gap(
     mean = sums / np.where(total > 0, total, 1.0)
     composition = np.where(is_common, total.sum(axis=1), 0.0)
     composition /= composition.sum()
-    levels = standardise_means(mean.T, total.sum(axis=1), is_common)
+    levels = standardise_means_to_overall(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
     sign = np.where(group_index == 0, 1.0, -1.0)
     # Influence of each row on the standardised gap, for the clustered variance.
-    influence = sign * composition[stratum] * weight * (scores - mean.ravel()[cell])
+    influence = sign * composition[stratum_index] * weight * (scores - mean.ravel()[cell])
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
-    cluster_influence = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
-    n_clusters = len(np.unique(cluster[is_common[stratum]]))
+    cluster_influence = np.bincount(
+        cluster_index, np.where(is_common[stratum_index], influence, 0.0)
+    )
+    n_clusters = len(np.unique(cluster_index[is_common[stratum_index]]))
     # C / (C - 1): the sum of C squared influences is too small, as the means are estimated.
     variance = float(np.square(cluster_influence).sum()) * n_clusters / max(n_clusters - 1, 1)
     return StandardisedGap(
@@ -249,7 +257,7 @@ class RobustnessValues:
     score_share_explained: float
     group_share_explained: float
 
-    def robustness(self, gap: float) -> float:
+    def robustness_value_of_gap(self, gap: float) -> float:
         """Return the robustness value of a gap, or of a bound of its interval; NaN: none."""
         if not np.isfinite(gap) or not np.isfinite(self.scale):
             return float("nan")
@@ -258,31 +266,35 @@ class RobustnessValues:
         return robustness_value(abs(gap) / self.scale)
 
 
-def robustness_value(f: float) -> float:
+def robustness_value(partial_f: float) -> float:
     """Return the strength at which a confounder, equal for score and group, explains f."""
     # Cinelli & Hazlett (2020): (sqrt(f⁴ + 4 f²) - f²) / 2, in a form without cancellation.
-    return 2.0 * f / (float(np.sqrt(f * f + 4.0)) + f)
+    return 2.0 * partial_f / (float(np.sqrt(partial_f * partial_f + 4.0)) + partial_f)
 
 
-def estimate_robustness(
-    people: FloatArray, total: FloatArray, squared_total: FloatArray, composition: FloatArray
+def robustness_from_stratum_sums(
+    n_people: FloatArray,
+    score_sum: FloatArray,
+    squared_score_sum: FloatArray,
+    composition: FloatArray,
 ) -> RobustnessValues:
     """Estimate S and the benchmarks from the sums of two groups' strata.
 
     Shapes: ``people, total, squared_total`` [2, e], ``composition`` [e].
     """
     nan = float("nan")
-    total_people = people.sum()
-    if not people.size or not total_people or not composition.sum():
+    total_people = n_people.sum()
+    if not n_people.size or not total_people or not composition.sum():
         return RobustnessValues(nan, nan, nan)
-    share = people / total_people
-    within_variance = float((squared_total - total**2 / people).sum() / total_people)
+    share = n_people / total_people
+    within_variance = float((squared_score_sum - score_sum**2 / n_people).sum() / total_people)
     weight = composition / composition.sum()
     # E[α²], with α = weight / share in each cell.
     alpha = float((weight**2 / share).sum())
-    group_sizes = people.sum(axis=1)
+    group_sizes = n_people.sum(axis=1)
     between = float(
-        (squared_total.sum(axis=1) - total.sum(axis=1) ** 2 / group_sizes).sum() / total_people
+        (squared_score_sum.sum(axis=1) - score_sum.sum(axis=1) ** 2 / group_sizes).sum()
+        / total_people
     )
     p, stratum_share = share[0].sum(), share.sum(axis=0)
     # Within-stratum over total variance of the group indicator: 1 - R².

@@ -46,7 +46,7 @@ class ConfusionMatrix:
     counts: FloatArray | None
     dropped_unknown: bool
 
-    def draw_matrices(self, rng: np.random.Generator, replicates: int) -> FloatArray:
+    def draw_posterior_matrices(self, rng: np.random.Generator, replicates: int) -> FloatArray:
         """Draw matrices that could have been counted as well: ``[r, g, g]``."""
         if self.counts is None:
             return np.broadcast_to(self.share, (replicates, *self.share.shape))
@@ -60,20 +60,20 @@ def read_confusion_matrix(
     path: str, attribute: str | None, groups: Sequence[str] | None, *, alternative: str
 ) -> ConfusionMatrix:
     """Read the matrix of one attribute."""
-    table = _read_rows(path, attribute)
+    table = _read_confusion_rows(path, attribute)
     value_column = "count" if "count" in table.columns else "share"
-    values = _parse_values(table, value_column, path)
+    values = _parse_confusion_counts(table, value_column, path)
     true, labelled = (values[name].unique().to_list() for name in ("true", "labelled"))
     if groups is None:
-        _check_all_true_groups(true, labelled, path)
+        _check_labels_occur_as_truth(true, labelled, path)
     group_names = sorted(str(name) for name in true) if groups is None else groups
-    _check_groups(true, labelled, group_names, path)
+    _check_matrix_matches_groups(true, labelled, group_names, path)
     names = tuple(group_names)
     position_by_name = {name: i for i, name in enumerate(names)}
     full = np.zeros((len(names), len(names) + 1))
     for t, label, x in values.select("true", "labelled", value_column).iter_rows():
         full[position_by_name[t], position_by_name.get(label, len(names))] += x
-    _check_sums(full, names, value_column, path)
+    _check_matrix_row_sums(full, names, value_column, path)
     known_labels = full[:, :-1]
     if (known_labels.sum(axis=1) <= 0).any():
         row = names[int(known_labels.sum(axis=1).argmin())]
@@ -95,12 +95,12 @@ def read_confusion_matrix(
     return ConfusionMatrix(names, share, counts, bool(full[:, -1].any()))
 
 
-def caution_on_swapped_labels(matrix: ConfusionMatrix) -> list[Caution]:
+def caution_if_labels_look_swapped(matrix: ConfusionMatrix) -> list[Caution]:
     """Caution where a matrix reads as if its headings, or two of its values, were swapped."""
-    return [*_caution_on_swapped_columns(matrix), *_caution_on_swapped_values(matrix)]
+    return [*_caution_if_columns_look_swapped(matrix), *_caution_if_values_look_swapped(matrix)]
 
 
-def _caution_on_swapped_columns(matrix: ConfusionMatrix) -> list[Caution]:
+def _caution_if_columns_look_swapped(matrix: ConfusionMatrix) -> list[Caution]:
     if matrix.counts is None or matrix.dropped_unknown:
         return []
     labels, groups = matrix.counts.sum(axis=0), matrix.counts.sum(axis=1)
@@ -126,7 +126,7 @@ def _caution_on_swapped_columns(matrix: ConfusionMatrix) -> list[Caution]:
     ]
 
 
-def _caution_on_swapped_values(matrix: ConfusionMatrix) -> list[Caution]:
+def _caution_if_values_look_swapped(matrix: ConfusionMatrix) -> list[Caution]:
     """Caution where a value is labelled as another more often than as itself."""
     own_share, commonest_label = np.diagonal(matrix.share), matrix.share.argmax(axis=1)
     problems = [
@@ -148,7 +148,7 @@ def _caution_on_swapped_values(matrix: ConfusionMatrix) -> list[Caution]:
     ]
 
 
-def _read_rows(path: str, attribute: str | None) -> pl.DataFrame:
+def _read_confusion_rows(path: str, attribute: str | None) -> pl.DataFrame:
     table = read_table(path)
     for name in ("true", "labelled"):
         if name not in table.columns:
@@ -177,7 +177,7 @@ def _read_rows(path: str, attribute: str | None) -> pl.DataFrame:
     return table
 
 
-def _parse_values(table: pl.DataFrame, value_column: str, path: str) -> pl.DataFrame:
+def _parse_confusion_counts(table: pl.DataFrame, value_column: str, path: str) -> pl.DataFrame:
     number = pl.col(value_column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     table = table.with_columns(number)
     invalid = table.filter(
@@ -205,7 +205,7 @@ def _parse_values(table: pl.DataFrame, value_column: str, path: str) -> pl.DataF
     return table
 
 
-def _check_all_true_groups(true: Sequence[str], labelled: Sequence[str], path: str) -> None:
+def _check_labels_occur_as_truth(true: Sequence[str], labelled: Sequence[str], path: str) -> None:
     """Refuse a matrix without cases of a value that it has as a label."""
     lacks = sorted(set(labelled) - set(true) - {_UNKNOWN})
     if lacks:
@@ -217,7 +217,7 @@ def _check_all_true_groups(true: Sequence[str], labelled: Sequence[str], path: s
         )
 
 
-def _check_groups(
+def _check_matrix_matches_groups(
     true: Sequence[str], labelled: Sequence[str], groups: Sequence[str], path: str
 ) -> None:
     for values, description in (
@@ -235,7 +235,9 @@ def _check_groups(
             )
 
 
-def _check_sums(full: FloatArray, names: Sequence[str], value_column: str, path: str) -> None:
+def _check_matrix_row_sums(
+    full: FloatArray, names: Sequence[str], value_column: str, path: str
+) -> None:
     sums, label_sums = full.sum(axis=1), full.sum(axis=0)
     of_labels = value_column == "share" and bool(
         (np.abs(label_sums[label_sums > 0] - 1.0) <= _SUM_TOLERANCE).all()

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.sparse_rows import row_numbers, take_matrix_rows
+from isolux.stats.sparse_rows import row_index_of_entries, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _MIN_GROUPS_PER_ATTRIBUTE = 4  # groups of an attribute that are always used
 _MAX_DENSE_NUMBERS = 2_000_000  # dense numbers at once
 
 
-def deviations_from_overall(
+def mean_influences_from_overall(
     sums: csr_array, counts: csr_array, totals: tuple[FloatArray, FloatArray]
 ) -> tuple[csr_array, csr_array]:
     """Return clusters' contributions to group means, ``[g, c]``, and the overall mean, ``[1, c]``.
@@ -50,7 +50,7 @@ def deviations_from_overall(
     >>> from scipy.sparse import csr_array
     >>> sums = csr_array(np.array([[1.0, 0.0], [1.0, 0.0]]))
     >>> counts = csr_array(np.array([[1.0, 1.0], [1.0, 1.0]]))
-    >>> own, all_of = deviations_from_overall(sums, counts, (np.ones(2), np.full(2, 2.0)))
+    >>> own, all_of = mean_influences_from_overall(sums, counts, (np.ones(2), np.full(2, 2.0)))
     >>> own.toarray().tolist(), all_of.toarray().tolist()
     ([[0.25, -0.25]], [[0.25, -0.25]])
     """
@@ -58,11 +58,11 @@ def deviations_from_overall(
     mean = s[-1] / n[-1] if n[-1] > 0 else 0.0
     inverse_counts = np.divide(1.0, n, out=np.zeros_like(n, dtype=np.float64), where=n > 0)
     deviations = sums - counts * mean
-    deviations.data *= inverse_counts[row_numbers(deviations)]
+    deviations.data *= inverse_counts[row_index_of_entries(deviations)]
     return deviations[:-1], deviations[-1:]
 
 
-def shrinkage_factors(
+def correlation_shrinkage_factors(
     blocks: Sequence[Sequence[tuple[csr_array, csr_array]]], multiplicity: IntArray
 ) -> FloatArray:
     """Return the shrinkage factors of correlations between attributes, ``[b, b]``, 0 to 1.
@@ -72,14 +72,14 @@ def shrinkage_factors(
     # k groups cost k² products for each cluster.
     max_rows = int(np.sqrt(_MAX_MULTIPLICATIONS / max(len(multiplicity), 1)) / max(len(blocks), 1))
     sampled_blocks = [
-        _sample_rows(block, max(max_rows, _MIN_GROUPS_PER_ATTRIBUTE)) for block in blocks
+        _thin_block_rows(block, max(max_rows, _MIN_GROUPS_PER_ATTRIBUTE)) for block in blocks
     ]
     rows = [pair for block in sampled_blocks for pair in block]
     block_index = np.repeat(
         np.arange(len(blocks)),
         [sum(group_rows.shape[0] for group_rows, _ in b) for b in sampled_blocks],
     )
-    products, squared_products = _sum_products(rows, multiplicity)
+    products, squared_products = _sum_products_and_squares(rows, multiplicity)
     variances = np.diagonal(products)
     scale = np.outer(variances, variances)
     squared_correlations = np.divide(products**2, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -96,10 +96,10 @@ def shrinkage_factors(
     # Where chance explains more than was observed, nothing remains.
     factors = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
     np.fill_diagonal(factors, 1.0)
-    return _nearest_correlation_matrix(factors)
+    return _clip_negative_eigenvalues(factors)
 
 
-def _sample_rows(
+def _thin_block_rows(
     block: Sequence[tuple[csr_array, csr_array]], max_rows: int
 ) -> list[tuple[csr_array, csr_array]]:
     """Sample rows of a block at even distances, where there are more than ``max_rows``."""
@@ -121,7 +121,7 @@ def _sample_rows(
     return sampled
 
 
-def _sum_products(
+def _sum_products_and_squares(
     rows: Sequence[tuple[csr_array, csr_array]], multiplicity: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sum u v and (u v)² over clusters, for all pairs of rows: ``[k, k]`` each."""
@@ -149,7 +149,7 @@ def _sum_products(
     return products, squared_products
 
 
-def _nearest_correlation_matrix(matrix: FloatArray) -> FloatArray:
+def _clip_negative_eigenvalues(matrix: FloatArray) -> FloatArray:
     """Return the matrix, or if it is indefinite one with negative eigenvalues set to 0."""
     # The factors are estimated pair by pair, so together they may be no correlation matrix; but
     # draws need its square root.

@@ -23,13 +23,13 @@ import numpy.typing as npt
 
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import HALF_WEIGHT_DOF
-from isolux.stats.intervals import Interval, t_from_z, wilson_cluster_interval
+from isolux.stats.intervals import Interval, t_from_z, wilson_interval_of_n_clusters
 from isolux.stats.proportion_difference import ProportionDifferences, welch_satterthwaite_dof
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
 
 
-def floor_variance(
+def raise_variance_towards_pooled(
     group: ClusterMeans, other_group: ClusterMeans, is_constant: npt.NDArray[np.bool_]
 ) -> ClusterMeans:
     """Raise a group's variance towards the variance pooled over both groups.
@@ -68,7 +68,7 @@ _ZERO_VARIANCE = 1e-14
 """A variance of proportions below this is rounding: all rows are equal."""
 
 
-def mean_difference(
+def independent_mean_difference(
     a: ClusterMeans,
     b: ClusterMeans,
     covariance: FloatArray,
@@ -82,7 +82,7 @@ def mean_difference(
     Shapes: ``covariance`` [h], ``cluster_overlap`` [h].
     """
     if not a.is_proportion:
-        return _difference_of_numbers(
+        return _numeric_mean_difference(
             a, b, covariance, is_fraction=is_fraction, floor_variances=floor_variances
         )
     variance = np.maximum(a.variance + b.variance - 2.0 * covariance, 0.0)
@@ -91,7 +91,7 @@ def mean_difference(
         return a.score_interval(z), b.score_interval(z)
 
     def correlation(z: ZValues) -> FloatArray:
-        return _proportion_correlation(a, b, covariance, cluster_overlap, z)
+        return _correlation_of_proportions(a, b, covariance, cluster_overlap, z)
 
     dof = welch_satterthwaite_dof(a.variance, a.dof, b.variance, b.dof)
     proportion_differences = (
@@ -112,7 +112,7 @@ def mean_difference(
     )
 
 
-def _difference_of_numbers(
+def _numeric_mean_difference(
     a: ClusterMeans,
     b: ClusterMeans,
     covariance: FloatArray,
@@ -122,20 +122,27 @@ def _difference_of_numbers(
 ) -> Difference:
     """Compare means of rows that are not 0 or 1."""
     if floor_variances:
-        both_constant = _is_constant(a) & _is_constant(b)
-        a, b = floor_variance(a, b, both_constant), floor_variance(b, a, both_constant)
-    any_constant = _is_constant(a) | _is_constant(b)
+        both_constant = _has_constant_rows(a) & _has_constant_rows(b)
+        a, b = (
+            raise_variance_towards_pooled(a, b, both_constant),
+            raise_variance_towards_pooled(b, a, both_constant),
+        )
+    any_constant = _has_constant_rows(a) | _has_constant_rows(b)
     # The covariance of a constant is rounding.
     shared_covariance = np.where(any_constant, 0.0, covariance)
-    variance_a, variance_b = (np.where(_is_constant(g), 0.0, g.variance) for g in (a, b))
-    fixed_correlation = _correlation_ratio(shared_covariance, np.sqrt(variance_a * variance_b))
+    variance_a, variance_b = (np.where(_has_constant_rows(g), 0.0, g.variance) for g in (a, b))
+    fixed_correlation = _covariance_to_correlation(
+        shared_covariance, np.sqrt(variance_a * variance_b)
+    )
     # Without any variation, numbers have no interval; fractions have Wilson's by clusters.
-    nan_if_constant = np.where(_is_constant(a) & _is_constant(b) & (not is_fraction), np.nan, 0.0)
+    nan_if_constant = np.where(
+        _has_constant_rows(a) & _has_constant_rows(b) & (not is_fraction), np.nan, 0.0
+    )
 
     def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
         intervals = (
-            _student_interval(a, z, is_fraction=is_fraction),
-            _student_interval(b, z, is_fraction=is_fraction),
+            _skewness_adjusted_t_interval(a, z, is_fraction=is_fraction),
+            _skewness_adjusted_t_interval(b, z, is_fraction=is_fraction),
         )
         return intervals[0], Interval(
             intervals[1].low + nan_if_constant, intervals[1].high + nan_if_constant
@@ -156,7 +163,7 @@ def paired_mean_difference(
     Shapes: ``covariance`` [h].
     """
     no_overlap = np.zeros_like(covariance)
-    difference = mean_difference(
+    difference = independent_mean_difference(
         a, b, covariance, no_overlap, is_fraction=is_fraction, floor_variances=False
     )
     if not a.is_proportion:
@@ -179,7 +186,7 @@ def paired_mean_difference(
             np.where(
                 is_constant,
                 0.0,
-                _correlation_ratio(shared_covariance, np.sqrt(variance_a * variance_b)),
+                _covariance_to_correlation(shared_covariance, np.sqrt(variance_a * variance_b)),
             )
         )
 
@@ -187,27 +194,31 @@ def paired_mean_difference(
     return replace(difference, correlation=correlation, proportion_differences=None)
 
 
-def _student_interval(group: ClusterMeans, z: ZValues, *, is_fraction: bool) -> Interval:
+def _skewness_adjusted_t_interval(
+    group: ClusterMeans, z: ZValues, *, is_fraction: bool
+) -> Interval:
     from scipy.special import ndtr
 
     half_width = t_from_z(z, group.dof) * np.sqrt(group.variance)
     interval = Interval(group.value - half_width, group.value + half_width)
-    is_constant = _is_constant(group)
+    is_constant = _has_constant_rows(group)
     if not (is_fraction and is_constant.any()):
         return interval
-    wilson_interval = wilson_cluster_interval(group.value, group.dof + 1.0, 2.0 * ndtr(z) - 1.0)
+    wilson_interval = wilson_interval_of_n_clusters(
+        group.value, group.dof + 1.0, 2.0 * ndtr(z) - 1.0
+    )
     return Interval(
         np.where(is_constant, wilson_interval.low, interval.low),
         np.where(is_constant, wilson_interval.high, interval.high),
     )
 
 
-def _is_constant(group: ClusterMeans) -> npt.NDArray[np.bool_]:
+def _has_constant_rows(group: ClusterMeans) -> npt.NDArray[np.bool_]:
     """Mask groups whose rows are all equal, up to rounding."""
     return np.asarray(np.sqrt(group.variance) <= _RELATIVE_TOLERANCE * np.abs(group.value))
 
 
-def _proportion_correlation(
+def _correlation_of_proportions(
     a: ClusterMeans,
     b: ClusterMeans,
     covariance: FloatArray,
@@ -243,7 +254,7 @@ def _proportion_correlation(
             binomial_a * next(largest_effects) * binomial_b * next(largest_effects)
         )
         # The correlation with which MOVER's variance is the larger of both.
-        correlation = _correlation_ratio(
+        correlation = _covariance_to_correlation(
             (separate_variance - np.maximum(own_variance, pooled_variance)) / 2.0, sd_product
         )
     # Groups without common clusters may still be correlated: strata have fixed sample sizes.
@@ -252,7 +263,7 @@ def _proportion_correlation(
     return np.where(is_undefined, 0.0, correlation)
 
 
-def replicate_difference(
+def difference_from_replicates(
     a: tuple[FloatArray, FloatArray, FloatArray],
     b: tuple[FloatArray, FloatArray, FloatArray],
     correlation: FloatArray,
@@ -262,7 +273,7 @@ def replicate_difference(
 
     Shapes: ``a, b`` [h], ``correlation`` [h].
     """
-    se_a, se_b = (_standard_error_from_interval(estimate, build_interval) for estimate in (a, b))
+    se_a, se_b = (_replicate_se_or_interval_se(estimate, build_interval) for estimate in (a, b))
     variance = se_a**2 + se_b**2 - 2.0 * correlation * se_a * se_b
 
     def group_intervals(z: ZValues) -> tuple[Interval, Interval]:
@@ -273,7 +284,7 @@ def replicate_difference(
     return Difference(a[0], b[0], group_intervals, lambda _: correlation, standard_error, dof)
 
 
-def _standard_error_from_interval(
+def _replicate_se_or_interval_se(
     estimate: tuple[FloatArray, FloatArray, FloatArray],
     build_interval: Callable[[FloatArray, FloatArray, FloatArray, ZValues], Interval],
 ) -> FloatArray:
@@ -288,7 +299,7 @@ def _standard_error_from_interval(
     )
 
 
-def _correlation_ratio(covariance: FloatArray, sd_product: FloatArray) -> FloatArray:
+def _covariance_to_correlation(covariance: FloatArray, sd_product: FloatArray) -> FloatArray:
     ratio = np.divide(
         covariance,
         sd_product,

@@ -69,7 +69,7 @@ class Dispersion:
     n_groups: int
 
 
-def noise_corrected_sd(
+def estimate_noise_corrected_sd(
     values: npt.ArrayLike,
     covariance: npt.ArrayLike,
     level: float = 0.95,
@@ -86,7 +86,7 @@ def noise_corrected_sd(
     """
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
-    y, s, dof = _check_inputs(values, covariance, degrees_of_freedom)
+    y, s, dof = _check_dispersion_inputs(values, covariance, degrees_of_freedom)
     if y.size < 2:
         return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
     from scipy.special import chdtrc, chdtri
@@ -95,8 +95,8 @@ def noise_corrected_sd(
     # is f / (f - 2), and its larger variance widens the quantiles too.
     inflation = np.sqrt(1.0 + 2.0 / (dof - 2.0))
     widening = 1.0 + float(np.mean(3.0 / (dof - _MIN_DOF)))
-    squares, variances = _contrasts(y, s * np.outer(inflation, inflation))
-    q = float(_q(squares, variances, np.zeros(1))[0])
+    squares, variances = _uncorrelated_contrasts(y, s * np.outer(inflation, inflation))
+    q = float(_heterogeneity_q(squares, variances, np.zeros(1))[0])
     dimensions = y.size - 1.0
     tail = (1.0 - level) / 2.0
     targets = np.array(
@@ -106,12 +106,12 @@ def noise_corrected_sd(
             widening * chdtri(dimensions / widening, 1.0 - tail),
         ]
     )
-    tau, low, high = np.sqrt(_solve_tau_squared(squares, variances, targets))
+    tau, low, high = np.sqrt(_solve_tau_squared_for_q(squares, variances, targets))
     p = float(chdtrc(dimensions / widening, q / widening))
     return Dispersion(float(tau), float(low), float(high), q, p, y.size)
 
 
-def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
+def pool_variance_per_observation(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
     """Pool the variance per observation over groups; correlations are unchanged.
 
     Shapes: ``covariance`` [g, g], ``sizes`` [g]; returns [g, g].
@@ -140,7 +140,7 @@ def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatA
     return np.asarray(correlation * np.outer(scale, scale), dtype=np.float64)
 
 
-def _check_inputs(
+def _check_dispersion_inputs(
     values: npt.ArrayLike, covariance: npt.ArrayLike, degrees_of_freedom: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Check inputs, and return values, covariance and degrees of freedom (inf: known variance)."""
@@ -167,21 +167,27 @@ def _check_inputs(
     return y, s, dof
 
 
-def _contrasts(y: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _uncorrelated_contrasts(
+    values: FloatArray, covariance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the squares and variances [g - 1] of uncorrelated contrasts between groups."""
     # QR decomposition of a column of ones and the identity: all columns but the first are
     # orthonormal contrasts.
-    basis = np.linalg.qr(np.column_stack([np.ones(y.size), np.eye(y.size)[:, 1:]]))[0][:, 1:]
-    variances, directions = np.linalg.eigh(basis.T @ s @ basis)
-    squares = (directions.T @ (basis.T @ (y - y[0]))) ** 2
+    basis = np.linalg.qr(np.column_stack([np.ones(values.size), np.eye(values.size)[:, 1:]]))[0][
+        :, 1:
+    ]
+    variances, directions = np.linalg.eigh(basis.T @ covariance @ basis)
+    squares = (directions.T @ (basis.T @ (values - values[0]))) ** 2
     # Groups that are equal up to rounding do not differ, even where nothing varies.
-    rounding = 16.0 * np.finfo(np.float64).eps * np.abs(y).max()
+    rounding = 16.0 * np.finfo(np.float64).eps * np.abs(values).max()
     squares = np.where(squares > rounding**2, squares, 0.0)
-    smallest = _MIN_VARIANCE_RATIO * max(float(np.diagonal(s).max()), 0.0)
+    smallest = _MIN_VARIANCE_RATIO * max(float(np.diagonal(covariance).max()), 0.0)
     return squares, np.maximum(variances, smallest)
 
 
-def _q(squares: FloatArray, variances: FloatArray, tau_squared: FloatArray) -> FloatArray:
+def _heterogeneity_q(
+    squares: FloatArray, variances: FloatArray, tau_squared: FloatArray
+) -> FloatArray:
     """Return Q at each tau²; a contrast of 0 without variance adds nothing."""
     total = variances + tau_squared[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -189,15 +195,17 @@ def _q(squares: FloatArray, variances: FloatArray, tau_squared: FloatArray) -> F
     return np.asarray(terms.sum(axis=-1), dtype=np.float64)
 
 
-def _solve_tau_squared(
-    squares: FloatArray, variances: FloatArray, targets: FloatArray
+def _solve_tau_squared_for_q(
+    squares: FloatArray, variances: FloatArray, target_q: FloatArray
 ) -> FloatArray:
     """Return the tau² at which Q falls to each target; 0 where it starts below."""
-    low = np.zeros_like(targets)
+    low = np.zeros_like(target_q)
     # Each term is at most square / tau², so Q is at or below its target here.
-    high = np.where(_q(squares, variances, low) > targets, squares.sum() / targets, 0.0)
+    high = np.where(
+        _heterogeneity_q(squares, variances, low) > target_q, squares.sum() / target_q, 0.0
+    )
     for _ in range(_N_BISECTIONS):
         middle = 0.5 * (low + high)
-        is_above = _q(squares, variances, middle) > targets
+        is_above = _heterogeneity_q(squares, variances, middle) > target_q
         low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
     return 0.5 * (low + high)

@@ -1,12 +1,12 @@
 """Intervals from replicates over clusters, and MOVER for differences and ratios.
 
-- ``logit_interval_at_level`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the
+- ``logit_or_wilson_interval_at_level`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the
 bootstrap's standard
   error, corrected by ``sqrt(C / (C - 1))``, and t with C − 1 degrees of freedom for C clusters. It
   stays within 0 and 1, and its coverage is measured in ``docs/methods/uncertainty.md``.
 - At 0 and 1 replicates do not vary: Wilson's interval with the largest possible design effect,
   each cluster one observation.
-- ``percentile`` and ``bca_interval`` as in Efron & Tibshirani (1993), chapters 13 and 14.
+- ``percentile_interval`` and ``bca_interval`` as in Efron & Tibshirani (1993), chapters 13 and 14.
 - Intervals of differences and ratios are computed from the groups' intervals (MOVER: Zou & Donner
   2008; with correlation: Zou 2007), so that they inherit asymmetry and bounds. Groups that share
   people are correlated; the correlation is that of their replicates.
@@ -44,7 +44,7 @@ class Interval:
         """Select rows of the last axis."""
         return Interval(self.low[..., rows], self.high[..., rows])
 
-    def apply_mask(self, mask: npt.NDArray[np.bool_]) -> Interval:
+    def set_nan_where_false(self, mask: npt.NDArray[np.bool_]) -> Interval:
         """Set bounds to NaN where a mask is false."""
         return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
 
@@ -53,7 +53,7 @@ class Interval:
         return Interval(self.low * factor, self.high * factor)
 
 
-def normal_quantile(level: float) -> float:
+def two_sided_normal_quantile(level: float) -> float:
     """Return the two-sided normal quantile of a level: 1.96 for 0.95."""
     from scipy.special import ndtri
 
@@ -84,11 +84,11 @@ def t_from_z(z: FloatArray | float, dof: FloatArray) -> FloatArray:
     return -t_quantile(ndtr(-np.asarray(z)), np.maximum(dof, 1.0))
 
 
-def _t_at_level(level: float | FloatArray, n_clusters: FloatArray) -> FloatArray:
+def _two_sided_t_quantile(level: float | FloatArray, n_clusters: FloatArray) -> FloatArray:
     return t_quantile(0.5 + level / 2.0, np.maximum(np.asarray(n_clusters) - 1.0, 1.0))
 
 
-def logit_interval_at_level(
+def logit_or_wilson_interval_at_level(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
     """Logit t interval of a fraction; Wilson's, with clusters as observations, if se is 0.
@@ -97,30 +97,30 @@ def logit_interval_at_level(
     """
     from scipy.special import expit
 
-    is_at_edge = has_no_variation(proportion, se)
+    is_at_edge = is_fraction_without_variation(proportion, se)
     # Any value will do: Wilson's interval replaces these rows.
     p = np.where(is_at_edge, 0.5, proportion)
-    half_width = _t_at_level(level, n_clusters) * se / (p * (1.0 - p))
+    half_width = _two_sided_t_quantile(level, n_clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
     low, high = expit(centre - half_width), expit(centre + half_width)
-    wilson = wilson_cluster_interval(proportion, n_clusters, level)
+    wilson = wilson_interval_of_n_clusters(proportion, n_clusters, level)
     return Interval(np.where(is_at_edge, wilson.low, low), np.where(is_at_edge, wilson.high, high))
 
 
-def logit_interval(
+def logit_t_interval(
     proportion: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
     """Logit t interval of a fraction, at the level of the normal quantile z.
 
     Examples
     --------
-    >>> ends = logit_interval(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
+    >>> ends = logit_t_interval(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
     >>> ends.low.round(3).item(), ends.high.round(3).item()
     (0.708, 0.869)
     """
     from scipy.special import ndtr
 
-    return logit_interval_at_level(proportion, se, dof + 1.0, 2.0 * ndtr(z) - 1.0)
+    return logit_or_wilson_interval_at_level(proportion, se, dof + 1.0, 2.0 * ndtr(z) - 1.0)
 
 
 def t_interval(
@@ -131,12 +131,12 @@ def t_interval(
     return Interval(estimate - half_width, estimate + half_width)
 
 
-def has_no_variation(estimate: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
+def is_fraction_without_variation(fraction: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask fractions whose replicates do not vary: at 0 and 1, or if all clusters are equal."""
-    return np.asarray((estimate <= 0.0) | (estimate >= 1.0) | (se < _ZERO_STANDARD_ERROR))
+    return np.asarray((fraction <= 0.0) | (fraction >= 1.0) | (se < _ZERO_STANDARD_ERROR))
 
 
-def wilson_cluster_interval(
+def wilson_interval_of_n_clusters(
     proportion: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
     """Wilson's interval with n = the number of clusters (design effect = cluster size)."""
@@ -156,11 +156,11 @@ def t_interval_at_level(
     estimate: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float
 ) -> Interval:
     """Interval of an unbounded quantity: ``value ± t × se``."""
-    half_width = _t_at_level(level, n_clusters) * se
+    half_width = _two_sided_t_quantile(level, n_clusters) * se
     return Interval(estimate - half_width, estimate + half_width)
 
 
-def percentile(replicates: FloatArray, level: float) -> Interval:
+def percentile_interval(replicates: FloatArray, level: float) -> Interval:
     """Percentile interval: quantiles of the replicates ``[..., r]`` without NaN."""
     percentiles = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
     with ignore_runtime_warnings():  # all NaN gives NaN without a warning
@@ -192,11 +192,11 @@ def bca_interval(
         z = bias + ndtri(tail)
         # Efron's formula has a pole where acceleration times z is 1, and changes sign beyond it.
         levels = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
-        bounds.append(_row_quantiles(replicates, levels))
+        bounds.append(_row_quantiles_ignoring_nan(replicates, levels))
     return Interval(bounds[0], bounds[1])
 
 
-def _row_quantiles(replicates: FloatArray, levels: FloatArray) -> FloatArray:
+def _row_quantiles_ignoring_nan(replicates: FloatArray, levels: FloatArray) -> FloatArray:
     """One quantile per row; NaN replicates sort last and are not counted."""
     sorted_replicates = np.sort(replicates, axis=-1)
     last_index = np.maximum(np.isfinite(sorted_replicates).sum(axis=-1) - 1, 0)
@@ -211,7 +211,7 @@ def _row_quantiles(replicates: FloatArray, levels: FloatArray) -> FloatArray:
     )
 
 
-def has_nominal_coverage(
+def has_fraction_nominal_coverage(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Check whether a fraction's interval has its nominal coverage (limits in ``constants``).
@@ -229,7 +229,7 @@ def has_nominal_coverage(
     )
 
 
-def difference_interval(
+def mover_difference_interval(
     a: FloatArray,
     interval_a: Interval,
     b: FloatArray,
@@ -243,7 +243,7 @@ def difference_interval(
     return Interval(low, a - b + _mover_half_width(up_a, down_b, correlation))
 
 
-def log_ratio_interval(
+def mover_log_ratio_interval(
     a: FloatArray,
     interval_a: Interval,
     b: FloatArray,
@@ -260,7 +260,9 @@ def log_ratio_interval(
             )
             for interval in (interval_a, interval_b)
         ]
-    return difference_interval(logs[0], log_intervals[0], logs[1], log_intervals[1], correlation)
+    return mover_difference_interval(
+        logs[0], log_intervals[0], logs[1], log_intervals[1], correlation
+    )
 
 
 def _mover_half_width(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:

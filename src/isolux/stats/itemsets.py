@@ -53,7 +53,7 @@ class Itemsets:
         return self.count / self.n_rows
 
 
-def min_row_count(n_rows: int, min_support: float) -> int:
+def min_rows_for_support(n_rows: int, min_support: float) -> int:
     """Return the fewest rows whose share is ``min_support`` or more; at least one."""
     # From one below, as the product may be rounded up; the quotient decides.
     near = max(int(np.floor(min_support * n_rows)) - 1, 1)
@@ -62,12 +62,12 @@ def min_row_count(n_rows: int, min_support: float) -> int:
     return near
 
 
-def frequent_itemsets(
-    rows: npt.NDArray[np.bool_], *, min_support: float, max_length: int = 4
+def find_frequent_itemsets(
+    has_item: npt.NDArray[np.bool_], *, min_support: float, max_length: int = 4
 ) -> Itemsets:
     """List every set of up to ``max_length`` items with at least this support.
 
-    Shapes: ``rows`` [n, p].
+    Shapes: ``has_item`` [n, p].
     """
     if not 0.0 < min_support <= 1.0:
         raise SpecError(
@@ -79,22 +79,22 @@ def frequent_itemsets(
         raise SpecError(
             "no set of items is so short", expected="a length of 1 or more", found=str(max_length)
         )
-    rows = _check_rows(rows)
-    n, p = rows.shape
+    has_item = _check_boolean_matrix(has_item)
+    n, p = has_item.shape
     if not n or not p:
         return Itemsets(np.empty((0, max_length), np.int32), np.empty(0, np.int64), n)
-    from isolux.stats._itemset_kernels import walk_itemsets
+    from isolux.stats._itemset_kernels import enumerate_frequent_itemsets
 
-    bits = _pack_rows(rows)
+    bits = _pack_boolean_columns(has_item)
     max_set_length = min(max_length, p)
     capacity, n_found = 0, _INITIAL_CAPACITY
     while n_found > capacity:
         capacity = n_found
         members = np.full((capacity, max_length), -1, np.int32)
         count = np.empty(capacity, np.int64)
-        n_found = walk_itemsets(
+        n_found = enumerate_frequent_itemsets(
             bits,
-            min_row_count(n, min_support),
+            min_rows_for_support(n, min_support),
             np.empty((max_set_length, bits.shape[1]), np.uint64),
             np.empty((max_set_length, p), np.int32),
             np.zeros(max_set_length, np.int64),
@@ -106,25 +106,32 @@ def frequent_itemsets(
     return Itemsets(members[:n_found], count[:n_found], n)
 
 
-def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> IntArray:
+def count_rows_by_itemset(
+    has_item: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]
+) -> IntArray:
     """Count the rows of another table with each set of items.
 
-    Shapes: ``rows`` [n, p], ``members`` [k, length]; returns [k].
+    Shapes: ``has_item`` [n, p], ``members`` [k, length]; returns [k].
     """
-    rows = _check_rows(rows)
+    has_item = _check_boolean_matrix(has_item)
     count = np.zeros(len(members), np.int64)
-    if rows.shape[0]:
-        from isolux.stats._itemset_kernels import count_itemsets
+    if has_item.shape[0]:
+        from isolux.stats._itemset_kernels import count_rows_with_itemsets
 
-        n_last_bits = rows.shape[0] % 64
+        n_last_bits = has_item.shape[0] % 64
         last_word_mask = np.uint64((1 << n_last_bits) - 1) if n_last_bits else ~np.uint64(0)
-        count_itemsets(
-            _pack_rows(rows), last_word_mask, np.ascontiguousarray(members, np.int32), count
+        count_rows_with_itemsets(
+            _pack_boolean_columns(has_item),
+            last_word_mask,
+            np.ascontiguousarray(members, np.int32),
+            count,
         )
     return count
 
 
-def best_subset_value(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
+def max_value_of_proper_subsets(
+    itemsets: Itemsets, set_values: FloatArray, empty_value: float
+) -> FloatArray:
     """Find the highest value among the proper subsets of each set, with the empty set.
 
     Shapes: ``set_values`` [k]; returns [k].
@@ -156,11 +163,11 @@ class _ItemsetPositions:
                 expected="fewer items, or shorter sets",
                 found=f"{self._base - 1:,} items, sets of up to {self._length}",
             )
-        key = self._key(members)
+        key = self._encode_itemsets(members)
         self._order = np.argsort(key, kind="stable")
         self._sorted = key[self._order]
 
-    def _key(self, members: npt.NDArray[np.int32]) -> IntArray:
+    def _encode_itemsets(self, members: npt.NDArray[np.int32]) -> IntArray:
         key = np.zeros(len(members), np.int64)
         for d in range(self._length):
             # Plus 1, so that the padding (-1) is digit 0.
@@ -170,7 +177,7 @@ class _ItemsetPositions:
 
     def find_positions(self, members: npt.NDArray[np.int32]) -> IntArray:
         """Return the indices of sets, all of which must be listed: ``[k]``."""
-        key = self._key(members)
+        key = self._encode_itemsets(members)
         positions = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
         if len(key) and not np.array_equal(self._sorted[positions], key):
             raise InputError(
@@ -180,7 +187,7 @@ class _ItemsetPositions:
         return self._order[positions]
 
 
-def _check_rows(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _check_boolean_matrix(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     table = np.asarray(rows)
     if table.ndim != 2 or table.dtype != np.bool_:
         raise InputError(
@@ -191,10 +198,10 @@ def _check_rows(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return np.ascontiguousarray(table)
 
 
-def _pack_rows(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
-    from isolux.stats._itemset_kernels import pack_bits
+def _pack_boolean_columns(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    from isolux.stats._itemset_kernels import pack_columns_into_bits
 
     n, p = rows.shape
     bits = np.zeros((p, (n + 63) // 64), np.uint64)
-    pack_bits(rows, bits)
+    pack_columns_into_bits(rows, bits)
     return bits

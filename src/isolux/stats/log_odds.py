@@ -46,16 +46,16 @@ class LogOdds:
     other_n_asked: float
 
 
-def log_odds_ratio(
-    has_answer: FloatArray, inside: FloatArray, cluster: IntArray, *, level: float = 0.95
+def log_odds_ratio_with_interval(
+    has_answer: FloatArray, in_group: FloatArray, cluster: IntArray, *, level: float = 0.95
 ) -> LogOdds:
     """Compare the odds of an answer in a group with those in its complement.
 
-    Shapes: ``has_answer`` [n], ``inside`` [n], ``cluster`` [n].
+    Shapes: ``has_answer`` [n], ``in_group`` [n], ``cluster`` [n].
     """
     from scipy.stats import t as student
 
-    memberships = (inside, 1.0 - inside)
+    memberships = (in_group, 1.0 - in_group)
     n = [float(member.sum()) for member in memberships]
     x = [float((member * has_answer).sum()) for member in memberships]
     if min(n) <= 0:
@@ -77,7 +77,7 @@ def log_odds_ratio(
         cluster_influence = np.bincount(cluster, weights=influence)
         cluster_variance = float((cluster_influence**2).sum()) * n_clusters / max(n_clusters - 1, 1)
         n_clusters_with_rarer = min(
-            _count_clusters_with_rarer(has_answer[member > 0], cluster[member > 0])
+            _count_clusters_with_rarer_outcome(has_answer[member > 0], cluster[member > 0])
             for member in memberships
         )
         half_width = max(
@@ -96,7 +96,7 @@ def log_odds_ratio(
     )
 
 
-def _count_clusters_with_rarer(has_answer: FloatArray, cluster: IntArray) -> int:
+def _count_clusters_with_rarer_outcome(has_answer: FloatArray, cluster: IntArray) -> int:
     """Count the clusters with the rarer outcome: having the answer, or not."""
     rarer = has_answer > 0 if has_answer.mean() <= _ADDED_COUNT else has_answer < 1
     return int(np.unique(cluster[rarer]).size)

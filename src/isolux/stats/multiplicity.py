@@ -37,21 +37,21 @@ from isolux.vocabulary.errors import InputError, SpecError
 _TIE_TOLERANCE = 1e-10
 
 
-def bonferroni(p: npt.ArrayLike) -> FloatArray:
+def adjust_p_bonferroni(p: npt.ArrayLike) -> FloatArray:
     """Multiply each p by the number of tests: family-wise error, any dependence."""
     values = _check_p_values(p)
     return np.minimum(values * np.count_nonzero(~np.isnan(values)), 1.0)
 
 
-def holm(p: npt.ArrayLike) -> FloatArray:
+def adjust_p_holm(p: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's step-down method: family-wise error, any dependence.
 
     Holm (1979), [1]_ in the module.
     """
-    return weighted_holm(p, np.ones(np.shape(p)))
+    return adjust_p_weighted_holm(p, np.ones(np.shape(p)))
 
 
-def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
+def adjust_p_weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's method with weights: family-wise error, any dependence.
 
     Holm (1979), [1]_ in the module, section 3.
@@ -63,31 +63,33 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     remaining_shares = np.cumsum(shares[tested][order][::-1])[::-1]
     # Step-down: the weights of the hypotheses not yet rejected, and monotone p-values.
     stepped = np.maximum.accumulate(scaled[order] * remaining_shares)
-    return _restore_order(values, order, np.minimum(stepped, 1.0))
+    return _restore_p_order_with_nan(values, order, np.minimum(stepped, 1.0))
 
 
-def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
+def adjust_p_benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     """Adjust for the false discovery rate: the expected share of false claims among the claims.
 
     Benjamini and Hochberg (1995), [2]_ in the module.
     """
     values = _check_p_values(p)
-    tested, order = _sort_tested(values)
+    tested, order = _sort_non_nan_p_values(values)
     m = tested.size
     # Step-up: p m / rank, and the minimum from the largest p down.
     scaled = tested[order] * (m / np.arange(1, m + 1))
     stepped = np.minimum.accumulate(scaled[::-1])[::-1]
-    return _restore_order(values, order, np.minimum(stepped, 1.0))
+    return _restore_p_order_with_nan(values, order, np.minimum(stepped, 1.0))
 
 
-def exceeds_observed(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def is_null_t_at_least_observed(
+    null_t: npt.ArrayLike, observed_t: npt.ArrayLike
+) -> npt.NDArray[np.bool_]:
     """Mask replicates whose null |t| is at least the observed |t|, with a tolerance for ties."""
-    simulated = np.asarray(null, dtype=np.float64)
-    threshold = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE_TOLERANCE)
+    simulated = np.asarray(null_t, dtype=np.float64)
+    threshold = np.abs(np.asarray(observed_t, dtype=np.float64)) * (1.0 - _TIE_TOLERANCE)
     return np.asarray(~np.isnan(threshold) & ~(simulated < threshold), dtype=np.bool_)
 
 
-def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
+def adjust_p_max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     """Adjust by single-step max-T: the share of null replicates with a largest |t| at least this.
 
     Shapes: ``null_max_t`` [r].
@@ -100,8 +102,8 @@ def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     return np.where(np.isnan(observed), np.nan, p)
 
 
-def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
-    """Return the |t| that must be exceeded for ``max_t`` to give p <= alpha.
+def max_t_critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
+    """Return the |t| that must be exceeded for ``adjust_p_max_t`` to give p <= alpha.
 
     Shapes: ``null_max_t`` [r].
     """
@@ -128,18 +130,18 @@ def _check_p_values(p: npt.ArrayLike) -> FloatArray:
     return values
 
 
-def _sort_tested(values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+def _sort_non_nan_p_values(p: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
     """Return the tested p-values, flat, and their ascending order."""
-    tested = values[~np.isnan(values)]
+    tested = p[~np.isnan(p)]
     return tested, np.argsort(tested, kind="stable")
 
 
-def _restore_order(
-    values: FloatArray, order: npt.NDArray[np.intp], adjusted: FloatArray
+def _restore_p_order_with_nan(
+    p: FloatArray, order: npt.NDArray[np.intp], adjusted: FloatArray
 ) -> FloatArray:
     """Put adjusted p-values, in ascending order, back into their original positions."""
     unsorted = np.empty_like(adjusted)
     unsorted[order] = adjusted
-    out = np.full(values.shape, np.nan)
-    out[~np.isnan(values)] = unsorted
+    out = np.full(p.shape, np.nan)
+    out[~np.isnan(p)] = unsorted
     return out

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.io.threads import ignore_runtime_warnings
-from isolux.stats.sampling import Strata, stratified_normal_weights, stratified_products
+from isolux.stats.sampling import Strata, draw_stratified_normal_weights, stratified_cross_products
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import seeded_blocks
+from isolux.stats.weights import iterate_seeded_replicate_blocks
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -42,8 +42,8 @@ class CorrelationBlocks:
     correlation_factors: FloatArray
 
 
-def joint_draws(
-    rows: csr_array,
+def draw_multiplier_bootstrap_sums(
+    cluster_rows: csr_array,
     multiplicity: IntArray,
     replicates: int,
     seed: int,
@@ -52,41 +52,41 @@ def joint_draws(
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
-    Shapes: ``rows`` [k, n_distinct], ``multiplicity`` [n_distinct].
+    Shapes: ``cluster_rows`` [k, n_distinct], ``multiplicity`` [n_distinct].
     """
-    k, n_clusters = rows.shape
+    k, n_clusters = cluster_rows.shape
     # Operations of the covariance (k² per cluster, sparse) and of its eigendecomposition (about
     # 10 k³), against one weight for each entry and replicate.
     covariance_cost = k * k * (n_clusters / _SPARSE_COST + 10.0 * k)
-    if covariance_cost < rows.nnz * replicates:
+    if covariance_cost < cluster_rows.nnz * replicates:
         covariance = (
-            cross_products(rows, multiplicity)
+            sum_row_cross_products(cluster_rows, multiplicity)
             if strata is None
-            else stratified_products(rows, strata)
+            else stratified_cross_products(cluster_rows, strata)
         )
         if correlation_blocks is not None:
             covariance *= correlation_blocks.correlation_factors[
                 correlation_blocks.block_index[:, None], correlation_blocks.block_index
             ]
-        return correlated_normals(covariance, replicates, seed)
+        return draw_correlated_normals(covariance, replicates, seed)
     # The sum of m normal weights, for m identical clusters, has standard deviation sqrt(m).
     sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
     draws = np.empty((k, replicates))
     start = 0
-    by_column = rows.tocsc()
-    for rng, size in seeded_blocks(replicates, seed, "joint"):
+    by_column = cluster_rows.tocsc()
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "joint"):
         draws[:, start : start + size] = by_column @ (
-            sqrt_multiplicity * stratified_normal_weights(rng, n_clusters, strata, size)
+            sqrt_multiplicity * draw_stratified_normal_weights(rng, n_clusters, strata, size)
         )
         start += size
     if correlation_blocks is not None:
-        _shrink_between_blocks(draws, correlation_blocks)
+        _shrink_block_correlations_inplace(draws, correlation_blocks)
     return draws
 
 
-def _shrink_between_blocks(draws: FloatArray, blocks: CorrelationBlocks) -> None:
+def _shrink_block_correlations_inplace(draws: FloatArray, blocks: CorrelationBlocks) -> None:
     """Scale covariances between blocks: each block mixes draws of several replicates, in place."""
-    shares = _symmetric_root(blocks.correlation_factors)
+    shares = _symmetric_square_root(blocks.correlation_factors)
     step = max(1, draws.shape[1] // len(shares))
     for block, row_shares in enumerate(shares):
         rows = np.flatnonzero(blocks.block_index == block)
@@ -100,41 +100,41 @@ def _shrink_between_blocks(draws: FloatArray, blocks: CorrelationBlocks) -> None
         )
 
 
-def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:
+def draw_correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:
     """Draw normal numbers with this covariance: ``[k, replicates]``."""
     # Decompose the correlations: where variances differ by orders of magnitude, the smallest would
     # be lost to rounding.
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    root = _symmetric_root(covariance * np.outer(inverse, inverse))
+    root = _symmetric_square_root(covariance * np.outer(inverse, inverse))
     draws = np.empty((len(scale), replicates))
     start = 0
-    for rng, size in seeded_blocks(replicates, seed, "joint"):
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "joint"):
         draws[:, start : start + size] = root @ rng.standard_normal((len(scale), size))
         start += size
     return draws * scale[:, None]
 
 
-def _symmetric_root(matrix: FloatArray) -> FloatArray:
+def _symmetric_square_root(matrix: FloatArray) -> FloatArray:
     """Return the symmetric square root; negative eigenvalues, from rounding, count as 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def cross_products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
+def sum_row_cross_products(cluster_rows: csr_array, multiplicity: IntArray) -> FloatArray:
     """Sum cross products of rows over clusters: ``[k, k]``."""
-    k, n_clusters = rows.shape
+    k, n_clusters = cluster_rows.shape
     if k > _MAX_DENSE_ROWS:
         from scipy.sparse import diags_array
 
-        weighted = rows @ diags_array(multiplicity.astype(np.float64))
-        return np.asarray((weighted @ rows.T).todense())
+        weighted = cluster_rows @ diags_array(multiplicity.astype(np.float64))
+        return np.asarray((weighted @ cluster_rows.T).todense())
     sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))
     step = max(1, _MAX_DENSE_NUMBERS // max(k, 1))
     if step >= n_clusters:
-        dense = rows.toarray() * sqrt_multiplicity
+        dense = cluster_rows.toarray() * sqrt_multiplicity
         return np.asarray(dense @ dense.T)
-    by_column = rows.tocsc()
+    by_column = cluster_rows.tocsc()
     totals = np.zeros((k, k))
     for start in range(0, n_clusters, step):
         columns = (
@@ -144,18 +144,22 @@ def cross_products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
     return totals
 
 
-def correlation_matrix(replicates: FloatArray) -> FloatArray:
+def replicate_correlation_matrix(replicates: FloatArray) -> FloatArray:
     """Correlation matrix of the rows of ``[g, r]``, ``[g, g]``; 0 where a row is constant."""
-    unit = _standardise_rows(replicates)
+    unit = _centre_and_normalise_rows(replicates)
     return np.asarray(unit @ unit.T)
 
 
-def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Correlate each row of ``a [n, r]`` with the same row of ``b``, ``[n]``."""
-    return np.asarray((_standardise_rows(a) * _standardise_rows(b)).sum(axis=1))
+def correlate_corresponding_rows(replicates_a: FloatArray, replicates_b: FloatArray) -> FloatArray:
+    """Correlate each row of one matrix ``[n, r]`` with the same row of another: ``[n]``."""
+    return np.asarray(
+        (_centre_and_normalise_rows(replicates_a) * _centre_and_normalise_rows(replicates_b)).sum(
+            axis=1
+        )
+    )
 
 
-def _standardise_rows(rows: FloatArray) -> FloatArray:
+def _centre_and_normalise_rows(rows: FloatArray) -> FloatArray:
     """Centre rows and scale them to length 1; replicates without a value count as the mean."""
     with ignore_runtime_warnings():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))

@@ -4,13 +4,13 @@ For groups a and b with cluster sums s and counts n, pooled mean ``m = (S_a + S_
 and cluster contributions ``u_c = (s_ac - m n_ac)/N_a - (s_bc - m n_bc)/N_b``, the score-type
 ``t = sum(u) / sqrt(sum(u²))`` is finite where one group has no error.
 
-- ``null_z_statistics`` multiplies clusters' contributions by normal weights: z statistics with the
-  correlations over groups, attributes and metrics, for max-T over any union of families. Replicate
-  r has the same weights in every call with the same draws.
-- ``sign_flip_test`` gives each cluster a random sign. It is exact where u is symmetric, as for the
-  change between two models on the same people; a group's own u near 0 or 1 is not (if all photos
-  with hats are correct, all signs are equal), and there the test rejected in 62 of 100 simulated
-  data sets without a difference.
+- ``iterate_null_z_statistics`` multiplies clusters' contributions by normal weights: z statistics
+  with the correlations over groups, attributes and metrics, for max-T over any union of families.
+  Replicate r has the same weights in every call with the same draws.
+- ``run_sign_flip_test`` gives each cluster a random sign. It is exact where u is symmetric, as for
+  the change between two models on the same people; a group's own u near 0 or 1 is not (if all
+  photos with hats are correct, all signs are equal), and there the test rejected in 62 of 100
+  simulated data sets without a difference.
 
 The complement of a group ("everyone else") is a contrast too: group index ``COMPLEMENT``.
 """
@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.multiplicity import exceeds_observed
-from isolux.stats.multiplier_bootstrap import cross_products
-from isolux.stats.sampling import Strata, stratified_products
+from isolux.stats.multiplicity import is_null_t_at_least_observed
+from isolux.stats.multiplier_bootstrap import sum_row_cross_products
+from isolux.stats.sampling import Strata, stratified_cross_products
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -63,19 +63,19 @@ class NullTest:
     max_pair_z: FloatArray
 
 
-def compare_with_null(
-    observed: FloatArray,
-    null_chunks: Iterable[FloatArray],
+def run_joint_null_test(
+    observed_z: FloatArray,
+    null_z_chunks: Iterable[FloatArray],
     is_pair: npt.NDArray[np.bool_],
-    p_value: Callable[[FloatArray], FloatArray],
+    p_value_from_z: Callable[[FloatArray], FloatArray],
 ) -> NullTest:
     """Compare observed z statistics with their joint null distribution.
 
-    Shapes: ``observed`` [h], ``null_chunks`` [some, r], ``is_pair`` [h].
+    Shapes: ``observed_z`` [h], ``null_z_chunks`` [some, r], ``is_pair`` [h].
 
     Examples
     --------
-    >>> found = compare_with_null(
+    >>> found = run_joint_null_test(
     ...     np.array([2.0]),
     ...     [np.array([[1.0, -3.0]])],
     ...     np.array([True]),
@@ -84,10 +84,10 @@ def compare_with_null(
     >>> found.max_z.tolist()
     [1.0, 3.0]
     """
-    t, start = observed.copy(), 0
+    t, start = observed_z.copy(), 0
     max_z: FloatArray = np.zeros(0)
     max_pair_z: FloatArray = np.zeros(0)
-    for chunk in null_chunks:
+    for chunk in null_z_chunks:
         rows = slice(start, start + len(chunk))
         # A contrast without a null distribution has no statistic.
         t[rows] = np.where(np.isfinite(chunk[:, :1].sum(axis=1)), t[rows], np.nan)
@@ -95,23 +95,25 @@ def compare_with_null(
         if not start:
             max_z, max_pair_z = np.zeros(chunk.shape[1]), np.zeros(chunk.shape[1])
         is_tested_pair = tested & is_pair[rows]
-        max_pairs = _largest_size(chunk, is_tested_pair)
+        max_pairs = _max_abs_z_by_replicate(chunk, is_tested_pair)
         max_pair_z = np.maximum(max_pair_z, max_pairs)
         is_complement = tested & ~is_tested_pair
-        max_z = np.maximum(max_z, np.maximum(max_pairs, _largest_size(chunk, is_complement)))
+        max_z = np.maximum(
+            max_z, np.maximum(max_pairs, _max_abs_z_by_replicate(chunk, is_complement))
+        )
         start += len(chunk)
-    return NullTest(t, p_value(t), max_z, max_pair_z)
+    return NullTest(t, p_value_from_z(t), max_z, max_pair_z)
 
 
-def _largest_size(chunk: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
+def _max_abs_z_by_replicate(z: FloatArray, is_selected: npt.NDArray[np.bool_]) -> FloatArray:
     """Return the largest absolute z of the selected rows in each replicate; 0 without rows."""
-    selected = chunk if rows.all() else chunk[rows]
+    selected = z if is_selected.all() else z[is_selected]
     return np.asarray(
         np.maximum(selected.max(axis=0, initial=0.0), -selected.min(axis=0, initial=0.0))
     )
 
 
-def null_z_statistics(
+def iterate_null_z_statistics(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -125,11 +127,13 @@ def null_z_statistics(
     Shapes: ``sums, counts`` [g + 1, n_distinct], ``multiplicity`` [n_distinct], ``contrasts`` [h,
     2].
     """
-    for scores in _contrast_scores(sums, counts, multiplicity, contrasts, strata, residual_rows):
+    for scores in _iterate_standardised_contrasts(
+        sums, counts, multiplicity, contrasts, strata, residual_rows
+    ):
         yield from scores.evaluate(draws)
 
 
-def sign_flip_test(
+def run_sign_flip_test(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -138,14 +142,14 @@ def sign_flip_test(
 ) -> NullTest:
     """Test contrasts of means by flipping the signs of clusters' contributions."""
     t, null_chunks, p = [], [], []
-    for scores in _contrast_scores(sums, counts, multiplicity, contrasts):
+    for scores in _iterate_standardised_contrasts(sums, counts, multiplicity, contrasts):
         t.append(scores.observed)
         start = 0
         for null in scores.evaluate(signed_sums):
             observed = scores.observed[start : start + len(null)]
             start += len(null)
             # (hits + 1) / (r + 1): the data count as a replicate (Phipson and Smyth 2010).
-            hits = exceeds_observed(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
+            hits = is_null_t_at_least_observed(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
             null_chunks.append(null)
             p.append(np.where(np.isnan(observed), np.nan, (1.0 + hits) / (null.shape[1] + 1.0)))
     if not t:
@@ -153,7 +157,7 @@ def sign_flip_test(
         return NullTest(np.zeros(0), np.zeros(0), zeros, zeros)
     p_value = np.concatenate(p)
     is_pair = contrasts[:, 1] != COMPLEMENT
-    return compare_with_null(np.concatenate(t), null_chunks, is_pair, lambda _: p_value)
+    return run_joint_null_test(np.concatenate(t), null_chunks, is_pair, lambda _: p_value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ class _ContrastScores:
             yield np.asarray(rows @ draws)
 
 
-def _contrast_scores(
+def _iterate_standardised_contrasts(
     sums: csr_array,
     counts: csr_array,
     multiplicity: IntArray,
@@ -196,13 +200,13 @@ def _contrast_scores(
     stacked = csr_array(vstack([sums, counts] if residual_rows is None else [*residual_rows]))
     is_unweighted = strata is None and residual_rows is None
     gram = (
-        cross_products(stacked, multiplicity)
+        sum_row_cross_products(stacked, multiplicity)
         if is_unweighted
-        else stratified_products(stacked, strata)
+        else stratified_cross_products(stacked, strata)
     )
     for start in range(0, len(contrasts), _CONTRASTS_PER_BATCH):
         batch = contrasts[start : start + _CONTRASTS_PER_BATCH]
-        loadings, sum_index = _loadings(batch, totals[:width], totals[width:])
+        loadings, sum_index = _contrast_loadings(batch, totals[:width], totals[width:])
         sum_products = gram[sum_index[:, :, None], sum_index[:, None, :]]
         variance = np.einsum("hi,hij,hj->h", loadings, sum_products, loadings)
         absolute_loadings = np.abs(loadings)
@@ -215,7 +219,7 @@ def _contrast_scores(
         yield _ContrastScores(loadings / scale[:, None], sum_index, observed)
 
 
-def _loadings(
+def _contrast_loadings(
     contrasts: IntArray, sums: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, IntArray]:
     """Return u as a linear function of four sums and counts: loadings ``[h, 4]``, and indices."""

@@ -48,15 +48,15 @@ _MIN_STANDARD_ERROR = 1e-12
 """A standard error below this is rounding: all numbers are equal."""
 
 
-def two_sided_critical(alpha: float = 0.05, tests: int = 1) -> FloatArray:
+def bonferroni_critical_t(alpha: float = 0.05, n_tests: int = 1) -> FloatArray:
     """Return the critical |t| of a two-sided test, with Bonferroni's correction."""
-    if tests < 1:
-        raise SpecError("a family has no test", expected="tests >= 1", found=str(tests))
+    if n_tests < 1:
+        raise SpecError("a family has no test", expected="tests >= 1", found=str(n_tests))
     _check_probability("alpha", alpha)
     from scipy.special import ndtri
 
     # The lower tail, because 1 - alpha / 2m loses digits for large families.
-    return np.asarray(-ndtri(alpha / (2.0 * tests)), dtype=np.float64)
+    return np.asarray(-ndtri(alpha / (2.0 * n_tests)), dtype=np.float64)
 
 
 def minimum_detectable_difference(
@@ -126,49 +126,53 @@ class DecisionCases:
     scale: FloatArray
     can_grow: npt.NDArray[np.bool_] | None = None
 
-    def limit_errors(self, max_error: float) -> FloatArray:
+    def cap_group_errors(self, max_error: float) -> FloatArray:
         """Limit the errors of the groups that can grow: ``[g]``."""
         limited = np.minimum(self.error, max_error)
         return limited if self.can_grow is None else np.where(self.can_grow, limited, self.error)
 
-    def slack_errors(self, error: FloatArray) -> FloatArray:
+    def slack_errors_from_groups(self, error: FloatArray) -> FloatArray:
         """Return the standard error of each slack for given errors of groups: ``[h]``."""
         second_error = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
         return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + second_error**2))
 
 
-def _draw_normals(cases: DecisionCases) -> FloatArray:
+def _draw_correlated_case_normals(cases: DecisionCases) -> FloatArray:
     rng = np.random.default_rng([0, len(cases.error)])
     half = rng.standard_normal((_N_SIMULATIONS // 2, len(cases.error)))
     return np.concatenate([half, -half])  # antithetic: their mean is exactly 0
 
 
-def _decision_probability(cases: DecisionCases, max_error: float, normals: FloatArray) -> float:
-    error = cases.limit_errors(max_error)
+def _probability_rule_is_decided(
+    cases: DecisionCases, max_error: float, normals: FloatArray
+) -> float:
+    error = cases.cap_group_errors(max_error)
     # The predictive distribution: variance that is lost from now to then.
     value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
     second_changes = np.where(cases.second < 0, 0.0, value_changes[:, np.maximum(cases.second, 0)])
     slack = cases.slack + cases.scale * (value_changes[:, cases.first] - second_changes)
     # Half-widths shrink in proportion to the standard error.
-    shrinkage = cases.slack_errors(error) / cases.slack_errors(cases.error)
+    shrinkage = cases.slack_errors_from_groups(error) / cases.slack_errors_from_groups(cases.error)
     failed = (slack + shrinkage * cases.upper_half_width < 0).any(axis=1)
     return float((failed | (slack - shrinkage * cases.lower_half_width >= 0).all(axis=1)).mean())
 
 
-def deciding_error(cases: DecisionCases, power: float = 0.8) -> float:
+def max_se_for_decision_power(cases: DecisionCases, power: float = 0.8) -> float:
     """Return the largest standard error of groups at which a decision has the requested power."""
     inputs = (cases.slack, cases.lower_half_width, cases.upper_half_width, cases.error, cases.scale)
     if not len(cases.slack) or not all(np.isfinite(x).all() for x in inputs):
         return float("nan")
-    normals = _draw_normals(cases)
+    normals = _draw_correlated_case_normals(cases)
     largest = float(cases.error.max())
-    if not largest > 0 or (cases.slack_errors(cases.error) <= 0).any():
+    if not largest > 0 or (cases.slack_errors_from_groups(cases.error) <= 0).any():
         return float("nan")
     low, high = -np.log(_MAX_ERROR_RATIO), 0.0
-    if _decision_probability(cases, largest * np.exp(low), normals) < power:
+    if _probability_rule_is_decided(cases, largest * np.exp(low), normals) < power:
         return 0.0
     for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        is_sufficient = _decision_probability(cases, largest * np.exp(middle), normals) >= power
+        is_sufficient = (
+            _probability_rule_is_decided(cases, largest * np.exp(middle), normals) >= power
+        )
         low, high = (middle, high) if is_sufficient else (low, middle)
     return float(largest * np.exp(low))

@@ -58,11 +58,11 @@ from isolux.stats.root_finding import (
     BuildExcess,
     Excess,
     Slope,
-    find_bounds,
-    find_outermost_bound,
+    find_interval_bounds,
+    find_outermost_interval_bound,
     find_roots,
 )
-from isolux.stats.sparse_rows import take_rows
+from isolux.stats.sparse_rows import take_rows_of_all_arrays
 from isolux.stats.statistic import FloatArray
 
 _ZERO_VARIANCE = 1e-14  # a variance of proportions below this is rounding
@@ -101,7 +101,7 @@ class ProportionDifferences:
     def from_cluster_means(
         cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ProportionDifferences:
-        """Combine two groups; the parameters are those of ``differences.mean_difference``."""
+        """Combine two groups; parameters as of ``differences.independent_mean_difference``."""
         is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
         # Covariances over the product of SDs, so that they scale with the proportions under d.
@@ -134,7 +134,7 @@ class ProportionDifferences:
             (n_effective[0], n_effective[1]),
             (own_effects[0], own_effects[1], own_correlation),
             (pooled_effects[0], pooled_effects[1], pooled_correlation),
-            *_dof(a, b),
+            *_cr2_and_independent_dof(a, b),
         )
 
     def with_proportions(self, a: FloatArray, b: FloatArray) -> ProportionDifferences:
@@ -143,7 +143,7 @@ class ProportionDifferences:
 
     def take(self, rows: npt.NDArray[np.intp]) -> ProportionDifferences:
         """Select pairs by index."""
-        pairs: ProportionDifferences = take_rows(self, rows)
+        pairs: ProportionDifferences = take_rows_of_all_arrays(self, rows)
         return pairs
 
     def t_inflation(self, z: float | FloatArray) -> FloatArray:
@@ -165,7 +165,7 @@ class ProportionDifferences:
         """
         n, m = self.n_effective
         with np.errstate(invalid="ignore", divide="ignore"):
-            null_a, null_b = self._constrained_mle(difference, ratio)
+            null_a, null_b = self._constrained_mle_of_both(difference, ratio)
             pooled_proportion = (n * self.a + m * self.b) / (n + m)
             event_rate = np.minimum(pooled_proportion, 1.0 - pooled_proportion)
             # Shrink the own proportion towards the MLE under the null by its rarer outcomes.
@@ -187,7 +187,7 @@ class ProportionDifferences:
             1.0 - OWN_VARIANCE_WEIGHT
         )
 
-    def _constrained_mle(
+    def _constrained_mle_of_both(
         self, difference: float | FloatArray, ratio: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return the constrained maximum likelihood estimates of both proportions, a = r b + d."""
@@ -197,10 +197,10 @@ class ProportionDifferences:
                 # With equal proportions the maximum likelihood estimate needs no cubic equation.
                 pooled_proportion = (n * self.a + m * self.b) / (n + m)
                 return pooled_proportion, pooled_proportion
-            null_a = _constrained_mle_of_difference(self.a, self.b, m / n, difference)
+            null_a = _constrained_mle_given_difference(self.a, self.b, m / n, difference)
             return null_a, np.clip(null_a - difference, 0.0, 1.0)
         # Miettinen and Nurminen: the MLE of b solves a quadratic equation, and a = r b.
-        null_b = _constrained_mle_of_ratio(self.a, self.b, (n, m), ratio)
+        null_b = _constrained_mle_given_ratio(self.a, self.b, (n, m), ratio)
         return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
     def half_width(
@@ -232,11 +232,13 @@ class ProportionDifferences:
             # V is the larger of two variances, so z is the smaller of two statistics.
             z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
             t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
-        statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), MAX_Z)
+        statistics = np.minimum(
+            np.minimum(z_by_minimum, self._uninflate_t_to_z(t_statistics)), MAX_Z
+        )
         statistics = np.where(distance > 0, statistics, 0.0)
         return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
-    def _t_to_z(self, t: FloatArray) -> FloatArray:
+    def _uninflate_t_to_z(self, t: FloatArray) -> FloatArray:
         """Convert t to z: find the z at which z times the root of the t inflation is t."""
         if np.isinf(self.dof).all():
             return t
@@ -255,11 +257,15 @@ class ProportionDifferences:
 
     def interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of a - b at z; NaN where a proportion is NaN."""
-        return find_bounds(*self._difference_search(z, conservative=conservative))
+        return find_interval_bounds(
+            *self._build_difference_bound_search(z, conservative=conservative)
+        )
 
     def log_ratio_interval(self, z: float, *, conservative: bool = False) -> Interval:
         """Return the interval of ln(a / b) at z; NaN where a proportion is 0 or NaN."""
-        return find_bounds(*self._ratio_search(z, conservative=conservative))
+        return find_interval_bounds(
+            *self._build_log_ratio_bound_search(z, conservative=conservative)
+        )
 
     def outermost_bound(
         self, z: float, *, log: bool = False, inner_bound: bool = False
@@ -268,16 +274,21 @@ class ProportionDifferences:
 
         ``log``: of ln(a / b). ``inner_bound``: the larger of ``low`` and ``-high``.
         """
-        search = self._ratio_search(z) if log else self._difference_search(z)
-        return find_outermost_bound(*search, inner_bound=inner_bound)
+        search = (
+            self._build_log_ratio_bound_search(z) if log else self._build_difference_bound_search(z)
+        )
+        return find_outermost_interval_bound(*search, inner_bound=inner_bound)
 
-    def _difference_search(
+    def _build_difference_bound_search(
         self, z: float, *, conservative: bool = False
     ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of a - b of every pair."""
-        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.t_inflation(z))
+        pairs_twice, t_inflations = (
+            self._repeat_pairs_for_both_bounds(),
+            _repeat_twice(self.t_inflation(z)),
+        )
         corrections = (
-            _duplicate(self.continuity_correction())
+            _repeat_twice(self.continuity_correction())
             if conservative
             else np.zeros(len(pairs_twice.a))
         )
@@ -303,14 +314,17 @@ class ProportionDifferences:
 
         return build_excess, pairs_twice.a - pairs_twice.b, 1.0, lambda gap, _: np.ones_like(gap)
 
-    def _ratio_search(
+    def _build_log_ratio_bound_search(
         self, z: float, *, conservative: bool = False
     ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             is_positive = (self.a > 0) & (self.b > 0)
             log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
-        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.t_inflation(z))
+        pairs_twice, t_inflations = (
+            self._repeat_pairs_for_both_bounds(),
+            _repeat_twice(self.t_inflation(z)),
+        )
 
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             pairs, t_inflation = (
@@ -333,34 +347,39 @@ class ProportionDifferences:
 
             return excess
 
-        def slope(log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None) -> FloatArray:
+        def log_ratio_excess_slope(
+            log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None
+        ) -> FloatArray:
             ratio = np.exp(log_ratio)
             return ratio * (pairs_twice.b if rows is None else pairs_twice.b[rows]) / (1.0 + ratio)
 
-        return build_excess, _duplicate(log_ratios), MAX_LOG_RATIO, slope
+        return build_excess, _repeat_twice(log_ratios), MAX_LOG_RATIO, log_ratio_excess_slope
 
-    def _duplicate_pairs(self) -> ProportionDifferences:
+    def _repeat_pairs_for_both_bounds(self) -> ProportionDifferences:
         """Repeat the pairs, for both bounds of an interval at once."""
         return self.take(np.tile(np.arange(len(self.a)), 2))
 
 
-def _constrained_mle_of_difference(
-    a: FloatArray, b: FloatArray, size_ratio: FloatArray, difference: float | FloatArray
+def _constrained_mle_given_difference(
+    proportion_a: FloatArray,
+    proportion_b: FloatArray,
+    size_ratio: FloatArray,
+    difference: float | FloatArray,
 ) -> FloatArray:
     """Return the constrained MLE of the first proportion, given the difference: ``[h]``.
 
     The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
     """
     leading_coefficient = 3.0 * (1.0 + size_ratio)
-    weighted_total = a + size_ratio * b
+    weighted_total = proportion_a + size_ratio * proportion_b
     quadratic = (
         -(1.0 + size_ratio + weighted_total + difference * (size_ratio + 2.0)) / leading_coefficient
     )
-    linear = difference**2 + difference * (2.0 * a + size_ratio + 1.0) + weighted_total
+    linear = difference**2 + difference * (2.0 * proportion_a + size_ratio + 1.0) + weighted_total
     # Products, because numpy takes ten times as long for a third power.
     v = (
         quadratic * (quadratic * quadratic - 1.5 * linear / leading_coefficient)
-        - 1.5 * a * difference * (1.0 + difference) / leading_coefficient
+        - 1.5 * proportion_a * difference * (1.0 + difference) / leading_coefficient
     )
     u = np.sqrt(np.maximum(quadratic * quadratic - linear / leading_coefficient, 0.0))
     u = np.where(v >= 0, u, -u)
@@ -373,17 +392,20 @@ def _constrained_mle_of_difference(
     )
 
 
-def _constrained_mle_of_ratio(
-    a: FloatArray, b: FloatArray, n_rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
+def _constrained_mle_given_ratio(
+    proportion_a: FloatArray,
+    proportion_b: FloatArray,
+    n_rows: tuple[FloatArray, FloatArray],
+    ratio: float | FloatArray,
 ) -> FloatArray:
     """Return the constrained MLE of the second proportion if the ratio is given: ``[h]``.
 
     The quadratic equation of Miettinen and Nurminen (1985).
     """
     n, m = n_rows
-    n_events = n * a + m * b
+    n_events = n * proportion_a + m * proportion_b
     quadratic = (n + m) * ratio
-    linear = n * ratio + n * a + m + m * b * ratio
+    linear = n * ratio + n * proportion_a + m + m * proportion_b * ratio
     discriminant_root = np.sqrt(np.maximum(linear**2 - 4.0 * quadratic * n_events, 0.0))
     # The smaller root, in the form without cancellation for small counts.
     proportions = np.divide(
@@ -395,7 +417,7 @@ def _constrained_mle_of_ratio(
     return np.asarray(np.clip(proportions, 0.0, np.minimum(1.0, 1.0 / ratio)))
 
 
-def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
+def _cr2_and_independent_dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
     """Degrees of freedom of both groups' CR2 variances, and of as many independent rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variance_a, variance_b = (
@@ -413,7 +435,7 @@ def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
     )
 
 
-def _duplicate(x: FloatArray) -> FloatArray:
+def _repeat_twice(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x])
 
 

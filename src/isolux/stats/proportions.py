@@ -38,7 +38,7 @@ class ProportionInterval:
     high: FloatArray
 
 
-def wilson(
+def wilson_interval(
     successes: npt.ArrayLike,
     n: npt.ArrayLike,
     level: float = 0.95,
@@ -50,7 +50,9 @@ def wilson(
     """
     from scipy.special import ndtri
 
-    proportion, n_effective = _proportion_and_n_effective(successes, n, level, design_effect)
+    proportion, n_effective = _check_and_compute_proportion_n_effective(
+        successes, n, level, design_effect
+    )
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         # Wilson (1927): all proportions that a score test at this level does not reject.
@@ -67,7 +69,7 @@ def wilson(
     return ProportionInterval(low, high)
 
 
-def clopper_pearson(
+def clopper_pearson_interval(
     successes: npt.ArrayLike,
     n: npt.ArrayLike,
     level: float = 0.95,
@@ -79,7 +81,9 @@ def clopper_pearson(
     """
     from scipy.special import betaincinv
 
-    proportion, n_effective = _proportion_and_n_effective(successes, n, level, design_effect)
+    proportion, n_effective = _check_and_compute_proportion_n_effective(
+        successes, n, level, design_effect
+    )
     tail_probability = (1.0 - level) / 2.0
     n_successes = proportion * n_effective
     n_failures = n_effective - n_successes
@@ -102,13 +106,13 @@ def clopper_pearson(
     return ProportionInterval(np.where(is_missing, np.nan, low), np.where(is_missing, np.nan, high))
 
 
-def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
+def estimate_design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
     """Estimate the design effect of a clustered proportion, at least 1.
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
     Kish (1965); see the module.
     """
-    sums, sizes = _check_cluster_sums(cluster_sums, cluster_sizes)
+    sums, sizes = _check_cluster_sums_and_sizes(cluster_sums, cluster_sizes)
     n, k = sizes.sum(axis=-1), np.count_nonzero(sizes > 0.0, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sums.sum(axis=-1) / n
@@ -124,7 +128,7 @@ def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> 
     return np.asarray(np.where(n > 0.0, effect, np.nan), dtype=np.float64)
 
 
-def _check_cluster_sums(
+def _check_cluster_sums_and_sizes(
     cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     sums, sizes = np.broadcast_arrays(
@@ -140,7 +144,7 @@ def _check_cluster_sums(
     return sums, sizes
 
 
-def _proportion_and_n_effective(
+def _check_and_compute_proportion_n_effective(
     successes: npt.ArrayLike, n: npt.ArrayLike, level: float, design_effect: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Check inputs, and return the proportion and the effective sample size, of one shape."""

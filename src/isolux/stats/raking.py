@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.sparse_rows import from_dense, take_matrix_rows
+from isolux.stats.sparse_rows import dense_to_csr, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -94,22 +94,24 @@ class Calibration:
         explained = (
             take_matrix_rows(self.sums_by_cell, row_index) @ self.inverse
         ) @ self.weight_by_cell
-        return from_dense(rows.toarray() - explained)
+        return dense_to_csr(rows.toarray() - explained)
 
 
-def fit_calibration(
+def fit_calibration_regression(
     margins: Margins,
     weight: FloatArray,
     cluster_index: IntArray,
-    sums: tuple[FloatArray, IntArray, IntArray, int],
+    coordinate_sums: tuple[FloatArray, IntArray, IntArray, int],
 ) -> Calibration:
     """Fit the regression of sums on the margins' cells.
 
-    Shapes: ``weight`` [n], ``cluster_index`` [n], ``sums`` [m].
+    Shapes: ``weight`` [n], ``cluster_index`` [n], ``coordinate_sums`` [m].
     """
     from scipy.sparse import coo_array, csr_array
 
-    def sum_by_cell(table: int, index: IntArray, size: int, weight: FloatArray) -> FloatArray:
+    def sum_weights_by_cell_and_index(
+        table: int, index: IntArray, size: int, weight: FloatArray
+    ) -> FloatArray:
         """Sum weights by the cells of a table and another index: ``[cells, size]``."""
         n_rows = margins.sizes[table]
         sums = np.bincount(
@@ -120,16 +122,19 @@ def fit_calibration(
     tables, n_clusters = range(len(margins.codes)), int(cluster_index.max(initial=-1)) + 1
     base_weight = weight if margins.base_weight is None else margins.base_weight
     weight_by_cell = np.concatenate(
-        [sum_by_cell(t, cluster_index, n_clusters, weight) for t in tables]
+        [sum_weights_by_cell_and_index(t, cluster_index, n_clusters, weight) for t in tables]
     )
     # Cross products of cell indicators for all pairs of tables.
     cell_products = np.block(
         [
-            [sum_by_cell(t, margins.codes[u], margins.sizes[u], base_weight) for u in tables]
+            [
+                sum_weights_by_cell_and_index(t, margins.codes[u], margins.sizes[u], base_weight)
+                for u in tables
+            ]
             for t in tables
         ]
     )
-    values, sum_index, unit_index, n_rows = sums
+    values, sum_index, unit_index, n_rows = coordinate_sums
     # The values have calibrated weights; the regression has base weights.
     values = values * (base_weight / weight)[unit_index]
     cells = [
@@ -143,7 +148,7 @@ def fit_calibration(
     return Calibration(margins, csr_array(sums_by_cell), inverse, weight_by_cell, cluster_index)
 
 
-def rake_weights(
+def rake_weights_to_shares(
     weight: FloatArray, margins: Margins, shares: Sequence[FloatArray]
 ) -> tuple[FloatArray, float]:
     """Scale weights until every table's cells have their shares.
@@ -168,7 +173,7 @@ def rake_weights(
     return shares_of_total * total, max_difference
 
 
-def rake_replicates(
+def rake_replicates_to_totals(
     weights: FloatArray, margins: Margins, totals: Sequence[FloatArray]
 ) -> FloatArray:
     """Rake replicate weights ``[n, r]`` to the tables' totals; empty cells stay empty.
@@ -177,7 +182,7 @@ def rake_replicates(
     --------
     >>> margins = Margins((np.array([0, 0, 1]),), (2,))
     >>> drawn = np.array([[2.0], [0.0], [3.0]])
-    >>> rake_replicates(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
+    >>> rake_replicates_to_totals(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
     [1.0, 0.0, 1.0]
     """
     raked = weights

@@ -106,16 +106,18 @@ _N_FIRST_CANDIDATES = 32  # candidates that are solved before all others are com
 _TIE_TOLERANCE = 1e-9  # bounds this near the outermost are solved too, so that ties are complete
 
 
-def find_bounds(
+def find_interval_bounds(
     build_excess: BuildExcess, centres: FloatArray, max_bound: float, slope: Slope
 ) -> Interval:
     """Find both bounds of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
     h = len(centres) // 2
-    bounds = _find_edge(build_excess, centres, np.repeat([-max_bound, max_bound], h), slope)
+    bounds = _find_bound_towards_limits(
+        build_excess, centres, np.repeat([-max_bound, max_bound], h), slope
+    )
     return Interval(bounds[:h], bounds[h:])
 
 
-def find_outermost_bound(
+def find_outermost_interval_bound(
     build_excess: BuildExcess,
     centres: FloatArray,
     max_bound: float,
@@ -129,7 +131,7 @@ def find_outermost_bound(
     direction = np.where(limits < 0, -1.0, 1.0)
     sign = -direction if inner_bound else direction  # sign × bound is maximised
     if len(centres) <= _MAX_FULL_SEARCH:
-        bounds = sign * _find_edge(build_excess, centres, limits, slope)
+        bounds = sign * _find_bound_towards_limits(build_excess, centres, limits, slope)
         return np.asarray(np.fmax(bounds[:h], bounds[h:]))
     excess = build_excess()
     guesses = sign * (centres - direction * excess(centres) / slope(centres, None))
@@ -143,7 +145,7 @@ def find_outermost_bound(
             :_N_FIRST_CANDIDATES
         ]
     ]
-    edges[first_rows] = _bounds_of_rows(build_excess, centres, limits, slope, first_rows)
+    edges[first_rows] = _find_bounds_of_rows(build_excess, centres, limits, slope, first_rows)
     best_bound = sign * (float(np.max(sign[first_rows] * edges[first_rows])) - _TIE_TOLERANCE)
     with np.errstate(invalid="ignore"):
         is_outside = excess(best_bound) > 0 if not inner_bound else ~(excess(best_bound) <= 0)
@@ -151,12 +153,14 @@ def find_outermost_bound(
     is_candidate = np.isinf(edges)
     is_candidate &= is_beyond & is_outside if inner_bound else ~(is_beyond & is_outside)
     remaining_rows = np.flatnonzero(is_candidate)
-    edges[remaining_rows] = _bounds_of_rows(build_excess, centres, limits, slope, remaining_rows)
+    edges[remaining_rows] = _find_bounds_of_rows(
+        build_excess, centres, limits, slope, remaining_rows
+    )
     bounds = sign * edges
     return np.asarray(np.fmax(bounds[:h], bounds[h:]))
 
 
-def _bounds_of_rows(
+def _find_bounds_of_rows(
     build_excess: BuildExcess,
     centres: FloatArray,
     limits: FloatArray,
@@ -169,10 +173,12 @@ def _bounds_of_rows(
     def restricted_slope(x: FloatArray, subset: npt.NDArray[np.intp] | None) -> FloatArray:
         return slope(x, rows if subset is None else rows[subset])
 
-    return _find_edge(restricted_excess, centres[rows], limits[rows], restricted_slope)
+    return _find_bound_towards_limits(
+        restricted_excess, centres[rows], limits[rows], restricted_slope
+    )
 
 
-def _find_edge(
+def _find_bound_towards_limits(
     build_excess: BuildExcess, centres: FloatArray, limits: FloatArray, slope: Slope
 ) -> FloatArray:
     """Find where the interval around ``centres`` ends on the way to ``limits``: ``[h]``."""

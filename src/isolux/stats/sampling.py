@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weights import batch_sizes, column_batches
+from isolux.stats.weights import iterate_float_column_batches, split_replicates_into_batch_sizes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -82,12 +82,12 @@ class Strata:
         """Factor of the sum of squares around a stratum's mean in the variance, ``[h]``."""
         return self.small_sample_factor * self.finite_population_factor
 
-    def count_absent_clusters(self) -> IntArray:
+    def n_clusters_without_scored_unit(self) -> IntArray:
         """Count the sampled clusters of each stratum that have no scored unit, ``[h]``."""
         return self.n_sampled - np.bincount(self.stratum_index, minlength=len(self.n_sampled))
 
 
-def stratified_products(rows: csr_array, strata: Strata | None) -> FloatArray:
+def stratified_cross_products(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Sum cross products of rows over clusters, around their stratum means: ``[k, k]``."""
     if rows.shape[0] * rows.shape[1] <= _MAX_DENSE_NUMBERS:
         dense = rows.toarray()
@@ -105,12 +105,12 @@ def stratified_products(rows: csr_array, strata: Strata | None) -> FloatArray:
         products = np.asarray(
             (rows.multiply(factor[strata.stratum_index][None, :]) @ rows.T).todense()
         )
-        totals = stratum_totals(rows, strata)
+        totals = sum_by_stratum(rows, strata)
     # Minus the products of stratum means: the covariance within strata.
     return np.asarray(products - (totals * (factor / strata.n_sampled)) @ totals.T)
 
 
-def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
+def sum_by_stratum(rows: csr_array, strata: Strata) -> FloatArray:
     """Sum rows by stratum, ``[k, h]``."""
     from scipy.sparse import csr_array
 
@@ -128,27 +128,30 @@ def stratified_row_products(x: csr_array, y: csr_array, strata: Strata | None) -
         return np.asarray(product.sum(axis=1)).ravel()
     factor = strata.variance_factor
     total = np.asarray(product @ factor[strata.stratum_index]).ravel()
-    means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.n_sampled
+    means = sum_by_stratum(x, strata) * sum_by_stratum(y, strata) / strata.n_sampled
     return np.asarray(total - means @ factor)
 
 
-def covariance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
+def bootstrap_covariance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Covariance of sums over resampled clusters, ``[k, k]``: that of bootstrap replicates."""
     n_clusters = rows.shape[1]
     single_stratum = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
-    return stratified_products(rows, strata or single_stratum)
+    return stratified_cross_products(rows, strata or single_stratum)
 
 
-def stratified_normal_weights(
+def draw_stratified_normal_weights(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw normal weights of clusters whose sums have the covariance of ``stratified_products``."""
+    """Draw normal weights of clusters; their sums' covariance is ``stratified_cross_products``."""
     normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
         return normals
     h = len(strata.n_sampled)
     # Clusters without scored units contribute 0, but count in their stratum's mean.
-    absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.count_absent_clusters())[:, None]
+    absent = (
+        rng.standard_normal((h, replicates))
+        * np.sqrt(strata.n_clusters_without_scored_unit())[:, None]
+    )
     total = np.zeros((h, replicates))
     np.add.at(total, strata.stratum_index, normals)
     total = absent + total
@@ -156,23 +159,26 @@ def stratified_normal_weights(
     return np.asarray(centred * np.sqrt(strata.variance_factor)[strata.stratum_index][:, None])
 
 
-def rao_wu_weights(
+def draw_rao_wu_weights(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
     """Draw replicate weights of clusters by Rao and Wu's rescaled bootstrap: ``[c, r]``."""
     return np.hstack(
-        [np.zeros((n_clusters, 0)), *rao_wu_batches(rng, n_clusters, strata, replicates)]
+        [
+            np.zeros((n_clusters, 0)),
+            *draw_rao_wu_weight_batches(rng, n_clusters, strata, replicates),
+        ]
     )
 
 
-def rao_wu_batches(
+def draw_rao_wu_weight_batches(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> Iterator[FloatArray]:
-    """Draw the same weights as ``rao_wu_weights``, in batches of replicates: ``[c, batch]``.
+    """Draw the same weights as ``draw_rao_wu_weights``, in batches of replicates: ``[c, batch]``.
 
     Examples
     --------
-    >>> [part.shape for part in rao_wu_batches(np.random.default_rng(0), 4, None, 128)]
+    >>> [part.shape for part in draw_rao_wu_weight_batches(np.random.default_rng(0), 4, None, 128)]
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
@@ -186,7 +192,7 @@ def rao_wu_batches(
         n_sampled - 1.0,
         np.sqrt(strata.finite_population_factor)[strata.stratum_index],
     )
-    sizes = batch_sizes(replicates)
+    sizes = split_replicates_into_batch_sizes(replicates)
     for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:
         counts = np.zeros((n_clusters, n_batch), dtype=np.uint16)
         for h, rows in enumerate(stratum_rows):
@@ -198,12 +204,16 @@ def rao_wu_batches(
                 # The other draws are sampled clusters without a scored unit, which contribute 0.
                 counts[rows, r] = draw_counts[: len(rows)]
         for count_batch in (
-            column_batches(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
+            iterate_float_column_batches(counts)
+            if len(stratum_rows) > 1
+            else [counts.astype(np.float64)]
         ):
-            yield _rescale(count_batch, n_sampled / n_draws, fpc_root)
+            yield _rescale_counts_to_weights_in_place(count_batch, n_sampled / n_draws, fpc_root)
 
 
-def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> FloatArray:
+def _rescale_counts_to_weights_in_place(
+    counts: FloatArray, factor: FloatArray, fpc_root: FloatArray
+) -> FloatArray:
     """Return ``1 + fpc_root (factor counts - 1)``, in the memory of the counts."""
     counts *= factor[:, None]
     counts -= 1.0

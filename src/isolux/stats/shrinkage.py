@@ -23,7 +23,9 @@ from isolux.stats.statistic import FloatArray, IntArray
 _EM_ROUNDS = 100
 
 
-def shrink_differences(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
+def shrink_differences_empirical_bayes(
+    difference: FloatArray, standard_error: FloatArray
+) -> FloatArray:
     """Return the posterior mean of each difference, given all differences of the family.
 
     Shapes: ``difference, standard_error`` [h]; returns [h].
@@ -33,15 +35,15 @@ def shrink_differences(difference: FloatArray, standard_error: FloatArray) -> Fl
     if not is_known.any():
         return estimates
     known_difference, known_se = difference[is_known], standard_error[is_known]
-    variance = _component_sds(known_difference, known_se) ** 2
+    variance = _mixture_component_sds(known_difference, known_se) ** 2
     total_variance = known_se[:, None] ** 2 + variance[None, :]
     # Without the constant log √(2 π), which cancels in the posterior.
     log_likelihood = -0.5 * (
         np.log(total_variance) + known_difference[:, None] ** 2 / total_variance
     )
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
-    joint = likelihood * _fit_mixture(
-        likelihood[_sample_by_size(np.abs(known_difference / known_se))]
+    joint = likelihood * _fit_mixture_weights_em(
+        likelihood[_sample_rows_by_size(np.abs(known_difference / known_se))]
     )
     # The posterior mean averages the shrinkage factor over mixture components.
     posterior = joint / joint.sum(axis=1, keepdims=True)
@@ -49,7 +51,7 @@ def shrink_differences(difference: FloatArray, standard_error: FloatArray) -> Fl
     return estimates
 
 
-def _fit_mixture(likelihood: FloatArray) -> FloatArray:
+def _fit_mixture_weights_em(likelihood: FloatArray) -> FloatArray:
     """Estimate the mixture weights by maximum likelihood (EM): ``[k]``."""
     share = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
     for _ in range(_EM_ROUNDS):
@@ -58,7 +60,7 @@ def _fit_mixture(likelihood: FloatArray) -> FloatArray:
     return share
 
 
-def _sample_by_size(size: FloatArray) -> IntArray:
+def _sample_rows_by_size(size: FloatArray) -> IntArray:
     order = np.argsort(-size, kind="stable")
     positions = np.unique(
         np.linspace(0, len(size) - 1, min(len(size), MAX_PRIOR_DIFFERENCES)).round().astype(int)
@@ -66,11 +68,11 @@ def _sample_by_size(size: FloatArray) -> IntArray:
     return np.asarray(order[positions])
 
 
-def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
+def _mixture_component_sds(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
     """Return the standard deviations of the components: 0, then a factor of √2 apart."""
     # Stephens (2017): up to twice the largest excess over the standard error.
-    widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
-    first = MIN_COMPONENT_SD * float(s.min())
+    widest = 2.0 * float(np.sqrt(np.maximum(difference**2 - standard_error**2, 0.0).max()))
+    first = MIN_COMPONENT_SD * float(standard_error.min())
     if widest <= first:
         return np.array([0.0, first])
     steps = int(np.ceil(2.0 * np.log2(widest / first))) + 1

@@ -27,16 +27,17 @@ _MAX_SLICED_ROWS = 512
 """Rows from which scipy's own indexing is as fast."""
 
 
-def take_rows(container: Any, rows: npt.NDArray[Any]) -> Any:
+def take_rows_of_all_arrays(container: Any, rows: npt.NDArray[Any]) -> Any:
     """Select rows of every array in a dataclass or tuple; other values are unchanged."""
     if isinstance(container, np.ndarray):
         return container[rows]
     if isinstance(container, tuple):
-        return tuple(take_rows(element, rows) for element in container)
+        return tuple(take_rows_of_all_arrays(element, rows) for element in container)
     if not is_dataclass(container) or isinstance(container, type):
         return container
     taken_fields = {
-        field.name: take_rows(getattr(container, field.name), rows) for field in fields(container)
+        field.name: take_rows_of_all_arrays(getattr(container, field.name), rows)
+        for field in fields(container)
     }
     return replace(container, **taken_fields)
 
@@ -53,10 +54,10 @@ def take_matrix_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_
     values, columns = (
         np.concatenate([a[p] for p in row_slices]) for a in (matrix.data, matrix.indices)
     )
-    return _build_rows(matrix, values, columns, row_pointers)
+    return _build_csr_unchecked(matrix, values, columns, row_pointers)
 
 
-def _build_rows(
+def _build_csr_unchecked(
     template: csr_array,
     values: FloatArray,
     columns: npt.NDArray[Any],
@@ -76,43 +77,45 @@ def _build_rows(
     return matrix
 
 
-def from_dense(values: FloatArray) -> csr_array:
+def dense_to_csr(dense_matrix: FloatArray) -> csr_array:
     """Convert a dense matrix to a sparse one.
 
     Examples
     --------
-    >>> from_dense(np.array([[0.0, 1.0], [2.0, 0.0]])).toarray().tolist()
+    >>> dense_to_csr(np.array([[0.0, 1.0], [2.0, 0.0]])).toarray().tolist()
     [[0.0, 1.0], [2.0, 0.0]]
     """
     from scipy.sparse import csr_array
 
-    flat_index = np.flatnonzero(values)
-    row_pointers = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=1))])
-    columns = flat_index % max(values.shape[1], 1)
-    return csr_array((values.ravel()[flat_index], columns, row_pointers), shape=values.shape)
+    flat_index = np.flatnonzero(dense_matrix)
+    row_pointers = np.concatenate([[0], np.cumsum(np.count_nonzero(dense_matrix, axis=1))])
+    columns = flat_index % max(dense_matrix.shape[1], 1)
+    return csr_array(
+        (dense_matrix.ravel()[flat_index], columns, row_pointers), shape=dense_matrix.shape
+    )
 
 
-def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
+def row_index_of_entries(matrix: csr_array) -> npt.NDArray[np.int64]:
     """Return the row of every entry."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def align_entries(
+def align_sum_and_count_entries(
     sums: csr_array, counts: csr_array, multiplicity: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
     """Align sums with counts: row, sum, count and multiplicity of every entry."""
     # A stored 0 is a cluster without units of the group.
     has_units = counts.data > 0
-    row, column = row_numbers(counts)[has_units], counts.indices[has_units]
+    row, column = row_index_of_entries(counts)[has_units], counts.indices[has_units]
     return (
         row,
-        values_at(counts, sums)[has_units],
+        values_at_pattern_entries(counts, sums)[has_units],
         counts.data[has_units],
         multiplicity[column].astype(float),
     )
 
 
-def values_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
+def values_at_pattern_entries(pattern: csr_array, matrix: csr_array) -> FloatArray:
     """Return the values of a matrix at the entries of another of its shape, 0 where it has none."""
     has_equal_counts = matrix.nnz == pattern.nnz and np.array_equal(matrix.indptr, pattern.indptr)
     if has_equal_counts and np.array_equal(matrix.indices, pattern.indices):
@@ -120,7 +123,7 @@ def values_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
     values = np.zeros(pattern.nnz)
     if not pattern.nnz or not matrix.nnz:
         return values
-    pattern_cells, matrix_cells = _cell_numbers(pattern), _cell_numbers(matrix)
+    pattern_cells, matrix_cells = _flat_entry_positions(pattern), _flat_entry_positions(matrix)
     n_cells = pattern.shape[0] * pattern.shape[1]
     if n_cells <= _MAX_CELLS_PER_ENTRY * pattern.nnz:
         values = np.zeros(n_cells)
@@ -132,7 +135,9 @@ def values_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
     return values
 
 
-def subtract_from_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
+def subtract_rows_from_total(
+    pattern: csr_array, total_row: csr_array, rows: csr_array
+) -> csr_array:
     """Subtract each row from a total, at the entries of a pattern row.
 
     Shapes: ``pattern, total_row`` [1, c], ``rows`` [g, c]; returns [g, c].
@@ -141,16 +146,16 @@ def subtract_from_each(pattern: csr_array, total_row: csr_array, rows: csr_array
     --------
     >>> from scipy.sparse import csr_array
     >>> whole, rows = csr_array(np.array([[5.0, 6.0]])), csr_array(np.array([[0.0, 6.0]]))
-    >>> subtract_from_each(whole, whole, rows).toarray().tolist()
+    >>> subtract_rows_from_total(whole, whole, rows).toarray().tolist()
     [[5.0, 0.0]]
     """
     n = rows.shape[0]
     row_pointers = np.arange(n + 1, dtype=pattern.indptr.dtype) * pattern.nnz
-    remaining = np.tile(values_at(pattern, total_row), n)
-    differences = _build_rows(rows, remaining, np.tile(pattern.indices, n), row_pointers)
-    remaining -= values_at(differences, rows)
+    remaining = np.tile(values_at_pattern_entries(pattern, total_row), n)
+    differences = _build_csr_unchecked(rows, remaining, np.tile(pattern.indices, n), row_pointers)
+    remaining -= values_at_pattern_entries(differences, rows)
     return differences
 
 
-def _cell_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
-    return np.asarray(row_numbers(matrix) * matrix.shape[1] + matrix.indices)
+def _flat_entry_positions(matrix: csr_array) -> npt.NDArray[np.int64]:
+    return np.asarray(row_index_of_entries(matrix) * matrix.shape[1] + matrix.indices)

@@ -42,12 +42,12 @@ def evaluate_at_weights(evaluate: WeightedValue, weights: FloatArray) -> FloatAr
     return np.asarray(values if weights.ndim == 2 else values[0])
 
 
-def skip_missing_rows(
+def exclude_rows_with_missing_values(
     build_value: Callable[[FloatArray], WeightedValue],
 ) -> Callable[[FloatArray], WeightedValue]:
     """Restrict a statistic of rows ``[n, c]`` to rows without missing values."""
 
-    def build_known_value(rows: FloatArray) -> WeightedValue:
+    def build_from_complete_rows(rows: FloatArray) -> WeightedValue:
         known_rows = np.flatnonzero(~np.isnan(rows).any(axis=1))
         evaluate = build_value(rows[known_rows])
         if len(known_rows) == len(rows):
@@ -56,7 +56,7 @@ def skip_missing_rows(
             weights, known_rows if weight_rows is None else weight_rows[known_rows]
         )
 
-    return build_known_value
+    return build_from_complete_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +299,13 @@ class DetectionStatistic:
 Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic
 
 
-def _mean_columns(scores: pl.DataFrame) -> FloatArray:
+def _score_sum_and_count_columns(scores: pl.DataFrame) -> FloatArray:
     score = scores["value"].to_numpy()
     is_scored = ~np.isnan(score)
     return np.column_stack([np.where(is_scored, score, 0.0), is_scored.astype(np.float64)])
 
 
-def ratio_of_sums(sums: FloatArray) -> FloatArray:
+def ratio_of_first_two_sums(sums: FloatArray) -> FloatArray:
     """Divide the first sum by the second; NaN where the second is zero."""
     numerator, denominator = sums[..., 0], sums[..., 1]
     return np.divide(
@@ -313,11 +313,11 @@ def ratio_of_sums(sums: FloatArray) -> FloatArray:
     )
 
 
-MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
+MEAN = SumStatistic(_score_sum_and_count_columns, ratio_of_first_two_sums, centre=0.0)
 """The weighted mean of ``value``; rows whose value is null are excluded."""
 
 
-def centred_mean(centre: float) -> SumStatistic:
+def centred_mean_statistic(centre: float) -> SumStatistic:
     """Return a mean whose values are summed as differences from a centre.
 
     Otherwise the squares of large values, such as seconds since 1970, lose all digits of their
@@ -326,17 +326,17 @@ def centred_mean(centre: float) -> SumStatistic:
     Examples
     --------
     >>> late = pl.DataFrame({"value": [1.7e9, 1.7e9 + 1.0]})
-    >>> centred_mean(1.7e9).columns(late)[:, 0].tolist()
+    >>> centred_mean_statistic(1.7e9).columns(late)[:, 0].tolist()
     [0.0, 1.0]
-    >>> centred_mean(1.7e9)(late, np.ones(2)).item()
+    >>> centred_mean_statistic(1.7e9)(late, np.ones(2)).item()
     1700000000.5
     """
     if centre == 0.0:
         return MEAN
 
     def columns(scores: pl.DataFrame) -> FloatArray:
-        sums = _mean_columns(scores)
+        sums = _score_sum_and_count_columns(scores)
         sums[:, 0] -= centre * sums[:, 1]
         return sums
 
-    return SumStatistic(columns, lambda sums: ratio_of_sums(sums) + centre, centre=centre)
+    return SumStatistic(columns, lambda sums: ratio_of_first_two_sums(sums) + centre, centre=centre)

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.cluster_sums import ClusterSums, is_dense_faster, sum_dense
-from isolux.stats.raking import Calibration, Margins, fit_calibration, rake_replicates
+from isolux.stats.raking import (
+    Calibration,
+    Margins,
+    fit_calibration_regression,
+    rake_replicates_to_totals,
+)
 from isolux.stats.sampling import (
     Strata,
-    rao_wu_batches,
-    rao_wu_weights,
-    stratified_products,
+    draw_rao_wu_weight_batches,
+    draw_rao_wu_weights,
+    stratified_cross_products,
     stratified_row_products,
 )
-from isolux.stats.sparse_rows import from_dense, take_matrix_rows
+from isolux.stats.sparse_rows import dense_to_csr, take_matrix_rows
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.weighted_means import TWO_WAY_WEIGHT, inclusion_exclusion
+from isolux.stats.weighted_means import TWO_WAY_WEIGHT, two_way_inclusion_exclusion
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,10 +70,10 @@ class SurveyClusterSums(ClusterSums):
     def cross_products(self, groups: IntArray, columns: tuple[int, ...]) -> FloatArray:
         """Sum the products of columns of groups over clusters: ``[k g, k g]`` of k columns."""
         row_index = np.concatenate([groups * self.n_columns + column for column in columns])
-        products = stratified_products(self._row_residuals(row_index), self.strata)
+        products = stratified_cross_products(self._row_residuals(row_index), self.strata)
         if self.other_clusterings is None:
             return products
-        return inclusion_exclusion(
+        return two_way_inclusion_exclusion(
             products,
             *(clustering.cross_products(groups, columns) for clustering in self.other_clusterings),
         )
@@ -84,7 +89,7 @@ class SurveyClusterSums(ClusterSums):
         )
         if self.other_clusterings is None:
             return products
-        return inclusion_exclusion(
+        return two_way_inclusion_exclusion(
             products,
             *(
                 clustering.column_products(groups, first_column, second_column)
@@ -132,15 +137,15 @@ class SurveyClusterSums(ClusterSums):
     ) -> Iterator[FloatArray]:
         """Draw replicate weights of clusters, or of cells of two kinds: ``[c, batch]``."""
         if self.other_clusterings is None:
-            yield from rao_wu_batches(rng, self.n_clusters, self.strata, replicates)
+            yield from draw_rao_wu_weight_batches(rng, self.n_clusters, self.strata, replicates)
             return
         # Owen (2007): both kinds of clusters are resampled, the first within its strata.
-        first_weights = rao_wu_weights(rng, self.n_clusters, self.strata, replicates)
+        first_weights = draw_rao_wu_weights(rng, self.n_clusters, self.strata, replicates)
         first, second, _ = (
             self.other_clusterings[1].two_way_cells or (np.zeros(0, dtype=np.int64),) * 3
         )
         start = 0
-        for second_weights in rao_wu_batches(
+        for second_weights in draw_rao_wu_weight_batches(
             rng, self.other_clusterings[0].n_clusters, None, replicates
         ):
             batch = first_weights[:, start : start + second_weights.shape[1]]
@@ -166,14 +171,14 @@ class SurveyClusterSums(ClusterSums):
         # Calibrated again in each replicate, because calibrated weights depend on the sample.
         for cluster_weights in self.draw_cluster_weights(rng, replicates):
             replicate_weights = self.unit_weight[:, None] * cluster_weights[cluster_index]
-            yield rake_replicates(replicate_weights, calibration.margins, totals)
+            yield rake_replicates_to_totals(replicate_weights, calibration.margins, totals)
 
     def squared_rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return clusters' sums of squared values of one column of groups, ``[g, c]``."""
         return take_matrix_rows(self.squared_sums, group * self.n_columns + column)
 
 
-def is_census(cluster_sums: ClusterSums) -> bool:
+def is_complete_census(cluster_sums: ClusterSums) -> bool:
     """Check whether a finite population was sampled completely: no sampling error."""
     if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.strata is None:
         return False
@@ -181,20 +186,21 @@ def is_census(cluster_sums: ClusterSums) -> bool:
     return unsampled is not None and bool((unsampled <= MAX_CENSUS_FRACTION).all())
 
 
-def get_strata(cluster_sums: ClusterSums) -> Strata | None:
+def survey_strata_or_none(cluster_sums: ClusterSums) -> Strata | None:
     """Return the strata of a survey sample; None: it has none."""
     return cluster_sums.strata if isinstance(cluster_sums, SurveyClusterSums) else None
 
 
-def get_residual_strata(cluster_sums: ClusterSums) -> Strata | None:
+def residual_strata_or_none(cluster_sums: ClusterSums) -> Strata | None:
     """Return the strata of residual rows: with two-way clustering, of both kinds, concatenated."""
     if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.other_clusterings is None:
-        return get_strata(cluster_sums)
+        return survey_strata_or_none(cluster_sums)
     clusterings = (cluster_sums, cluster_sums.other_clusterings[0])
     if all(clustering.strata is None for clustering in clusterings):
         return None
     strata_by_clustering = [
-        clustering.strata or _one_stratum(clustering.n_clusters) for clustering in clusterings
+        clustering.strata or _build_single_stratum(clustering.n_clusters)
+        for clustering in clusterings
     ]
     stratum_index = np.concatenate(
         [
@@ -208,16 +214,16 @@ def get_residual_strata(cluster_sums: ClusterSums) -> Strata | None:
     )
 
 
-def _one_stratum(n_clusters: int) -> Strata:
+def _build_single_stratum(n_clusters: int) -> Strata:
     return Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
 
 
-def drop_weights(cluster_sums: ClusterSums) -> ClusterSums:
+def unweighted_cluster_sums(cluster_sums: ClusterSums) -> ClusterSums:
     """Return the sums that count each unit once, for numbers of people and clusters."""
     return cluster_sums.unweighted if isinstance(cluster_sums, SurveyClusterSums) else cluster_sums
 
 
-def build_survey_sums(
+def build_survey_cluster_sums(
     columns: csr_array,
     cluster_index: IntArray,
     entries: tuple[IntArray, IntArray],
@@ -240,7 +246,7 @@ def build_survey_sums(
         matrix, squared_sums = _sum_weighted_dense(
             columns, cluster_index, entries, weight, unweighted.n_groups
         )
-        return _build_sums(matrix, squared_sums, unweighted, weight, strata)
+        return _build_survey_cluster_sums(matrix, squared_sums, unweighted, weight, strata)
     membership_values = columns[unit_index].tocoo()
     unit_of_value = unit_index[membership_values.row]
     # 32-bit indices halve the memory, most of which a large sample needs here.
@@ -254,19 +260,19 @@ def build_survey_sums(
     del membership_values
     calibration = None
     if margins is not None:
-        calibration = fit_calibration(
+        calibration = fit_calibration_regression(
             margins,
             weight,
             cluster_index,
             (weighted_values, coordinates[0], unit_of_value, shape[0]),
         )
-        strata = strata or _one_stratum(n_clusters)
-    matrix = _sum_entries(weighted_values, coordinates, shape)
-    squared_sums = _sum_squares(matrix, weighted_values, coordinates)
-    return _build_sums(matrix, squared_sums, unweighted, weight, strata, calibration)
+        strata = strata or _build_single_stratum(n_clusters)
+    matrix = _sum_values_by_coordinates(weighted_values, coordinates, shape)
+    squared_sums = _sum_squares_by_cluster(matrix, weighted_values, coordinates)
+    return _build_survey_cluster_sums(matrix, squared_sums, unweighted, weight, strata, calibration)
 
 
-def _build_sums(
+def _build_survey_cluster_sums(
     matrix: csr_array,
     squared_sums: csr_array,
     unweighted: ClusterSums,
@@ -301,7 +307,7 @@ def _sum_weighted_dense(
     sums, squared_sums = (
         sum_dense(values, cluster_index, entries, n_groups) for values in (weighted, weighted**2)
     )
-    return from_dense(sums), from_dense(squared_sums)
+    return dense_to_csr(sums), dense_to_csr(squared_sums)
 
 
 def add_second_clustering(
@@ -322,26 +328,28 @@ def add_second_clustering(
     )
     cell_index = np.asarray(inverse).ravel()
     weight = survey_sums.unit_weight
-    second_sums = build_survey_sums(
+    second_sums = build_survey_cluster_sums(
         columns, second_clusters, entries, unweighted, weight, None, margins
     )
-    cell_sums = build_survey_sums(columns, cell_index, entries, unweighted, weight, None, margins)
+    cell_sums = build_survey_cluster_sums(
+        columns, cell_index, entries, unweighted, weight, None, margins
+    )
     cell_sums = replace(cell_sums, two_way_cells=(pairs[:, 0], pairs[:, 1], cell_index))
     return replace(survey_sums, other_clusterings=(second_sums, cell_sums))
 
 
-def _sum_squares(
+def _sum_squares_by_cluster(
     matrix: csr_array, values: FloatArray, coordinates: tuple[IntArray, IntArray]
 ) -> csr_array:
     """Sum squared values by cluster; where every cluster is one unit, square the matrix."""
     from scipy.sparse import csr_array
 
     if matrix.nnz < len(values):
-        return _sum_entries(values**2, coordinates, matrix.shape)
+        return _sum_values_by_coordinates(values**2, coordinates, matrix.shape)
     return csr_array((matrix.data**2, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _sum_entries(
+def _sum_values_by_coordinates(
     values: FloatArray, coordinates: tuple[IntArray, IntArray], shape: tuple[int, int]
 ) -> csr_array:
     from scipy.sparse import coo_array, csr_array

@@ -13,7 +13,7 @@ import numpy as np
 
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MAX_Z, Z_STEP
-from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
+from isolux.stats.intervals import Interval, mover_difference_interval, mover_log_ratio_interval
 from isolux.stats.proportion_difference import ProportionDifferences
 from isolux.stats.statistic import FloatArray
 
@@ -91,10 +91,10 @@ class Difference:
         self, interval_a: Interval, interval_b: Interval, z: ZValues, *, log: bool = False
     ) -> Interval:
         """Combine the two groups' intervals (MOVER: Zou and Donner 2008)."""
-        combine = log_ratio_interval if log else difference_interval
+        combine = mover_log_ratio_interval if log else mover_difference_interval
         interval = combine(self.a, interval_a, self.b, interval_b, self.correlation(z))
         if self.alternative_values is not None:
-            interval = self._cover_alternative(interval, log=log)
+            interval = self._extend_to_alternative_values(interval, log=log)
         if log or np.isinf(self.value_range):
             return interval
         # The cut is beyond any possible difference, so the inverted test does not change.
@@ -102,7 +102,7 @@ class Difference:
             np.maximum(interval.low, -self.value_range), np.minimum(interval.high, self.value_range)
         )
 
-    def _cover_alternative(self, interval: Interval, *, log: bool) -> Interval:
+    def _extend_to_alternative_values(self, interval: Interval, *, log: bool) -> Interval:
         """Extend intervals to those around the difference of the alternative values."""
         assert self.alternative_values is not None  # noqa: S101 - callers ask
         a, b = self.alternative_values
@@ -115,7 +115,9 @@ class Difference:
         )
 
 
-def z_statistics(difference: Difference, exact_z: tuple[float, ...] = ()) -> FloatArray:
+def z_statistics_by_test_inversion(
+    difference: Difference, exact_z: tuple[float, ...] = ()
+) -> FloatArray:
     """Find the z at which each interval touches 0, with the sign of a - b: ``[h]``.
 
     Half-widths are evaluated on a grid of z up to the largest z, and interpolated linearly.
@@ -128,7 +130,7 @@ def z_statistics(difference: Difference, exact_z: tuple[float, ...] = ()) -> Flo
     is_open = np.isfinite(observed) & (distance > 0)
     statistics[distance == 0] = 0.0
     previous_z, previous_half_width = 0.0, np.zeros(len(observed))
-    for z, half_width in _half_widths_by_z(difference, observed, exact_z):
+    for z, half_width in _iterate_half_widths_by_z(difference, observed, exact_z):
         if not is_open.any():
             break
         is_reached = is_open & (half_width >= distance)
@@ -143,7 +145,7 @@ def z_statistics(difference: Difference, exact_z: tuple[float, ...] = ()) -> Flo
     return np.sign(observed) * statistics
 
 
-def _half_widths_by_z(
+def _iterate_half_widths_by_z(
     difference: Difference, observed: FloatArray, exact_z: tuple[float, ...]
 ) -> Iterator[tuple[float, FloatArray]]:
     """Yield each z with the half-widths towards 0 of the intervals at z: ``[h]``.
@@ -163,7 +165,7 @@ def _half_widths_by_z(
         )
 
 
-def two_sided_p(z: FloatArray) -> FloatArray:
+def two_sided_p_from_z(z: FloatArray) -> FloatArray:
     """Return two-sided p-values of z statistics."""
     from scipy.special import ndtr
 

@@ -36,10 +36,10 @@ class PairCounts:
 
     def total(self, weights: FloatArray) -> FloatArray:
         """Weight of all pairs for each replicate: ``[r]``."""
-        from isolux.stats._pair_kernels import sum_counted_pairs
+        from isolux.stats._pair_kernels import sum_cluster_pair_weights
 
         return np.asarray(
-            sum_counted_pairs(self.first, self.starts, self.second, self.count, weights)
+            sum_cluster_pair_weights(self.first, self.starts, self.second, self.count, weights)
         )
 
 
@@ -60,12 +60,14 @@ def count_pairs_by_cluster(pairs: UnitPairs) -> CountedPairs:
         pairs.second,
         pairs.false_accept_rate,
         pairs.threshold,
-        _count_pairs(pairs.first[pairs.is_genuine], pairs.second[pairs.is_genuine]),
-        _count_pairs(pairs.first[~pairs.is_genuine], pairs.second[~pairs.is_genuine]),
+        _count_pairs_by_cluster(pairs.first[pairs.is_genuine], pairs.second[pairs.is_genuine]),
+        _count_pairs_by_cluster(pairs.first[~pairs.is_genuine], pairs.second[~pairs.is_genuine]),
     )
 
 
-def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> PairCounts:
+def _count_pairs_by_cluster(
+    first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
+) -> PairCounts:
     from scipy.sparse import coo_array
 
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
@@ -88,7 +90,7 @@ _RELATIVE_TOLERANCE = 1e-12
 """Against floating point: a FAR of 0.001 of 1,000 pairs is one pair."""
 
 
-def sort_pairs(
+def sort_pairs_by_descending_similarity(
     similarity: FloatArray, genuine: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.uint32], FloatArray, npt.NDArray[np.bool_]]:
     """Order pairs by falling similarity, impostors before genuine pairs of the same.
@@ -97,11 +99,12 @@ def sort_pairs(
 
     Examples
     --------
-    >>> order, falls, same = sort_pairs(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]))
+    >>> similarity, genuine = np.array([0.2, 0.9, 0.9]), np.array([True, True, False])
+    >>> order, falls, same = sort_pairs_by_descending_similarity(similarity, genuine)
     >>> order.tolist(), falls.tolist(), same.tolist()
     ([2, 1, 0], [0.9, 0.9, 0.2], [False, True, True])
     """
-    from isolux.stats._pair_kernels import sort_pairs_descending
+    from isolux.stats._pair_kernels import bucket_sort_pairs_descending
 
     similarity = np.ascontiguousarray(similarity, dtype=np.float64)
     genuine = np.ascontiguousarray(genuine, dtype=np.bool_)
@@ -110,13 +113,13 @@ def sort_pairs(
     # Halves, so that the width of the whole range of floats is finite.
     half = top / 2.0 - float(similarity.min(initial=np.inf)) / 2.0
     steps = bins / half if half > bins / _MAX_FLOAT else 0.0
-    order, sorted_similarity, sorted_genuine = sort_pairs_descending(
+    order, sorted_similarity, sorted_genuine = bucket_sort_pairs_descending(
         similarity, genuine, top, steps, bins
     )
     return order, sorted_similarity, sorted_genuine
 
 
-def threshold_at_far(
+def lowest_threshold_at_far(
     impostors: FloatArray, false_accept_rate: float, weight: FloatArray | None = None
 ) -> float:
     """Find the lowest similarity threshold with at most this false accept rate.
@@ -126,7 +129,7 @@ def threshold_at_far(
     if not len(impostors):
         return float("nan")
     if weight is not None:
-        return _weighted_threshold(impostors, false_accept_rate, weight)
+        return _lowest_weighted_threshold(impostors, false_accept_rate, weight)
     n_allowed = int(np.floor(false_accept_rate * len(impostors) * (1.0 + _RELATIVE_TOLERANCE)))
     if n_allowed >= len(impostors):
         return float("-inf")
@@ -141,7 +144,7 @@ def threshold_at_far(
     return float(np.nextafter(np.partition(highest, rejected_rank)[rejected_rank], np.inf))
 
 
-def _weighted_threshold(
+def _lowest_weighted_threshold(
     impostors: FloatArray, false_accept_rate: float, weight: FloatArray
 ) -> float:
     order = np.argsort(-impostors, kind="stable")
@@ -160,37 +163,37 @@ def _weighted_threshold(
     )
 
 
-def tar_at_far() -> PairStatistic:
+def tar_at_far_statistic() -> PairStatistic:
     """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better."""
 
     def evaluate(pairs: UnitPairs, weights: FloatArray) -> FloatArray:
-        from isolux.stats._pair_kernels import genuine_accepted_at_far
+        from isolux.stats._pair_kernels import genuine_weight_accepted_at_far
 
-        n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
+        n_genuine, n_impostors = _sum_genuine_and_impostor_weights(pairs, weights)
         # A limit of a whole number of pairs must include the last one, whatever the rounding.
         limit = pairs.false_accept_rate * n_impostors * (1.0 + _RELATIVE_TOLERANCE)
-        accepted = genuine_accepted_at_far(
+        accepted = genuine_weight_accepted_at_far(
             pairs.is_genuine, pairs.first, pairs.second, weights, limit
         )
-        return _share_of_total(accepted, n_genuine, n_impostors > 0)
+        return _share_or_nan_where_undefined(accepted, n_genuine, n_impostors > 0)
 
     return PairStatistic(evaluate, "far", needs_rare_impostors=True, counted_kinds=(True,))
 
 
-def true_match_rate() -> PairStatistic:
+def true_match_rate_statistic() -> PairStatistic:
     """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
     return PairStatistic(
-        lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=True),
+        lambda p, w: _accepted_or_rejected_rate_at_threshold(p, w, genuine=True, accepted=True),
         "threshold",
         required_kinds=(True,),
         counted_kinds=(True,),
     )
 
 
-def false_match_rate() -> PairStatistic:
+def false_match_rate_statistic() -> PairStatistic:
     """Make the share of impostor pairs at or above the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate_at_threshold(p, w, genuine=False, accepted=True),
+        lambda p, w: _accepted_or_rejected_rate_at_threshold(p, w, genuine=False, accepted=True),
         "threshold",
         needs_rare_impostors=True,
         required_kinds=(False,),
@@ -198,55 +201,59 @@ def false_match_rate() -> PairStatistic:
     )
 
 
-def false_non_match_rate() -> PairStatistic:
+def false_non_match_rate_statistic() -> PairStatistic:
     """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=False),
+        lambda p, w: _accepted_or_rejected_rate_at_threshold(p, w, genuine=True, accepted=False),
         "threshold",
         required_kinds=(True,),
         counted_kinds=(True,),
     )
 
 
-def generalised_false_accept_rate() -> PairStatistic:
+def generalised_false_accept_rate_statistic() -> PairStatistic:
     """Make the share of all impostor comparisons that are accepted: 0 to 1, lower is better."""
-    return replace(false_match_rate(), counts_failures=True)
+    return replace(false_match_rate_statistic(), counts_failures=True)
 
 
-def generalised_false_reject_rate() -> PairStatistic:
+def generalised_false_reject_rate_statistic() -> PairStatistic:
     """Make the share of all genuine comparisons that are not accepted: 0 to 1, lower is better."""
-    return replace(false_non_match_rate(), counts_failures=True)
+    return replace(false_non_match_rate_statistic(), counts_failures=True)
 
 
-def area() -> PairStatistic:
+def pairs_roc_auc_statistic() -> PairStatistic:
     """Make the area under the ROC curve: 0 to 1, higher is better, ties count half."""
-    return PairStatistic(lambda pairs, weights: _area_and_equal_error(pairs, weights)[0])
+    return PairStatistic(lambda pairs, weights: _roc_auc_and_eer(pairs, weights)[0])
 
 
-def equal_error_rate() -> PairStatistic:
+def equal_error_rate_statistic() -> PairStatistic:
     """Make the rate at which false matches and false non-matches are equally frequent."""
-    return PairStatistic(lambda pairs, weights: _area_and_equal_error(pairs, weights)[1])
+    return PairStatistic(lambda pairs, weights: _roc_auc_and_eer(pairs, weights)[1])
 
 
-def _genuine_and_impostor_weight(
+def _sum_genuine_and_impostor_weights(
     pairs: UnitPairs, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    return _total_weight(pairs, weights, genuine=True), _total_weight(pairs, weights, genuine=False)
+    return _sum_genuine_or_impostor_weights(
+        pairs, weights, genuine=True
+    ), _sum_genuine_or_impostor_weights(pairs, weights, genuine=False)
 
 
-def _total_weight(pairs: UnitPairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
+def _sum_genuine_or_impostor_weights(
+    pairs: UnitPairs, weights: FloatArray, *, genuine: bool
+) -> FloatArray:
     """Return the weight of all genuine, or all impostor, pairs: ``[r]``."""
-    from isolux.stats._pair_kernels import sum_pair_weights
+    from isolux.stats._pair_kernels import sum_counted_pair_weights
 
     if isinstance(pairs, CountedPairs):
         pair_counts = pairs.genuine_counts if genuine else pairs.impostor_counts
         if pair_counts is not None:
             return pair_counts.total(weights)
     is_counted = pairs.is_genuine if genuine else ~pairs.is_genuine
-    return np.asarray(sum_pair_weights(pairs.first, pairs.second, is_counted, weights))
+    return np.asarray(sum_counted_pair_weights(pairs.first, pairs.second, is_counted, weights))
 
 
-def _share_of_total(
+def _share_or_nan_where_undefined(
     accepted_weight: FloatArray, total_weight: FloatArray, is_defined: npt.NDArray[np.bool_]
 ) -> FloatArray:
     return np.divide(
@@ -257,32 +264,32 @@ def _share_of_total(
     )
 
 
-def _rate_at_threshold(
+def _accepted_or_rejected_rate_at_threshold(
     pairs: UnitPairs, weights: FloatArray, *, genuine: bool, accepted: bool
 ) -> FloatArray:
     """Share of genuine, or of impostor, pairs accepted or rejected at the threshold."""
-    from isolux.stats._pair_kernels import sum_pair_weights
+    from isolux.stats._pair_kernels import sum_counted_pair_weights
 
-    total_weight = _total_weight(pairs, weights, genuine=genuine)
+    total_weight = _sum_genuine_or_impostor_weights(pairs, weights, genuine=genuine)
     # Pairs are in descending order of similarity: accepted ones come first.
     end = bisect_right(pairs.similarity, -pairs.threshold, key=lambda s: -s)
     selected_pairs = slice(end) if accepted else slice(end, None)
     is_selected_type = pairs.is_genuine[selected_pairs] == genuine
-    selected_weight: FloatArray = sum_pair_weights(
+    selected_weight: FloatArray = sum_counted_pair_weights(
         pairs.first[selected_pairs], pairs.second[selected_pairs], is_selected_type, weights
     )
-    return _share_of_total(
+    return _share_or_nan_where_undefined(
         selected_weight, total_weight, np.full(total_weight.shape, not np.isnan(pairs.threshold))
     )
 
 
-def _area_and_equal_error(pairs: UnitPairs, weights: FloatArray) -> FloatArray:
+def _roc_auc_and_eer(pairs: UnitPairs, weights: FloatArray) -> FloatArray:
     """Area and equal error rate, ``[2, r]``."""
-    from isolux.stats._pair_kernels import area_and_equal_error
+    from isolux.stats._pair_kernels import roc_auc_and_eer_by_replicate
 
-    n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
+    n_genuine, n_impostors = _sum_genuine_and_impostor_weights(pairs, weights)
     is_defined = (n_genuine > 0) & (n_impostors > 0)
-    curve_values: FloatArray = area_and_equal_error(
+    curve_values: FloatArray = roc_auc_and_eer_by_replicate(
         pairs.similarity,
         pairs.is_genuine,
         pairs.first,

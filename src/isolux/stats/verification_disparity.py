@@ -21,7 +21,7 @@ def fairness_discrepancy_rate(
     Marcel 2022, "Fairness in biometrics: a figure of merit to assess biometric verification
     systems", IEEE T-BIOM 4(1); arXiv:2011.02395).
     """
-    gap = alpha * _range_of_rates(fmr) + (1.0 - alpha) * _range_of_rates(fnmr)
+    gap = alpha * _max_minus_min_rate(fmr) + (1.0 - alpha) * _max_minus_min_rate(fnmr)
     return np.asarray(1.0 - gap)
 
 
@@ -34,7 +34,9 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_require_two_groups, (fmr, fnmr))]
+        ratios = [
+            x.max(axis=-1) / x.min(axis=-1) for x in map(_check_at_least_two_groups, (fmr, fnmr))
+        ]
         rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
     return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
 
@@ -55,13 +57,13 @@ def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     >>> float(skewed_error_ratio(*rates).round(3))
     1.5
     """
-    errors = _require_two_groups((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
+    errors = _check_at_least_two_groups((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = errors.max(axis=-1) / errors.min(axis=-1)
     return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
 
 
-def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
+def gini_aggregation_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
     """Gini aggregation rate for biometric equitability: 0 (none) to 1, lower is better.
 
     Shapes: ``fmr, fnmr`` [..., g]; returns [...].
@@ -70,27 +72,27 @@ def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArra
     Sirotin, Tipton & Vemury 2022, "Evaluating proposed fairness models for face recognition
     algorithms"; arXiv:2203.05051).
     """
-    return np.asarray(alpha * gini(fmr) + (1.0 - alpha) * gini(fnmr))
+    return np.asarray(alpha * unbiased_gini(fmr) + (1.0 - alpha) * unbiased_gini(fnmr))
 
 
-def _require_two_groups(rates: FloatArray) -> FloatArray:
+def _check_at_least_two_groups(rates: FloatArray) -> FloatArray:
     rates = np.asarray(rates, dtype=np.float64)
     # One group has no disparity: without a value, it cannot pass for a perfect one.
     return rates if rates.shape[-1] > 1 else np.full((*rates.shape[:-1], 2), np.nan)
 
 
-def _range_of_rates(rates: FloatArray) -> FloatArray:
-    rates = _require_two_groups(rates)
+def _max_minus_min_rate(rates: FloatArray) -> FloatArray:
+    rates = _check_at_least_two_groups(rates)
     return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
 
 
-def gini(rates: FloatArray) -> FloatArray:
+def unbiased_gini(rates: FloatArray) -> FloatArray:
     """Gini coefficient of groups' rates, times n / (n − 1): 0 (equal) to 1, lower is better.
 
     Shapes: ``rates`` [..., g]; returns [...].
     1 where one group has all errors, for any number of groups (Howard et al. 2022).
     """
-    rates = _require_two_groups(rates)
+    rates = _check_at_least_two_groups(rates)
     n = rates.shape[-1]
     sorted_rates = np.sort(rates, axis=-1)
     # sum_ij |x_i − x_j| = 2 sum_i (2 i − n − 1) x_(i), i from 1

@@ -38,10 +38,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.stats.clustered_proportions import ClusterMeans, cluster_moments, satterthwaite_dof
+from isolux.stats.clustered_proportions import (
+    ClusterMeans,
+    cr2_satterthwaite_dof,
+    kurtosis_and_variance_slope,
+)
 from isolux.stats.constants import PRIOR_HEAVY_CLUSTERS, PRIOR_UNWEIGHTED_CLUSTERS
 from isolux.stats.sampling import Strata
-from isolux.stats.sparse_rows import row_numbers, values_at
+from isolux.stats.sparse_rows import row_index_of_entries, values_at_pattern_entries
 from isolux.stats.statistic import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -51,7 +55,7 @@ _RELATIVE_TOLERANCE = 1e-9
 """A fraction of a cluster's weight below this is rounding."""
 
 
-def weighted_means(
+def estimate_weighted_means(
     matrices: tuple[csr_array, csr_array, csr_array],
     strata: Strata | None,
     intracluster_correlation: float,
@@ -64,7 +68,7 @@ def weighted_means(
 
     Shapes: ``matrices`` [g, c].
     """
-    rows, cluster, s, n, squared_weights = _align_entries(*matrices)
+    rows, cluster, s, n, squared_weights = _align_entries_with_count(*matrices)
     g = matrices[0].shape[0]
 
     def sum_by_group(x: FloatArray) -> FloatArray:
@@ -89,7 +93,7 @@ def weighted_means(
         sum_by_group(multiplicity * (s > 0)),
         sum_by_group(multiplicity * (s < n * (1.0 - _RELATIVE_TOLERANCE))),
     )
-    dof = satterthwaite_dof(
+    dof = cr2_satterthwaite_dof(
         (squared_weights, multiplicity, cluster_share, cr2_factor), squared_total, sum_by_group
     )
     if strata is None:
@@ -99,7 +103,7 @@ def weighted_means(
         variance = (
             stratum_sums.variance(residual)
             if residual_rows is None
-            else _residual_variance(residual_rows, mean, weight, strata)
+            else _linearised_residual_variance(residual_rows, mean, weight, strata)
         )
         # One small-sample factor for all strata, under independent rows.
         variance = variance * stratum_sums.small_sample_ratio(
@@ -111,14 +115,16 @@ def weighted_means(
         effects = weighting_effect.group_effects(
             n_clusters_with_event,
             # w⁴ / w: the sum of w³, where each cluster is one unit.
-            _heavy_error_effect(
+            _weighting_effect_if_errors_heavy(
                 sum_by_group(squared_weights * squared_weights / n), squared_total, weight
             ),
         )
     if strata is not None:
         effects = effects * stratum_sums.finite_population_factor(squared_weights, squared_total)
     moments = (
-        () if is_proportion else cluster_moments(residual, multiplicity, np.ones(g), sum_by_group)
+        ()
+        if is_proportion
+        else kurtosis_and_variance_slope(residual, multiplicity, np.ones(g), sum_by_group)
     )
     return ClusterMeans(
         mean,
@@ -192,7 +198,7 @@ class WeightingEffect:
         return np.asarray(np.maximum(*effects))
 
 
-def _heavy_error_effect(
+def _weighting_effect_if_errors_heavy(
     cubed_total: FloatArray, squared_total: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the effect if error rates were proportional to weights, at least 1: ``[g]``."""
@@ -207,7 +213,7 @@ def _heavy_error_effect(
     return np.asarray(np.maximum(effects, 1.0))
 
 
-def _residual_variance(
+def _linearised_residual_variance(
     residual_rows: tuple[csr_array, csr_array], mean: FloatArray, weight: FloatArray, strata: Strata
 ) -> FloatArray:
     """Linearised variance of means from residual sums after calibration: ``[g]``."""
@@ -221,17 +227,17 @@ def _residual_variance(
     return stratum_sums.variance(linearised.ravel())
 
 
-def _align_entries(
+def _align_entries_with_count(
     sums: csr_array, counts: csr_array, squared_sums: csr_array
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
     """Return row, cluster, sum, count and squared sum of every entry with a count."""
     has_units = counts.data > 0
     return (
-        row_numbers(counts)[has_units],
+        row_index_of_entries(counts)[has_units],
         counts.indices[has_units].astype(np.int64),
-        values_at(counts, sums)[has_units],
+        values_at_pattern_entries(counts, sums)[has_units],
         counts.data[has_units],
-        values_at(counts, squared_sums)[has_units],
+        values_at_pattern_entries(counts, squared_sums)[has_units],
     )
 
 
@@ -305,7 +311,9 @@ TWO_WAY_WEIGHT = 0.5
 """Fraction of each clustering's bootstrap deviation in a replicate: weights stay positive."""
 
 
-def inclusion_exclusion(first: FloatArray, second: FloatArray, cells: FloatArray) -> FloatArray:
+def two_way_inclusion_exclusion(
+    first: FloatArray, second: FloatArray, cells: FloatArray
+) -> FloatArray:
     """Add products over two kinds of clusters, and subtract those over their cells."""
     return np.asarray(first + second - cells)
 
@@ -314,7 +322,9 @@ def combine_two_way_means(
     first_means: ClusterMeans, second_means: ClusterMeans, cells: ClusterMeans
 ) -> ClusterMeans:
     """Combine means by two kinds of clusters and by their cells: Cameron, Gelbach and Miller."""
-    variance = inclusion_exclusion(first_means.variance, second_means.variance, cells.variance)
+    variance = two_way_inclusion_exclusion(
+        first_means.variance, second_means.variance, cells.variance
+    )
     # Cameron, Gelbach and Miller: the sum can be too small, even negative, by chance.
     variance = np.maximum(variance, np.maximum(first_means.variance, second_means.variance))
     kish_cluster_size = np.maximum(first_means.kish_cluster_size, second_means.kish_cluster_size)
@@ -345,7 +355,7 @@ def combine_two_way_means(
     )
 
 
-def combine_two_way_overlap(
+def combine_two_way_cluster_overlap(
     first: FloatArray, second: FloatArray, correlations: tuple[float, float]
 ) -> FloatArray:
     """Combine the overlap of two groups by both kinds of clusters, over the larger correlation."""

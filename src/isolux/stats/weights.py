@@ -38,20 +38,20 @@ _PURPOSES = {
 }
 
 
-def random_stream(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
+def build_random_generator(seed: int, purpose: str, block: int = 0) -> np.random.Generator:
     """Return the generator of one purpose and block; different ones are independent."""
     return np.random.default_rng(np.random.SeedSequence([seed, _PURPOSES[purpose], block]))
 
 
-def seeded_blocks(
+def iterate_seeded_replicate_blocks(
     replicates: int, seed: int, purpose: str
 ) -> Iterator[tuple[np.random.Generator, int]]:
     """Split replicates into blocks, each with its generator."""
     for block, start in enumerate(range(0, replicates, BLOCK_SIZE)):
-        yield random_stream(seed, purpose, block), min(BLOCK_SIZE, replicates - start)
+        yield build_random_generator(seed, purpose, block), min(BLOCK_SIZE, replicates - start)
 
 
-def multinomial_weights(
+def draw_multinomial_weights(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Resample clusters with replacement: ``[n_distinct, replicates]``, columns sum to n."""
@@ -72,7 +72,7 @@ def multinomial_weights(
     return weights
 
 
-def poisson_weights(
+def draw_poisson_weights(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Draw Poisson(1) weights, independent by cluster, so that shards can draw their own."""
@@ -81,7 +81,7 @@ def poisson_weights(
     )
 
 
-def batch_sizes(replicates: int) -> list[int]:
+def split_replicates_into_batch_sizes(replicates: int) -> list[int]:
     """Split replicates into batches of 32, and a last one of up to 63."""
     sizes = []
     while replicates >= 2 * _BATCH_SIZE:
@@ -101,12 +101,12 @@ def draw_weight_batches(
     --------
     >>> one, two = (np.random.default_rng(0) for _ in range(2))
     >>> parts = [*draw_weight_batches("poisson", one, np.array([2, 1]), 200)]
-    >>> bool((np.hstack(parts) == poisson_weights(two, np.array([2, 1]), 200)).all())
+    >>> bool((np.hstack(parts) == draw_poisson_weights(two, np.array([2, 1]), 200)).all())
     True
     """
     if distribution == "multinomial":
-        for size in batch_sizes(replicates):
-            yield multinomial_weights(rng, multiplicity, size)
+        for size in split_replicates_into_batch_sizes(replicates):
+            yield draw_multinomial_weights(rng, multiplicity, size)
         return
     # Poisson weights are drawn cluster by cluster, so all are stored, in a byte each.
     fits_byte = int(multiplicity.max(initial=0)) <= _MAX_BYTE_MULTIPLICITY
@@ -116,18 +116,18 @@ def draw_weight_batches(
         weights[start : start + _CLUSTERS_PER_BATCH] = rng.poisson(
             batch[:, None], size=(len(batch), replicates)
         )
-    yield from column_batches(weights)
+    yield from iterate_float_column_batches(weights)
 
 
-def column_batches(columns: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+def iterate_float_column_batches(columns: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
     """Yield columns in batches, as floats."""
     start = 0
-    for size in batch_sizes(columns.shape[1]):
+    for size in split_replicates_into_batch_sizes(columns.shape[1]):
         yield columns[:, start : start + size].astype(np.float64)
         start += size
 
 
-def random_sign_sums(
+def draw_random_sign_sums(
     rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Draw the sum of m random signs, m the multiplicity: ``2 Binomial(m, 1/2) - m``."""

@@ -11,8 +11,8 @@ _Ints = npt.NDArray[np.int64]
 
 
 @njit()
-def take_whole_clusters(
-    order: _Ints, starts: _Ints, cells: _Ints, remaining: _Ints
+def select_whole_clusters_within_quotas(
+    order: _Ints, starts: _Ints, cells: _Ints, remaining_quotas: _Ints
 ) -> npt.NDArray[np.bool_]:
     """Select clusters in order, each completely and only if all of its rows fit the quotas."""
     is_taken = np.zeros(len(starts) - 1, dtype=np.bool_)
@@ -20,10 +20,10 @@ def take_whole_clusters(
         fits = True
         for row in range(starts[k], starts[k + 1]):
             # Rows of one cluster may share a quota, so each is taken before the next is checked.
-            remaining[cells[row]] -= 1
-            fits = fits and remaining[cells[row]] >= 0
+            remaining_quotas[cells[row]] -= 1
+            fits = fits and remaining_quotas[cells[row]] >= 0
         is_taken[k] = fits
         if not fits:
             for row in range(starts[k], starts[k + 1]):
-                remaining[cells[row]] += 1
+                remaining_quotas[cells[row]] += 1
     return is_taken

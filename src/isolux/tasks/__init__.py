@@ -11,13 +11,13 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.arguments import convert_argument
+from isolux.vocabulary.arguments import normalise_argument
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import list_choices
+from isolux.vocabulary.formatting import list_literal_choices
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import Option, list_options
+from isolux.vocabulary.plugin_options import Option, list_keyword_options
 from isolux.vocabulary.schema import to_polars
 
 # Any of these may hold a prediction; a task reads some and ignores the others.
@@ -101,7 +101,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
         )
     # Options are checked here, because a plugin may not: a misspelt option would have no effect.
     plugin = registry.load("tasks", task)
-    options_by_name = list_options(plugin.score)
+    options_by_name = list_keyword_options(plugin.score)
     for name in options:
         if name not in options_by_name:
             similar_names = difflib.get_close_matches(name, options_by_name, n=1, cutoff=0.5)
@@ -114,7 +114,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     converted_options = {
         # Options of a TypedDict (**box) are no parameters of the signature: there is no type to
         # convert to.
-        name: convert_argument(task, parameters[name], value) if name in parameters else value
+        name: normalise_argument(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
     for name, value in converted_options.items():
@@ -131,7 +131,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
 
 def _check_option_choice(option: Option, value: object) -> None:
     """Refuse a value that is not among the choices of an option."""
-    words = list_choices(option.type_hint)
+    words = list_literal_choices(option.type_hint)
     # A default of None is allowed, though it is not among the words.
     if words and value not in (*words, option.default):
         raise SpecError(

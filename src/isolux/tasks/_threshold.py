@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.roc import auc
+from isolux.stats.roc import weighted_roc_auc
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -266,7 +266,7 @@ def caution_on_rate_difference(
 def auc_with_null_se(scores: FloatArray, is_positive: npt.NDArray[np.bool_]) -> tuple[float, float]:
     """Compute the area under the curve, and its standard error if scores were uninformative."""
     p, q = int(is_positive.sum()), int((~is_positive).sum())
-    area = float(auc(scores, is_positive, np.ones(len(scores))))
+    area = float(weighted_roc_auc(scores, is_positive, np.ones(len(scores))))
     # The variance of the Mann-Whitney statistic under the null hypothesis.
     return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
 

@@ -12,7 +12,7 @@ from functools import partial
 
 import polars as pl
 
-from isolux.stats.numeric_statistics import quantile, spearman
+from isolux.stats.numeric_statistics import quantile_statistic, spearman_statistic
 from isolux.tasks._numbers.numeric_predictions import (
     read_metric_name,
     read_numeric_attribute,
@@ -62,7 +62,7 @@ METRICS = (
         definition="The number below which half of the group's units are.",
         # Definition 7 of Hyndman and Fan (1996), which is numpy's and R's default.
         evidence=EVIDENCE,
-        statistic=quantile(0.5),
+        statistic=quantile_statistic(0.5),
     ),
     *(
         _number_metric(
@@ -70,7 +70,7 @@ METRICS = (
             title=f"{k}th percentile",
             definition=f"The number below which {k} of 100 of the group's units are, interpolated.",
             evidence=EVIDENCE,
-            statistic=quantile(k / 100),
+            statistic=quantile_statistic(k / 100),
         )
         # Quartiles, and tails as they are usually reported (response times by their 95th
         # percentile).
@@ -86,7 +86,7 @@ METRICS = (
         evidence=EVIDENCE,
         # Ranks: a number such as a response time is skewed, and a few outliers would decide a
         # linear correlation.
-        statistic=spearman("value", "along"),
+        statistic=spearman_statistic("value", "along"),
         reference=SPEARMAN,
     ),
 )

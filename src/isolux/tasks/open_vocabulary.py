@@ -25,7 +25,7 @@ from isolux.tasks._prompts.person_classes import (
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, read_templates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_defaults
+from isolux.vocabulary.plugin_options import fill_missing_settings
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 _FACET = replace(FACET, location="section 6.3.1, appendix A.5.6, Table 15a")
@@ -146,7 +146,7 @@ def score(
      ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
      ('person_average_recall', None, 'b', 0.0)]
     """
-    options = fill_defaults(PhraseSettings, phrases)
+    options = fill_missing_settings(PhraseSettings, phrases)
     settings = parse_box_settings(
         iou_thresholds=options["iou_thresholds"], max_detections=max_detections, matching=matching
     )

@@ -12,7 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from isolux.stats.numeric_statistics import quantile, root_mean_square, spearman
+from isolux.stats.numeric_statistics import (
+    quantile_statistic,
+    root_mean_square_statistic,
+    spearman_statistic,
+)
 from isolux.tasks._numbers.errors import (
     EVIDENCE,
     GENG,
@@ -59,7 +63,7 @@ METRICS = (
         title="Root mean squared error",
         definition="Root of the mean squared distance; large errors weigh more.",
         evidence=EVIDENCE,
-        statistic=root_mean_square("error"),
+        statistic=root_mean_square_statistic("error"),
     ),
     _error_metric(
         name="median_absolute_error",
@@ -67,7 +71,7 @@ METRICS = (
         definition="The distance within which half of the group's predictions are.",
         evidence=EVIDENCE,
         # A median is not moved by a few outliers, which dominate a root mean square.
-        statistic=quantile(0.5, "absolute_error"),
+        statistic=quantile_statistic(0.5, "absolute_error"),
     ),
     _error_metric(
         name="spearman",
@@ -78,7 +82,7 @@ METRICS = (
         low=-1.0,
         high=1.0,
         evidence=EVIDENCE,
-        statistic=spearman("prediction", "truth"),
+        statistic=spearman_statistic("prediction", "truth"),
     ),
 )
 

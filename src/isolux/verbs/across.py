@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.io.atomic import staged_directory, write_parquet, write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.report.side_by_side import latex_table
+from isolux.report.side_by_side import format_latex_table
 from isolux.verbs._tables_from_memory import RunSource, find_duplicate_runs, load_runs_by_name
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
@@ -199,7 +199,7 @@ def _write_tables(
             name = caption.partition(":")[0].lower().replace(" ", "_")
             write_text(stage / f"{name}.csv", to_safe_csv(table))
             rounded_table = table.with_columns(pl.selectors.float().round(3))
-            write_text(stage / f"{name}.tex", latex_table(rounded_table, caption))
+            write_text(stage / f"{name}.tex", format_latex_table(rounded_table, caption))
         full_record = {**record, "warnings": list(notes), "captions": list(tables)}
         write_text(stage / _MARK, json.dumps(full_record, indent=1, default=str) + "\n")
     return out.expanduser().resolve()

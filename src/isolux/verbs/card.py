@@ -14,9 +14,9 @@ from typing import Any, cast
 from isolux.cards import (
     Card,
     RunSource,
-    find_groups_at_risk,
-    make_facts_template,
-    make_run_source,
+    build_facts_template_yaml,
+    build_run_source,
+    find_significantly_worse_groups,
     read_facts,
 )
 from isolux.io.atomic import RUN_MARK
@@ -88,21 +88,21 @@ def card(
             )
         finished = publish(finished, publish_min)
     report_step("filling the card")
-    return cast("Card", plugin.card(make_run_source(finished, name, sha256), stated_facts))
+    return cast("Card", plugin.card(build_run_source(finished, name, sha256), stated_facts))
 
 
 def build_facts_template(run: Run | RunHolder | str | Path, *, kind: str) -> str:
     """Build an empty facts file for one kind of card, as commented YAML."""
     name = _resolve_card_name(kind)
-    source: RunSource = make_run_source(*_load_finished_run(run)[:2])
+    source: RunSource = build_run_source(*_load_finished_run(run)[:2])
     alpha = source.summary.audited.alpha
     groups = [
         (section.attribute, row.group)
         for section in source.summary.sections
-        for row in find_groups_at_risk(section, alpha)
+        for row in find_significantly_worse_groups(section, alpha)
     ]
     card_info = cast("CardInfo", registry.load_info("cards", name))
-    return make_facts_template(name, card_info, groups if name == "bias_profile" else ())
+    return build_facts_template_yaml(name, card_info, groups if name == "bias_profile" else ())
 
 
 def _resolve_card_name(typed_name: str) -> str:

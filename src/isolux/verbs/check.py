@@ -21,7 +21,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
 from isolux.vocabulary.info import CheckInfo
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check as check_table
 
@@ -218,7 +218,7 @@ def _parse_check_options(
             )
         options_by_check[name.strip()].append(setting)
     return {
-        name: read_options(
+        name: parse_option_assignments(
             registry.load("checks", name).check,
             check_options,
             owner=f"the check {name}",

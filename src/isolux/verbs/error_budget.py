@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.numbers import format_p_equation
+from isolux.statements.numbers import format_p_value_equation
 from isolux.vocabulary import registry
 
 AUDIT_SHARE = 0.8
@@ -47,7 +47,7 @@ def compute_audit_share(planned: Sequence[str]) -> float:
 
 
 def _select_claiming(names: Sequence[str]) -> list[str]:
-    return [n for n in dict.fromkeys(names) if registry.analysis_info(n).makes_claims]
+    return [n for n in dict.fromkeys(names) if registry.load_analysis_info(n).makes_claims]
 
 
 def label_exploratory(
@@ -68,7 +68,7 @@ def label_exploratory(
         p.is_null() & pl.col("effect").is_not_null()
     )
     suffix = report_p.map_elements(
-        lambda p: f" Over the whole report {format_p_equation(p)}.", return_dtype=pl.String
+        lambda p: f" Over the whole report {format_p_value_equation(p)}.", return_dtype=pl.String
     )
     claim = pl.when(is_claimed).then(pl.col("claim") + suffix.fill_null("")).otherwise("claim")
     return findings.with_columns(

@@ -18,8 +18,8 @@ from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Reference
 from isolux.vocabulary.notebook import FindingsFrame
-from isolux.vocabulary.notes import split_by_severity
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.notes import split_cautions_from_notes
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.survey_sample import SAMPLE, refuse_survey_sample
 from isolux.vocabulary.tables import FINDINGS, check
@@ -195,7 +195,7 @@ def run_analyses(
                 f"the analysis {name}",
                 f"one that does ({supported}), or an audit without them",
             )
-        settings = read_options(
+        settings = parse_option_assignments(
             plugin.explain,
             by_analysis[name],
             owner=f"the analysis {name}",
@@ -212,7 +212,7 @@ def run_analyses(
 
 
 def _supports_survey_weights(name: str) -> bool:
-    return registry.analysis_info(name).supports_survey_weights
+    return registry.load_analysis_info(name).supports_survey_weights
 
 
 def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
@@ -331,7 +331,7 @@ def _add_result(
         for analysis in (*(n for n in entries if n in _NOT_IN_STORY), *ordered_names)
     ]
     for severity, new_notes in zip(
-        ("warnings", "notes"), split_by_severity(analysis_result.notes), strict=True
+        ("warnings", "notes"), split_cautions_from_notes(analysis_result.notes), strict=True
     ):
         remaining_notes = [text for text in record.get(severity, ()) if text not in removed_notes]
         record[severity] = list(dict.fromkeys([*remaining_notes, *new_notes]))

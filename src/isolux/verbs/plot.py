@@ -64,9 +64,9 @@ def plot(
     >>> chart.to_dict()["title"]["text"]
     'Score by light'
     """
-    from isolux.report.figures.heatmap import chart_metric
+    from isolux.report.figures.heatmap import build_metric_dot_chart
 
     charts: Any = import_optional("altair", package="altair", extra="notebook", purpose="a chart")
-    spec = chart_metric(run_of(run), metric, attribute, label=label, threshold=threshold)
+    spec = build_metric_dot_chart(run_of(run), metric, attribute, label=label, threshold=threshold)
     chart: alt.LayerChart = charts.Chart.from_dict(spec)
     return chart

@@ -153,7 +153,7 @@ def sample(
 
 
 def _dataset_info(source: str) -> DatasetInfo:
-    return registry.dataset_info(source.partition(":")[0])
+    return registry.load_dataset_info(source.partition(":")[0])
 
 
 def draw_balanced(
@@ -273,7 +273,7 @@ def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their cells have places left."""
-    from isolux.stats.whole_cluster_draws import take_whole_clusters
+    from isolux.stats.whole_cluster_draws import select_whole_clusters_within_quotas
 
     person_key = pl.concat_str(pl.lit("i"), "instance_id")
     subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
@@ -288,7 +288,7 @@ def _draw_clusters(
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
     remaining_places = np.full(n_cells, per_cell, dtype=np.int64)
-    is_taken = take_whole_clusters(
+    is_taken = select_whole_clusters_within_quotas(
         order, starts, eligible_rows["_cell"].to_numpy(), remaining_places
     )
     return eligible_rows.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from isolux.viewer.contents import Contents, DisplayedRun, build_contents
+from isolux.viewer.contents import Contents, DisplayedRun, build_page_contents
 from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.extras import import_optional
 
@@ -41,9 +41,9 @@ __all__ = [
     "DisplayedRun",
     "ServedImages",
     "Site",
-    "build_contents",
-    "bundle",
-    "serve",
+    "build_page_contents",
+    "build_standalone_page",
+    "serve_until_interrupted",
 ]
 
 
@@ -91,7 +91,7 @@ class Site:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
 
 
-def application(site: Site, port: int) -> Starlette:
+def build_viewer_app(site: Site, port: int) -> Starlette:
     """Make the program that answers, for a server at a port of this computer."""
     import_optional("starlette", package="starlette", extra="view", purpose=_PURPOSE)
     from starlette.applications import Starlette
@@ -106,38 +106,40 @@ def application(site: Site, port: int) -> Starlette:
         "/mask": answers.mask,
     }
     return Starlette(
-        routes=[Route(path, answers.guarded(handler)) for path, handler in handlers.items()]
+        routes=[Route(path, answers.guard_handler(handler)) for path, handler in handlers.items()]
     )
 
 
 class _RequestHandlers:
-    """What is answered to each address; ``guarded`` first looks who asks."""
+    """What is answered to each address; ``guard_handler`` first looks who asks."""
 
     def __init__(self, site: Site, port: int) -> None:
         self.site = site
         self.hosts = {f"{HOST}:{port}", f"localhost:{port}"}
-        self.text = served_page(site.contents)
+        self.text = build_served_page(site.contents)
         self.packed: dict[str, bytes] = {}
 
-    def guarded(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        def handle(request: Request) -> Response:
-            response = self._refuse(request)
+    def guard_handler(
+        self, handler: Callable[[Request], Response]
+    ) -> Callable[[Request], Response]:
+        def guarded_handler(request: Request) -> Response:
+            response = self._check_request(request)
             if response is None:
                 try:
-                    response = answer(request)
+                    response = handler(request)
                 except IsoluxError as error:
-                    response = _make_text_response(str(error).splitlines()[0], 404)
+                    response = _build_text_response(str(error).splitlines()[0], 404)
             response.headers.update(_HEADERS)
             return response
 
-        return handle
+        return guarded_handler
 
-    def _refuse(self, request: Request) -> Response | None:
+    def _check_request(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self.hosts:
-            return _make_text_response("This viewer is for this computer alone.", 403)
+            return _build_text_response("This viewer is for this computer alone.", 403)
         token = request.query_params.get("token", "")
         if not hmac.compare_digest(token.encode(), self.site.token.encode()):
-            return _make_text_response(_WHOLE_ADDRESS, 403)
+            return _build_text_response(_WHOLE_ADDRESS, 403)
         return None
 
     def page(self, request: Request) -> Response:
@@ -149,45 +151,45 @@ class _RequestHandlers:
     def table(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
         if name not in self.site.contents.tables:
-            return _make_text_response("This viewer has no such table.", 404)
+            return _build_text_response("This viewer has no such table.", 404)
         if name not in self.packed:
-            self.packed[name] = pack_bytes(self.site.contents.tables[name], _FAST)
-        return _make_bytes_response(self.packed[name], "application/octet-stream")
+            self.packed[name] = encode_table_bytes(self.site.contents.tables[name], _FAST)
+        return _build_bytes_response(self.packed[name], "application/octet-stream")
 
     def person(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
 
-        pictures, run, unit = self._pictured(request)
+        pictures, run, unit = self._find_requested_person(request)
         return JSONResponse(pictures.around(run, unit))
 
     def picture(self, request: Request) -> Response:
-        pictures, run, unit = self._pictured(request)
-        return _make_bytes_response(pictures.picture(run, unit), "image/jpeg")
+        pictures, run, unit = self._find_requested_person(request)
+        return _build_bytes_response(pictures.picture(run, unit), "image/jpeg")
 
     def mask(self, request: Request) -> Response:
-        pictures, run, unit = self._pictured(request)
-        return _make_bytes_response(pictures.mask(run, unit), "image/png")
+        pictures, run, unit = self._find_requested_person(request)
+        return _build_bytes_response(pictures.mask(run, unit), "image/png")
 
-    def _pictured(self, request: Request) -> tuple[ServedImages, int, str]:
+    def _find_requested_person(self, request: Request) -> tuple[ServedImages, int, str]:
         run = request.query_params.get("run", "")
         if self.site.pictures is None or not (run.isascii() and run.isdecimal()):
             raise FileError("this viewer shows no pictures of this run")
         return self.site.pictures, int(run), request.query_params.get("id", "")
 
 
-def _make_text_response(text: str, status: int) -> Response:
+def _build_text_response(text: str, status: int) -> Response:
     from starlette.responses import PlainTextResponse
 
     return PlainTextResponse(text, status)
 
 
-def _make_bytes_response(content: bytes, media_type: str) -> Response:
+def _build_bytes_response(content: bytes, media_type: str) -> Response:
     from starlette.responses import Response
 
     return Response(content, media_type=media_type)
 
 
-def listen(port: int | None) -> socket.socket:
+def bind_local_socket(port: int | None) -> socket.socket:
     """Take a port of this computer: the one that is asked for, or the first that is free."""
     ports = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _TRIES)
     reason = ""
@@ -199,7 +201,7 @@ def listen(port: int | None) -> socket.socket:
             listener.listen(128)
         except (OSError, OverflowError) as error:
             listener.close()
-            reason = _explain_port(candidate_port, error)
+            reason = _explain_port_error(candidate_port, error)
         else:
             return listener
     raise OutputError(
@@ -210,7 +212,7 @@ def listen(port: int | None) -> socket.socket:
     )
 
 
-def _explain_port(port: int, error: Exception) -> str:
+def _explain_port_error(port: int, error: Exception) -> str:
     number = getattr(error, "errno", None)
     if number == errno.EADDRINUSE:
         return f"{port}, which another program uses (perhaps another viewer)"
@@ -219,13 +221,13 @@ def _explain_port(port: int, error: Exception) -> str:
     return f"{port}: {getattr(error, 'strerror', None) or error}"
 
 
-def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
+def serve_until_interrupted(site: Site, port: int | None, on_ready: Callable[[str], None]) -> None:
     """Serve until Ctrl-C."""
     uvicorn = import_optional("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
-    listener = listen(port)
+    listener = bind_local_socket(port)
     number = listener.getsockname()[1]
     settings = uvicorn.Config(
-        application(site, number),
+        build_viewer_app(site, number),
         log_level="critical",
         access_log=False,
         server_header=False,
@@ -236,7 +238,7 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     worker = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     worker.start()
     try:
-        ready(f"http://{HOST}:{number}/?token={site.token}")
+        on_ready(f"http://{HOST}:{number}/?token={site.token}")
         while worker.is_alive():
             worker.join(0.2)
     finally:
@@ -254,36 +256,38 @@ _PACKED = "application/vnd.apache.parquet+gzip;base64"
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
-def bundle(contents: Contents) -> str:
+def build_standalone_page(contents: Contents) -> str:
     """Print a page with everything in it, to be opened by a double click."""
-    packed_tables = {name: pack_table(table) for name, table in contents.tables.items()}
-    text = _page(contents, packed_tables, "connect-src 'none'; img-src data:")
+    packed_tables = {name: encode_table_base64(table) for name, table in contents.tables.items()}
+    text = _fill_page_template(contents, packed_tables, "connect-src 'none'; img-src data:")
     size = len(text.encode()) / 1e6
     if size > BUNDLE_LIMIT_MB:
         raise _build_size_error(size, packed_tables)
     return text
 
 
-def served_page(contents: Contents) -> str:
+def build_served_page(contents: Contents) -> str:
     """Print the page that a local server gives: tables of people are asked for when looked at."""
     packed_tables = {
-        name: pack_table(t) for name, t in contents.tables.items() if not name.startswith("people")
+        name: encode_table_base64(t)
+        for name, t in contents.tables.items()
+        if not name.startswith("people")
     }
-    return _page(contents, packed_tables, "connect-src 'self'; img-src 'self' data:")
+    return _fill_page_template(contents, packed_tables, "connect-src 'self'; img-src 'self' data:")
 
 
-def _page(contents: Contents, packed_tables: dict[str, str], sources: str) -> str:
+def _fill_page_template(contents: Contents, packed_tables: dict[str, str], sources: str) -> str:
     scripts = [
         (
             '<script type="application/json" id="manifest">'
-            f"{_to_script_json(contents.manifest)}</script>"
+            f"{_to_script_safe_json(contents.manifest)}</script>"
         )
     ]
     scripts += [
         f'<script type="{_PACKED}" id="table-{name}">{text}</script>'
         for name, text in packed_tables.items()
     ]
-    page = template().replace(_POLICY, policy(sources), 1)
+    page = read_viewer_template().replace(_POLICY, build_content_security_policy(sources), 1)
     head, mark, tail = page.partition(_DATA_MARK)
     if not mark:
         raise AssertionError("the built page has no place for data")
@@ -302,11 +306,11 @@ def _build_size_error(size: float, packed_tables: dict[str, str]) -> OutputError
     )
 
 
-def policy(sources: str) -> str:
+def build_content_security_policy(sources: str) -> str:
     """Make the page's own policy: nothing but its script, its style and ``sources``."""
-    text = template()
+    text = read_viewer_template()
     script, style = (
-        _hash(re.search(f"<{tag}>(.*?)</{tag.split()[0]}>", text, re.DOTALL))
+        _format_csp_hash(re.search(f"<{tag}>(.*?)</{tag.split()[0]}>", text, re.DOTALL))
         for tag in ('script type="module"', "style")
     )
     return (
@@ -315,7 +319,7 @@ def policy(sources: str) -> str:
     )
 
 
-def _hash(tag_match: re.Match[str] | None) -> str:
+def _format_csp_hash(tag_match: re.Match[str] | None) -> str:
     if tag_match is None:
         raise AssertionError("the built page lacks its script or its style")
     digest = hashlib.sha256(tag_match.group(1).encode()).digest()
@@ -323,24 +327,24 @@ def _hash(tag_match: re.Match[str] | None) -> str:
 
 
 @cache
-def template() -> str:
+def read_viewer_template() -> str:
     """Read the page that `make viewer` built."""
     return TEMPLATE.read_text(encoding="utf-8")
 
 
-def pack_table(table: pl.DataFrame) -> str:
+def encode_table_base64(table: pl.DataFrame) -> str:
     """Write a table as Parquet, packed by gzip, in letters that a page may hold.
 
     Examples
     --------
-    >>> data = gzip.decompress(base64.b64decode(pack_table(pl.DataFrame({"n": [1, 2]}))))
+    >>> data = gzip.decompress(base64.b64decode(encode_table_base64(pl.DataFrame({"n": [1, 2]}))))
     >>> pl.read_parquet(io.BytesIO(data))["n"].to_list()
     [1, 2]
     """
-    return base64.b64encode(pack_bytes(table)).decode()
+    return base64.b64encode(encode_table_bytes(table)).decode()
 
 
-def pack_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
+def encode_table_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
     """Write a table as Parquet, packed by gzip."""
     buffer = io.BytesIO()
     # gzip packs the whole better than Parquet its pages, and a browser unpacks it by itself.
@@ -348,7 +352,7 @@ def pack_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
     return gzip.compress(buffer.getvalue(), level, mtime=0)
 
 
-def _to_script_json(content: object) -> str:
+def _to_script_safe_json(content: object) -> str:
     text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     # Inside a script element only these could end it or begin another.
     return re.sub("[<>&\u2028\u2029]", lambda character: _SAFE[character.group()], text)

@@ -10,24 +10,29 @@ import polars as pl
 
 from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
-from isolux.report.disclosure_bounds import add_people_counts
+from isolux.report.disclosure_bounds import count_people_per_metric_row
 from isolux.report.document import PaperTable, Summary
-from isolux.report.summary import is_comparison, summarise, summarise_record
-from isolux.report.summary.sentences import read_protocol
-from isolux.report.suppression import Cell, choose_hidden_cells, flag_publishable
-from isolux.statements.numbers import choose_table_decimals, format_cell
+from isolux.report.summary import is_model_comparison, summarise_run, summarise_run_record
+from isolux.report.summary.sentences import read_protocol_section
+from isolux.report.suppression import Cell, choose_suppressed_cells, flag_publishable_rows
+from isolux.statements.numbers import choose_paper_column_decimals, format_paper_cell
 from isolux.viewer import tables
 from isolux.viewer.name_codes import (
     LINE,
     OVERALL_INDEX,
     NameCodes,
-    build_coding,
-    choose_bins,
-    count_distributions,
+    build_name_codes,
+    choose_bins_by_line,
+    count_scores_by_bin,
     encode_scores,
-    read_members,
+    read_group_members,
 )
-from isolux.viewer.tables import build_people_table, clean_json, clean_tables, draw_figures
+from isolux.viewer.tables import (
+    build_people_table,
+    draw_run_figures,
+    strip_unprintable_from_json,
+    strip_unprintable_from_tables,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
@@ -55,7 +60,7 @@ class Contents:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def build_contents(
+def build_page_contents(
     displayed_runs: Sequence[DisplayedRun], *, people: bool = False, figures: bool = False
 ) -> Contents:
     """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
@@ -72,8 +77,8 @@ def build_contents(
             )
     words = [
         {
-            **describe_run(displayed.run, displayed.changed),
-            "paper": describe_protocol(displayed.run) if people else None,
+            **build_run_description(displayed.run, displayed.changed),
+            "paper": build_protocol_tables(displayed.run) if people else None,
         }
         for displayed in displayed_runs
     ]
@@ -81,26 +86,26 @@ def build_contents(
     for displayed, description in zip(displayed_runs, words, strict=True):
         if titles.count(description["title"]) > 1:
             description["title"] = f"{description['title']} ({displayed.name})"
-    contexts = [summarise_record(run)[1] for run in runs]
-    coding = build_coding(list(zip(runs, contexts, strict=True)))
+    contexts = [summarise_run_record(run)[1] for run in runs]
+    coding = build_name_codes(list(zip(runs, contexts, strict=True)))
     bare = [
         displayed.run
         if displayed.is_complete
         else replace(displayed.run, scores=displayed.run.scores.clear())
         for displayed in displayed_runs
     ]
-    bins = choose_bins(runs if people else bare, coding)
+    bins = choose_bins_by_line(runs if people else bare, coding)
     min_published = max(int(run.record.get("publish_min") or 0) for run in runs)
-    people_tables = _people(runs, coding, min_published) if people else []
+    people_tables = _build_people_tables(runs, coding, min_published) if people else []
     is_complete = all(displayed.is_complete for displayed in displayed_runs)
     figure_table, undrawn = (
-        draw_figures(runs, curves=people and is_complete) if figures else (None, "")
+        draw_run_figures(runs, curves=people and is_complete) if figures else (None, "")
     )
     manifest = build_manifest(
         words,
         coding,
         bins,
-        names=_names(displayed_runs, coding),
+        model_names=_choose_model_names(displayed_runs, coding),
         holds={
             "people": people,
             "pictures": False,
@@ -112,18 +117,20 @@ def build_contents(
             "undrawn": undrawn,
         },
     )
-    groups = tables.build_group_table(runs, coding)
+    groups = tables.build_group_metric_table(runs, coding)
     return Contents(
-        clean_json({**manifest, "people": [description for _, description in people_tables]}),
-        clean_tables(
+        strip_unprintable_from_json(
+            {**manifest, "people": [description for _, description in people_tables]}
+        ),
+        strip_unprintable_from_tables(
             {
                 "groups": groups,
-                "pairs": tables.build_pair_table(runs, coding),
-                "tests": tables.build_test_table(runs, coding),
-                "changes": tables.build_change_table(runs, coding),
-                "findings": tables.build_finding_table(runs),
+                "pairs": tables.build_pair_difference_table(runs, coding),
+                "tests": tables.build_omnibus_test_table(runs, coding),
+                "changes": tables.build_model_change_table(runs, coding),
+                "findings": tables.build_findings_table(runs),
                 **({} if figure_table is None else {"figures": figure_table}),
-                **_counts(bare, coding, bins, None if people else groups),
+                **_build_count_tables(bare, coding, bins, None if people else groups),
                 **{
                     f"people-{run_index}": table
                     for run_index, (table, _) in enumerate(people_tables)
@@ -133,25 +140,25 @@ def build_contents(
     )
 
 
-def _counts(
+def _build_count_tables(
     runs: Sequence[Run], coding: NameCodes, bins: Mapping[int, Any], groups: pl.DataFrame | None
 ) -> dict[str, pl.DataFrame]:
     """Count people by score and by change; of a page without single people, none of a handful."""
     change_counts, spread = (
-        count_model_changes(runs, coding),
-        count_distributions(runs, coding, bins),
+        count_score_changes(runs, coding),
+        count_scores_by_bin(runs, coding, bins),
     )
     if groups is not None and not (change_counts.is_empty() and spread.is_empty()):
-        small_cells = find_small_run_cells(runs)
-        spread = drop_small_counts(spread, groups, coding, ["model"], small_cells)
-        small_cells |= find_small_change_cells(change_counts, groups, coding)
-        change_counts = drop_small_counts(
+        small_cells = find_cells_with_few_people(runs)
+        spread = drop_disclosive_counts(spread, groups, coding, ["model"], small_cells)
+        small_cells |= find_cells_with_few_changes(change_counts, groups, coding)
+        change_counts = drop_disclosive_counts(
             change_counts, groups, coding, ["model_a", "model_b"], small_cells
         )
     return {"moves": change_counts.drop("n_people"), "distributions": spread}
 
 
-def _people(
+def _build_people_tables(
     runs: Sequence[Run], coding: NameCodes, min_published: int
 ) -> list[tuple[pl.DataFrame, dict[str, Any]]]:
     if min_published:
@@ -166,7 +173,7 @@ def _people(
     ]
 
 
-def _names(displayed_runs: Sequence[DisplayedRun], coding: NameCodes) -> list[str]:
+def _choose_model_names(displayed_runs: Sequence[DisplayedRun], coding: NameCodes) -> list[str]:
     """Call each model by its name; where two have the same, by its run's too."""
     model_names = [model for _, model in coding.models]
     return [
@@ -181,28 +188,28 @@ MIN_PEOPLE = 10
 """Counts of fewer people tell of single ones."""
 
 
-def find_small_run_cells(runs: Sequence[Run]) -> set[Cell]:
+def find_cells_with_few_people(runs: Sequence[Run]) -> set[Cell]:
     """Choose the groups of runs that a page must not count by score; those of one are of all."""
     cells: set[Cell] = set()
     for run in runs:
         # Values are shown whichever counts are hidden, so they take no part in the choice.
-        cells |= choose_hidden_cells(add_people_counts(run).drop("value"), MIN_PEOPLE)
+        cells |= choose_suppressed_cells(count_people_per_metric_row(run).drop("value"), MIN_PEOPLE)
     return cells
 
 
-def find_small_change_cells(
+def find_cells_with_few_changes(
     change_counts: pl.DataFrame, groups: pl.DataFrame, coding: NameCodes
 ) -> set[Cell]:
     """Choose the groups of which too few were scored by both of two models."""
-    named_rows = _restore_names(change_counts, groups, coding, "model_a")
+    named_rows = _decode_names(change_counts, groups, coding, "model_a")
     named_rows = named_rows.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
     cells: set[Cell] = set()
     for _, rows in named_rows.group_by("model_a", "model_b"):
-        cells |= choose_hidden_cells(_add_zero_counts(rows), MIN_PEOPLE)
+        cells |= choose_suppressed_cells(_add_rows_with_zero_count(rows), MIN_PEOPLE)
     return cells
 
 
-def _add_zero_counts(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_rows_with_zero_count(rows: pl.DataFrame) -> pl.DataFrame:
     """Count 0 in a group of which no one was scored in a line: a count too, and no hole in sums."""
     line, group, counts = ["model", *LINE], ["attribute", "values"], ["n_units", "n_people"]
     all_cells = rows.select(line).unique().join(rows.select(group).unique(), how="cross")
@@ -210,7 +217,7 @@ def _add_zero_counts(rows: pl.DataFrame) -> pl.DataFrame:
     return complete_rows.select(*line, *group, pl.col(counts).fill_null(0))
 
 
-def drop_small_counts(
+def drop_disclosive_counts(
     counts: pl.DataFrame,
     groups: pl.DataFrame,
     coding: NameCodes,
@@ -221,13 +228,13 @@ def drop_small_counts(
     rows = counts.with_row_index("_row")
     dropped_rows = []
     for model in models:
-        named_rows = _restore_names(rows, groups, coding, model)
-        is_publishable = flag_publishable(named_rows, hidden)
+        named_rows = _decode_names(rows, groups, coding, model)
+        is_publishable = flag_publishable_rows(named_rows, hidden)
         dropped_rows.append(named_rows.filter(~is_publishable | pl.col("value").is_null())["_row"])
     return rows.filter(~pl.col("_row").is_in(pl.concat(dropped_rows).implode())).drop("_row")
 
 
-def _restore_names(
+def _decode_names(
     rows: pl.DataFrame, groups: pl.DataFrame, coding: NameCodes, model: str
 ) -> pl.DataFrame:
     """Replace numeric codes by names: attributes, values and lines as in ``group_metrics``."""
@@ -265,7 +272,7 @@ def build_manifest(
     coding: NameCodes,
     bins: Mapping[int, Any],
     *,
-    names: Sequence[str],
+    model_names: Sequence[str],
     holds: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Gather the words of a page as JSON values."""
@@ -274,9 +281,9 @@ def build_manifest(
         "runs": list(runs),
         "models": [
             {"run": run, "model": model, "name": name}
-            for (run, model), name in zip(coding.models, names, strict=True)
+            for (run, model), name in zip(coding.models, model_names, strict=True)
         ],
-        "lines": [_line(line, bins.get(i)) for i, line in enumerate(coding.lines)],
+        "lines": [_build_line_entry(line, bins.get(i)) for i, line in enumerate(coding.lines)],
         "attributes": [
             {"name": name, "title": title, "parts": list(split_intersection(name))}
             for name, title in coding.attributes
@@ -285,7 +292,7 @@ def build_manifest(
     }
 
 
-def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str, Any]:
+def _build_line_entry(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str, Any]:
     line = entry["line"]
     return {
         **{name: entry[name] for name in ("task", "metric", "label", "threshold", "title")},
@@ -296,10 +303,10 @@ def _line(entry: Mapping[str, Any], bins: Mapping[str, Any] | None) -> dict[str,
     }
 
 
-def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
+def build_run_description(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     """Say of one run what a reader must know before its numbers."""
-    compared = summarise_comparison(run) if is_comparison(run) else None
-    summary: Summary = summarise(run) if compared is None else compared.base
+    compared = summarise_comparison(run) if is_model_comparison(run) else None
+    summary: Summary = summarise_run(run) if compared is None else compared.base
     audited = summary.audited
     answer = None if compared is None else compared.answer
     further = summary.further if answer is None else (*answer.further, *answer.gaps)
@@ -339,9 +346,9 @@ def describe_run(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-def describe_protocol(run: Run) -> dict[str, Any] | None:
+def build_protocol_tables(run: Run) -> dict[str, Any] | None:
     """Lay out the tables that a published protocol prints of a run; None: it followed none."""
-    protocol = read_protocol(run.record)
+    protocol = read_protocol_section(run.record)
     if protocol is None:
         return None
     return {
@@ -349,16 +356,16 @@ def describe_protocol(run: Run) -> dict[str, Any] | None:
         "title": protocol.title,
         "absent": [list(absent_table) for absent_table in protocol.absent],
         "disagreements": list(protocol.disagreements),
-        "tables": [_paper_table(table) for table in protocol.tables],
+        "tables": [_paper_table_to_json(table) for table in protocol.tables],
     }
 
 
-def _paper_table(table: PaperTable) -> dict[str, Any]:
+def _paper_table_to_json(table: PaperTable) -> dict[str, Any]:
     column_decimals = [
-        choose_table_decimals(list(column)) for column in zip(*table.rows, strict=True)
+        choose_paper_column_decimals(list(column)) for column in zip(*table.rows, strict=True)
     ]
     rows = [
-        [format_cell(cell, n) for cell, n in zip(row, column_decimals, strict=True)]
+        [format_paper_cell(cell, n) for cell, n in zip(row, column_decimals, strict=True)]
         for row in table.rows
     ]
     return {"caption": table.caption, "columns": list(table.columns), "rows": rows}
@@ -373,7 +380,7 @@ _EMPTY = {
 }
 
 
-def count_model_changes(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
+def count_score_changes(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Count, for each two models, the people whose score is higher, lower and the same."""
     scored = {
         run_index: encode_scores(run_index, run, coding).drop_nulls("value")
@@ -385,16 +392,22 @@ def count_model_changes(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     for a, (first, _) in enumerate(coding.models):
         for b, (second, _) in enumerate(coding.models[a + 1 :], start=a + 1):
             if first in scored and second in scored:
-                shared_scores = _join_models(scored[first], a, scored[second], b)
+                shared_scores = _join_scores_of_models(scored[first], a, scored[second], b)
                 if shared_scores.height:
-                    change_tables += _count_by_group(shared_scores, runs[first], numbers, (a, b))
+                    change_tables += _count_changes_by_group(
+                        shared_scores, runs[first], numbers, (a, b)
+                    )
     return pl.concat(change_tables)
 
 
-def _join_models(first: pl.DataFrame, a: int, second: pl.DataFrame, b: int) -> pl.DataFrame:
+def _join_scores_of_models(
+    scores_a: pl.DataFrame, model_a: int, scores_b: pl.DataFrame, model_b: int
+) -> pl.DataFrame:
     person = pl.col("cluster_id").fill_null(pl.col("unit_id"))
-    first_scores = first.filter(model=a).select("line", "unit_id", before="value", cluster=person)
-    second_scores = second.filter(model=b).select("line", "unit_id", after="value")
+    first_scores = scores_a.filter(model=model_a).select(
+        "line", "unit_id", before="value", cluster=person
+    )
+    second_scores = scores_b.filter(model=model_b).select("line", "unit_id", after="value")
     shared_scores = first_scores.join(
         second_scores, on=["line", "unit_id"], how="inner", maintain_order="left"
     )
@@ -402,13 +415,13 @@ def _join_models(first: pl.DataFrame, a: int, second: pl.DataFrame, b: int) -> p
     return shared_scores.select("line", "unit_id", "cluster", sense=sense)
 
 
-def _count_by_group(
+def _count_changes_by_group(
     shared_scores: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
 ) -> list[pl.DataFrame]:
     overall_rows = shared_scores.with_columns(
         attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("overall", pl.String)
     )
-    members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
+    members = read_group_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     members = members.select(
         "unit_id",
         "group",

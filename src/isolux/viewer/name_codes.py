@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 
 from isolux.groups import build_membership, read_groupings
-from isolux.report.summary import Context
-from isolux.statements.metric_lines import Line
+from isolux.report.summary import ReportContext
+from isolux.statements.metric_lines import MetricLine
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.spec import read_recorded_spec
-from isolux.vocabulary.unit_index import index_units
+from isolux.vocabulary.unit_index import build_unit_index
 
 LINE = ("task", "metric", "label", "threshold")
 """The columns that together name a line of the page, whichever model it is about."""
@@ -36,7 +36,7 @@ class NameCodes:
     models : list of tuple of int and str
         The run's place, and the model's name in it.
     lines : list of mapping
-        The four columns that name a line, and its ``Line``.
+        The four columns that name a line, and its ``MetricLine``.
     attributes : list of tuple of str
         Each attribute's or intersection's name, and its title.
     """
@@ -45,7 +45,7 @@ class NameCodes:
     lines: list[dict[str, Any]] = field(default_factory=list)
     attributes: list[tuple[str, str]] = field(default_factory=list)
 
-    def add_run(self, run_index: int, run: Run, context: Context) -> None:
+    def add_run(self, run_index: int, run: Run, context: ReportContext) -> None:
         """Take in the names of one more run."""
         has_several_models = len({key[0] for key in context.lines}) > 1
         for (model, *key), line in context.lines.items():
@@ -61,12 +61,14 @@ class NameCodes:
         known_attributes = {name for name, _ in self.attributes}
         names = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True)
         self.attributes += [
-            (name, context.title(name)) for name in names if name not in known_attributes
+            (name, context.format_attribute_title(name))
+            for name in names
+            if name not in known_attributes
         ]
 
-    def get_line(self, line_index: int) -> Line:
+    def get_line(self, line_index: int) -> MetricLine:
         """Return the words of a line."""
-        line: Line = self.lines[line_index]["line"]
+        line: MetricLine = self.lines[line_index]["line"]
         return line
 
     def encode(
@@ -108,7 +110,7 @@ class NameCodes:
         )
 
 
-def build_coding(runs: Sequence[tuple[Run, Context]]) -> NameCodes:
+def build_name_codes(runs: Sequence[tuple[Run, ReportContext]]) -> NameCodes:
     """Assign numbers to the models, lines and attributes of the runs, in reading order."""
     coding = NameCodes()
     for run_index, (run, context) in enumerate(runs):
@@ -128,15 +130,17 @@ _EMPTY: dict[str, Any] = {
 }
 
 
-def count_distributions(
+def count_scores_by_bin(
     runs: Sequence[Run], coding: NameCodes, bins: Mapping[int, Any]
 ) -> pl.DataFrame:
     """Count people's scores in bins, for everyone and for each group."""
-    counts = [_count_run(run_index, run, coding, bins) for run_index, run in enumerate(runs)]
+    counts = [
+        _count_run_scores_by_bin(run_index, run, coding, bins) for run_index, run in enumerate(runs)
+    ]
     return pl.concat([pl.DataFrame(schema=_EMPTY), *counts])
 
 
-def choose_bins(runs: Sequence[Run], coding: NameCodes) -> dict[int, dict[str, Any]]:
+def choose_bins_by_line(runs: Sequence[Run], coding: NameCodes) -> dict[int, dict[str, Any]]:
     """Choose the bins of each line: its metric's range, or that of the scores where it has none."""
     scores = pl.concat(
         [encode_scores(run_index, run, coding) for run_index, run in enumerate(runs)]
@@ -165,12 +169,12 @@ def choose_bins(runs: Sequence[Run], coding: NameCodes) -> dict[int, dict[str, A
     return bins
 
 
-def read_members(run: Run) -> pl.DataFrame:
+def read_group_members(run: Run) -> pl.DataFrame:
     """Say who is in which group of the attributes that the audit asked for, as it did."""
     settings = read_recorded_spec(run.record).groups
     tables = [run.scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     tables = [table.drop_nulls("unit_id") for table in tables]
-    unit_index = index_units(
+    unit_index = build_unit_index(
         [table.with_columns(pl.col("unit_id").cast(pl.String)) for table in tables]
     )
     scored = np.full(len(unit_index.ids), run.scores.is_empty())
@@ -188,12 +192,12 @@ def encode_scores(run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
     return coded.select("model", "line", "unit_id", "cluster_id", "value", "reason")
 
 
-def _count_run(
+def _count_run_scores_by_bin(
     run_index: int, run: Run, coding: NameCodes, bins: Mapping[int, Any]
 ) -> pl.DataFrame:
     if run.scores.is_empty() or not bins:
         return pl.DataFrame(schema=_EMPTY)
-    scores = _assign_bins(encode_scores(run_index, run, coding), bins)
+    scores = _assign_score_bins(encode_scores(run_index, run, coding), bins)
     times = run.evidence.get(COUNTS)
     if times is not None and TIMES in times.columns:
         multiplicities = times.select("unit_id", TIMES).unique("unit_id")
@@ -204,18 +208,18 @@ def _count_run(
     overall_rows = scores.with_columns(
         attribute=pl.lit(OVERALL_INDEX, pl.Int32), group=pl.lit("overall", pl.String)
     )
-    counts = [_count_bins(overall_rows, bins)]
-    members = read_members(run).filter(pl.col("attribute").is_in(list(numbers)))
+    counts = [_count_rows_by_bin(overall_rows, bins)]
+    members = read_group_members(run).filter(pl.col("attribute").is_in(list(numbers)))
     for (attribute,), attribute_members in members.group_by("attribute", maintain_order=True):
         number = pl.lit(numbers[str(attribute)], pl.Int32)
         group_scores = attribute_members.select("unit_id", "group").join(
             scores, on="unit_id", maintain_order="left"
         )
-        counts.append(_count_bins(group_scores.with_columns(attribute=number), bins))
+        counts.append(_count_rows_by_bin(group_scores.with_columns(attribute=number), bins))
     return pl.concat(counts)
 
 
-def _assign_bins(scores: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
+def _assign_score_bins(scores: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
     bounds = pl.DataFrame(
         [
             {"line": line, "_low": b["low"], "_high": b["high"], "_n": b["n"]}
@@ -235,7 +239,7 @@ def _assign_bins(scores: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
     )
 
 
-def _count_bins(rows: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
+def _count_rows_by_bin(rows: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
     key = ["model", "line", "attribute", "group"]
     tallied = rows.group_by(*key, "bin", maintain_order=True).agg(n=pl.col(TIMES).sum())
     counts_by_group = tallied.group_by(key, maintain_order=True).agg("bin", "n")

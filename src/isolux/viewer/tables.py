@@ -1,7 +1,7 @@
 """The tables that the page shows: a run's own, less what it does not need, with numbers for names.
 
 Nothing is measured here. Values, intervals and p-values are those of ``group_metrics``,
-``disparities`` and ``build_finding_table``, bit for bit.
+``disparities`` and ``build_findings_table``, bit for bit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from isolux.report.comparison import summarise_comparison
 from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import find_drawing_obstacle
-from isolux.report.summary import is_comparison, summarise
-from isolux.viewer.name_codes import NameCodes, encode_scores, read_members
+from isolux.report.summary import is_model_comparison, summarise_run
+from isolux.viewer.name_codes import NameCodes, encode_scores, read_group_members
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError
@@ -45,19 +45,19 @@ _GROUP = (
 _COMPARED = ("value", "low", "high", "p_adjusted", "detectable", "status", "reason")
 
 
-def build_group_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
+def build_group_metric_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out every metric of every group, with its difference to everyone."""
     return pl.concat(
-        [_build_run_groups(run_index, run, coding) for run_index, run in enumerate(runs)]
+        [_build_run_group_rows(run_index, run, coding) for run_index, run in enumerate(runs)]
     )
 
 
-def _build_run_groups(run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
+def _build_run_group_rows(run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
     table = run.group_metrics
     missing_columns = [pl.lit(None, pl.Float64).alias(c) for c in _GROUP if c not in table.columns]
     group_rows = coding.encode(run_index, table.with_columns(missing_columns))
     group_rows = group_rows.select("model", "line", "attribute", *_GROUP)
-    compared = _of_one_model(run).filter(pl.col("kind") == "difference_to_overall")
+    compared = _read_audit_disparities(run).filter(pl.col("kind") == "difference_to_overall")
     against = coding.encode(run_index, compared).select(
         "model",
         "line",
@@ -74,29 +74,29 @@ def _build_run_groups(run_index: int, run: Run, coding: NameCodes) -> pl.DataFra
     return _narrow_integers(group_rows.join(against, on=key, how="left", maintain_order="left"))
 
 
-def build_pair_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
+def build_pair_difference_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out every difference of two groups: ``group_a`` less ``group_b``."""
     run_tables = [
-        coding.encode(run_index, _of_one_model(run).filter(pl.col("kind") == "difference")).select(
-            "model", "line", "attribute", "group_a", "group_b", *_COMPARED
-        )
+        coding.encode(
+            run_index, _read_audit_disparities(run).filter(pl.col("kind") == "difference")
+        ).select("model", "line", "attribute", "group_a", "group_b", *_COMPARED)
         for run_index, run in enumerate(runs)
     ]
     return _narrow_integers(pl.concat(run_tables))
 
 
-def build_test_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
+def build_omnibus_test_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out the tests of whole attributes, which ask whether groups differ at all."""
     run_tables = [
         coding.encode(
-            run_index, _of_one_model(run).filter(pl.col("kind") == "omnibus_test")
+            run_index, _read_audit_disparities(run).filter(pl.col("kind") == "omnibus_test")
         ).select("model", "line", "attribute", "p_adjusted", "test", "status", "reason")
         for run_index, run in enumerate(runs)
     ]
     return _narrow_integers(pl.concat(run_tables))
 
 
-def build_change_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
+def build_model_change_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     """Lay out, of runs that compare two models, each group's tested change (second less first)."""
     run_tables = [
         coding.encode(
@@ -113,7 +113,7 @@ def build_change_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
     return pl.DataFrame(schema=types)
 
 
-def build_finding_table(runs: Sequence[Run]) -> pl.DataFrame:
+def build_findings_table(runs: Sequence[Run]) -> pl.DataFrame:
     """Lay out the findings of every run, in the order in which to read them."""
     run_tables = [
         run.findings.sort("rank", maintain_order=True).with_columns(run=pl.lit(run_index, pl.Int32))
@@ -122,7 +122,7 @@ def build_finding_table(runs: Sequence[Run]) -> pl.DataFrame:
     return _narrow_integers(pl.concat(run_tables))
 
 
-def _of_one_model(run: Run) -> pl.DataFrame:
+def _read_audit_disparities(run: Run) -> pl.DataFrame:
     """Return the disparities of an audit; a comparison of two models has none of one model."""
     return DISPARITIES.empty() if "model_a" in run.disparities.columns else run.disparities
 
@@ -140,7 +140,7 @@ GROUPS_DRAWN = 60
 _SCHEMA = dict.fromkeys(("attribute", "title", "svg", "alt", "caption"), pl.String)
 
 
-def draw_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
+def draw_run_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
     """Draw runs as their reports do."""
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
     if (obstacle := find_drawing_obstacle()) is not None:
@@ -148,58 +148,60 @@ def draw_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, st
     figure_rows: list[tuple[object, ...]] = []
     omitted: list[str] = []
     for run_index, run in enumerate(runs):
-        for title, attribute, figure in _draw_run(run, omitted, curves=curves):
+        for title, attribute, figure in _draw_figures_of_run(run, omitted, curves=curves):
             figure_texts = (figure.svg, figure.alt, figure.caption)
             figure_rows.append((run_index, attribute, title, *figure_texts))
     note = f"too many to draw: {', '.join(dict.fromkeys(omitted))}" if omitted else ""
     return pl.DataFrame(figure_rows, schema=empty.schema, orient="row"), note
 
 
-def _draw_run(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
-    if is_comparison(run):
+def _draw_figures_of_run(
+    run: Run, omitted: list[str], *, curves: bool
+) -> Iterator[tuple[str, str, Figure]]:
+    if is_model_comparison(run):
         compared = summarise_comparison(run)
         for change in compared.sections:
             if not change.tables:
                 continue
             if len(change.tables[0].rows) > GROUPS_DRAWN:
                 omitted.append(change.title)
-            elif figure := drawings.draw_change_figure(
+            elif figure := drawings.draw_model_change_figure(
                 change.title, change.tables[0], compared.models
             ):
                 yield change.title, change.attribute, figure
         return
-    sections = summarise(run).sections
+    sections = summarise_run(run).sections
     for index, section in enumerate(sections):
         if index >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
             omitted.append(section.title)
             continue
-        for figure in _draw_section(section, curves=curves):
+        for figure in _draw_section_figures(section, curves=curves):
             yield section.title, section.attribute, figure
 
 
-def _draw_section(section: AttributeSection, *, curves: bool) -> list[Figure]:
-    main = drawings.draw_intersection_figure(section)
-    other_figures = drawings.draw_other_metrics(section)
-    along = drawings.draw_curve_figures(section) if curves else ()
+def _draw_section_figures(section: AttributeSection, *, curves: bool) -> list[Figure]:
+    main = drawings.draw_intersection_heat_map(section)
+    other_figures = drawings.draw_secondary_metric_figures(section)
+    along = drawings.draw_share_curve_figures(section) if curves else ()
     return [*([main] if main else []), *other_figures, *along]
 
 
 _IDS = "unit_id"
 
 
-def clean_tables(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+def strip_unprintable_from_tables(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     r"""Replace what must not be printed, in every column of text and of lists of text.
 
     Examples
     --------
-    >>> told = clean_tables({"groups": pl.DataFrame({"group": ["a", "\u202eb"]})})
+    >>> told = strip_unprintable_from_tables({"groups": pl.DataFrame({"group": ["a", "\u202eb"]})})
     >>> told["groups"]["group"].to_list()
     ['a', '�b']
     """
-    return {name: _clean_table(table) for name, table in tables.items()}
+    return {name: _strip_unprintable_from_table(table) for name, table in tables.items()}
 
 
-def _clean_table(table: pl.DataFrame) -> pl.DataFrame:
+def _strip_unprintable_from_table(table: pl.DataFrame) -> pl.DataFrame:
     changed = []
     for column in table.get_columns():
         inner = column.dtype == pl.List(pl.String)
@@ -217,20 +219,20 @@ def _clean_table(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(changed)
 
 
-def clean_json(words: Any) -> Any:
+def strip_unprintable_from_json(words: Any) -> Any:
     r"""Replace it in every text of JSON values.
 
     Examples
     --------
-    >>> clean_json({"title": "a\u202eb", "n": [1, "c"]})
+    >>> strip_unprintable_from_json({"title": "a\u202eb", "n": [1, "c"]})
     {'title': 'a�b', 'n': [1, 'c']}
     """
     if isinstance(words, str):
         return clean_line(words)
     if isinstance(words, Mapping):
-        return {name: clean_json(element) for name, element in words.items()}
+        return {name: strip_unprintable_from_json(element) for name, element in words.items()}
     if isinstance(words, list | tuple):
-        return [clean_json(element) for element in words]
+        return [strip_unprintable_from_json(element) for element in words]
     return words
 
 
@@ -261,14 +263,14 @@ def build_people_table(
             "unit_id", keep="first", maintain_order=True
         )
         table = table.join(person_scores, on="unit_id", how="left", maintain_order="left")
-    table, attributes = _add_groups(table, run, titles)
-    return _add_answers(table, run_index, run, coding), {"attributes": attributes}
+    table, attributes = _add_group_columns(table, run, titles)
+    return _add_score_columns(table, run_index, run, coding), {"attributes": attributes}
 
 
-def _add_groups(
+def _add_group_columns(
     table: pl.DataFrame, run: Run, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    members = read_members(run)
+    members = read_group_members(run)
     entries = members["attribute"].unique(maintain_order=True).to_list()
     attribute_names = dict.fromkeys(
         attribute_name for entry in entries for attribute_name in split_intersection(entry)
@@ -305,7 +307,9 @@ def _add_groups(
     return table, attributes
 
 
-def _add_answers(table: pl.DataFrame, run_index: int, run: Run, coding: NameCodes) -> pl.DataFrame:
+def _add_score_columns(
+    table: pl.DataFrame, run_index: int, run: Run, coding: NameCodes
+) -> pl.DataFrame:
     answer_tables = [
         t for t in run.evidence.values() if {"unit_id", "model", *_ANSWERS} <= set(t.columns)
     ]

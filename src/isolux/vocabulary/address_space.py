@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 
-def address_space_limit() -> int | None:
+def read_address_space_limit_bytes() -> int | None:
     """Return the limit that ``ulimit -v`` sets, in bytes, or None if there is no limit.
 
     Examples
     --------
-    >>> limit = address_space_limit()
+    >>> limit = read_address_space_limit_bytes()
     >>> limit is None or limit > 0
     True
     """

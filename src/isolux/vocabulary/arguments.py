@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from isolux.vocabulary.errors import SpecError, suggest_name
+from isolux.vocabulary.errors import SpecError, format_did_you_mean
 
 _ACCEPTING_ANNOTATIONS: dict[type, tuple[str, ...]] = {
     type(None): ("None",),
@@ -77,13 +77,15 @@ def explain_argument_errors(function: Callable[P, T]) -> Callable[P, T]:
         for name, argument in bound.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is not parameter.VAR_KEYWORD:
-                bound.arguments[name] = convert_argument(function.__name__, parameter, argument)
+                bound.arguments[name] = normalise_argument(function.__name__, parameter, argument)
         return function(*bound.args, **bound.kwargs)
 
     return wrapper
 
 
-def convert_argument(function: str, parameter: inspect.Parameter, argument: object) -> object:
+def normalise_argument(
+    function_name: str, parameter: inspect.Parameter, argument: object
+) -> object:
     """Return the value, the default in place of a None that means nothing, a lone text in a tuple.
 
     Examples
@@ -91,12 +93,12 @@ def convert_argument(function: str, parameter: inspect.Parameter, argument: obje
     >>> by = inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=(),
     ...                        annotation="Sequence[str]")
     >>> (
-    ...     convert_argument("look", by, ["race"]),
-    ...     convert_argument("look", by, "race"),
-    ...     convert_argument("look", by, None),
+    ...     normalise_argument("look", by, ["race"]),
+    ...     normalise_argument("look", by, "race"),
+    ...     normalise_argument("look", by, None),
     ... )
     (['race'], ('race',), ())
-    >>> convert_argument("look", by, 3)
+    >>> normalise_argument("look", by, 3)
     Traceback (most recent call last):
     ...
     isolux.vocabulary.errors.SpecError: look cannot take this for 'by'
@@ -119,8 +121,8 @@ def convert_argument(function: str, parameter: inspect.Parameter, argument: obje
     elif isinstance(argument, dict | list | tuple) and not annotation_words <= _CHECKED_ANNOTATIONS:
         return argument
     raise SpecError(
-        f"{function} cannot take this for {parameter.name!r}",
-        expected=_describe_annotation(annotation),
+        f"{function_name} cannot take this for {parameter.name!r}",
+        expected=_describe_annotation_type(annotation),
         found=repr(argument)[:_MAX_VALUE_LENGTH],
     )
 
@@ -134,7 +136,7 @@ def _takes_texts_only_in_lists(annotation: str) -> bool:
     return takes_list and "str" not in alternatives
 
 
-def _describe_annotation(annotation: str) -> str:
+def _describe_annotation_type(annotation: str) -> str:
     short_annotation = re.sub(
         r"(Sequence|Mapping)\[[^\]]*\]", lambda m: _LIST_DESCRIPTIONS.get(m[0], m[1]), annotation
     )
@@ -162,7 +164,8 @@ def _build_argument_error(
     for unknown_name in kwargs:
         if unknown_name not in valid_names and not any(p.kind is p.VAR_KEYWORD for p in parameters):
             hint = (
-                suggest_name(unknown_name, valid_names) or f"help({full_name}) says what it takes"
+                format_did_you_mean(unknown_name, valid_names)
+                or f"help({full_name}) says what it takes"
             )
             return SpecError(f"{name} does not take {unknown_name!r}", expected=expected, hint=hint)
     ordered = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]

@@ -17,7 +17,7 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
 from isolux.vocabulary.table_rows import TableRows
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
-from isolux.vocabulary.unit_index import UnitIndex, drop_rows_without_unit, index_units
+from isolux.vocabulary.unit_index import UnitIndex, build_unit_index, drop_rows_without_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,13 @@ class Dataset:
     def numbered_table(self) -> TableRows | None:
         """The table whose rows the instances' ids number; None: they are ids of their own."""
         if self.has_row_number_ids or self.multiplicity is not None:
-            return self.row_locations or TableRows.of_file(next(iter(self.inputs), self.name))
+            return self.row_locations or TableRows.from_file(next(iter(self.inputs), self.name))
         return None
 
     def _repr_html_(self) -> str:
-        from isolux.vocabulary.notebook import dataset_html
+        from isolux.vocabulary.notebook import build_dataset_html
 
-        return dataset_html(self)
+        return build_dataset_html(self)
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""
@@ -221,7 +221,7 @@ class Scores:
     def unit_index(self) -> UnitIndex:
         """The units of ``units`` and of each table of evidence, as numbers: told once."""
         # A false alarm is evidence, and nobody's.
-        return index_units(
+        return build_unit_index(
             [self.units, *(drop_rows_without_unit(t) for t in self.evidence.values())]
         )
 
@@ -256,9 +256,9 @@ class Run:
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def _repr_html_(self) -> str:
-        from isolux.vocabulary.notebook import run_html
+        from isolux.vocabulary.notebook import build_run_html
 
-        return run_html(self)
+        return build_run_html(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,10 @@ TIMES = "times"
 """The column that says how many people a row stands for; a table without it: each for one."""
 
 
-def add_multiplicity(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl.DataFrame:
-    """Say in a column ``times`` how many people each unit stands for, where that is known.
+def add_multiplicity(
+    units: pl.DataFrame, multiplicity_by_instance: pl.DataFrame | None, unit_column: str
+) -> pl.DataFrame:
+    """Add the column ``times``, how many people each unit stands for; None: add nothing.
 
     Examples
     --------
@@ -30,25 +32,27 @@ def add_multiplicity(units: pl.DataFrame, times: pl.DataFrame | None, unit: str)
     ...     pl.DataFrame({"instance_id": ["a", "b"], "times": [3, 4]}), "unit_id").rows()
     [('b', 4)]
     """
-    if times is None:
+    if multiplicity_by_instance is None:
         return units
-    renamed = times.rename({"instance_id": unit})
-    return units.join(renamed, on=unit, how="left", maintain_order="left")
+    renamed = multiplicity_by_instance.rename({"instance_id": unit_column})
+    return units.join(renamed, on=unit_column, how="left", maintain_order="left")
 
 
-def add_count_evidence(scores: Scores, times: pl.DataFrame | None) -> Scores:
+def add_multiplicity_evidence(
+    scores: Scores, multiplicity_by_instance: pl.DataFrame | None
+) -> Scores:
     """Put beside scores how many people each unit stands for: the evidence ``counts``."""
-    if times is None:
+    if multiplicity_by_instance is None:
         return scores
     tables = [scores.units, *scores.evidence.values()]
     units = pl.concat([t.select("model", "unit_id", "cluster_id") for t in tables]).unique(
         maintain_order=True
     )
-    counts = add_multiplicity(units, times, "unit_id")
+    counts = add_multiplicity(units, multiplicity_by_instance, "unit_id")
     return replace(scores, evidence={**scores.evidence, COUNTS: counts})
 
 
-def count_people(rows: pl.DataFrame) -> int:
+def count_people(table: pl.DataFrame) -> int:
     """Count the people that rows stand for.
 
     Examples
@@ -56,58 +60,58 @@ def count_people(rows: pl.DataFrame) -> int:
     >>> count_people(pl.DataFrame({"a": [1, 2]})), count_people(pl.DataFrame({"times": [3, 4]}))
     (2, 7)
     """
-    return int(rows[TIMES].sum()) if TIMES in rows.columns else rows.height
+    return int(table[TIMES].sum()) if TIMES in table.columns else table.height
 
 
-def count_people_of_units(units: pl.Series, times: pl.Series | None) -> int:
+def count_people_at_rows(row_indices: pl.Series, multiplicity: pl.Series | None) -> int:
     """Count the people that some units stand for.
 
     Examples
     --------
     >>> (
-    ...     count_people_of_units(pl.Series([0, 2]), None),
-    ...     count_people_of_units(pl.Series([0, 2]), pl.Series([5, 1, 7])),
+    ...     count_people_at_rows(pl.Series([0, 2]), None),
+    ...     count_people_at_rows(pl.Series([0, 2]), pl.Series([5, 1, 7])),
     ... )
     (2, 12)
     """
-    return len(units) if times is None else int(times.gather(units).sum())
+    return len(row_indices) if multiplicity is None else int(multiplicity.gather(row_indices).sum())
 
 
-def count_people_by_value(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
+def count_people_by_label(table: pl.DataFrame, label_expr: pl.Expr) -> pl.DataFrame:
     """Count the people of each value: ``label, count``, in no particular order.
 
     Examples
     --------
-    >>> count_people_by_value(pl.DataFrame({"a": ["x", None], "times": [3, 4]}), pl.col("a")).rows()
+    >>> count_people_by_label(pl.DataFrame({"a": ["x", None], "times": [3, 4]}), pl.col("a")).rows()
     [('x', 3)]
     """
-    if TIMES not in rows.columns:
-        labels = rows.select(label=values).to_series()
+    if TIMES not in table.columns:
+        labels = table.select(label=label_expr).to_series()
         labels = labels.explode() if labels.dtype == pl.List else labels
         return labels.drop_nulls().value_counts()
-    label_counts = rows.select(TIMES, label=values)
+    label_counts = table.select(TIMES, label=label_expr)
     label_counts = (
         label_counts.explode("label") if label_counts.schema["label"] == pl.List else label_counts
     )
     return label_counts.drop_nulls("label").group_by("label").agg(count=pl.col(TIMES).sum())
 
 
-def refuse_count_tables(names: Container[str], command: str, instead: str) -> None:
+def refuse_count_tables(evidence_names: Container[str], command: str, expected: str) -> None:
     """Refuse a table of counts, or a run of one, where people are asked of one by one.
 
     Examples
     --------
     >>> refuse_count_tables(["classification"], "compare", "two audits of people")
     """
-    if COUNTS in names:
+    if COUNTS in evidence_names:
         raise SpecError(
             f"{command} asks of people one by one, and a table of counts holds none",
-            expected=instead,
+            expected=expected,
             found="counts alone",
         )
 
 
-def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
+def refuse_ambiguous_count_rows(dataset: Dataset, by: Sequence[str]) -> None:
     """Refuse a table of counts with several rows of a group that differ in what nothing names."""
     if dataset.bundled_predictions is None or TIMES not in dataset.bundled_predictions.columns:
         return

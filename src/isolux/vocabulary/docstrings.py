@@ -58,31 +58,36 @@ def parse_parameter_descriptions(function: Callable[..., Any]) -> dict[str, str]
     descriptions = {
         name: " ".join(description_lines) for name, description_lines in lines_by_name.items()
     }
-    return {name: _follow_reference(function, name, text) for name, text in descriptions.items()}
+    return {
+        name: _resolve_docstring_reference(function, name, text)
+        for name, text in descriptions.items()
+    }
 
 
-def _follow_reference(function: Callable[..., Any], name: str, text: str) -> str:
+def _resolve_docstring_reference(
+    function: Callable[..., Any], parameter_name: str, description: str
+) -> str:
     """Follow "As in detection" to where a parameter is described."""
-    reference = _CROSS_REFERENCE.match(text)
+    reference = _CROSS_REFERENCE.match(description)
     room = ".".join(function.__module__.split(".")[:2])
     if reference is None or importlib.util.find_spec(f"{room}.{reference[1]}") is None:
-        return text
+        return description
     referenced_function = getattr(
         importlib.import_module(f"{room}.{reference[1]}"), function.__name__, None
     )
     return (
-        parse_parameter_descriptions(referenced_function).get(name, text)
+        parse_parameter_descriptions(referenced_function).get(parameter_name, description)
         if callable(referenced_function)
-        else text
+        else description
     )
 
 
-def first_sentence(text: str) -> str:
+def extract_first_sentence(text: str) -> str:
     """Return the first sentence, without its full stop and its marks of code.
 
     Examples
     --------
-    >>> first_sentence("What ``recall`` is read at. In pixels.")
+    >>> extract_first_sentence("What ``recall`` is read at. In pixels.")
     'What recall is read at'
     """
     return _END.split(text, maxsplit=1)[0].rstrip(".").replace("``", "")

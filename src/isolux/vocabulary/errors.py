@@ -46,7 +46,7 @@ __all__ = [
     "SpecError",
     "TableError",
     "UnknownNameError",
-    "find_similar_files",
+    "find_similar_file_names",
     "format_columns",
     "format_location",
 ]
@@ -169,7 +169,7 @@ class UnknownNameError(IsoluxError):
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         super().__init__(
             f"there is no {name_type} named {name!r}",
-            expected=f"one of {_format_names(names)}"
+            expected=f"one of {_format_limited_name_list(names)}"
             if names
             else f"at least one {name_type}, but there is none",
             found=found,
@@ -178,7 +178,7 @@ class UnknownNameError(IsoluxError):
         )
 
 
-def _format_names(names: Sequence[str]) -> str:
+def _format_limited_name_list(names: Sequence[str]) -> str:
     """List all names where they are few, else the first ones and how many there are."""
     if len(names) <= _MAX_LISTED_NAMES:
         return ", ".join(names)
@@ -187,24 +187,24 @@ def _format_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:n_listed])}, … ({len(names):,} in all)"
 
 
-def suggest_name(name: str, valid_names: Iterable[str]) -> str | None:
+def format_did_you_mean(name: str, valid_names: Iterable[str]) -> str | None:
     """Ask whether the nearest of the names that exist was meant; None where none is near.
 
     Examples
     --------
-    >>> suggest_name("colum", ["column", "id"])
+    >>> format_did_you_mean("colum", ["column", "id"])
     "did you mean 'column'?"
     """
     near = difflib.get_close_matches(name, list(valid_names), n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else None
 
 
-def find_similar_files(name: str, file_names: Iterable[str]) -> list[str]:
+def find_similar_file_names(name: str, file_names: Iterable[str]) -> list[str]:
     """List up to three files whose name is like another; the suffix alone makes none alike.
 
     Examples
     --------
-    >>> find_similar_files("peple.csv", ["people.csv", "population.csv", "pop.csv"])
+    >>> find_similar_file_names("peple.csv", ["people.csv", "population.csv", "pop.csv"])
     ['people.csv']
     """
     stem = name.partition(".")[0]
@@ -239,7 +239,7 @@ def format_location(
 ) -> str | None:
     """Name a place in a file: ``people.csv, row 12, column 'age'``."""
     if isinstance(file, TableRows) and row is not None:
-        file, row = file.locate_row(row)
+        file, row = file.find_file_and_row(row)
     segments = [
         str(file) if file is not None else "",
         f"row {row}" if row is not None else "",

@@ -37,14 +37,14 @@ _LIMITS = {
 }
 
 
-def describe_type(type_hint: Any, limits: Iterable[Any] = ()) -> str:
+def describe_accepted_values(type_hint: Any, limits: Iterable[Any] = ()) -> str:
     """Say what a type takes.
 
     Examples
     --------
-    >>> describe_type(float | None), describe_type(tuple[int, ...])
+    >>> describe_accepted_values(float | None), describe_accepted_values(tuple[int, ...])
     ('a number, or none', 'whole numbers')
-    >>> describe_type(Literal["keep", "drop", "both"])
+    >>> describe_accepted_values(Literal["keep", "drop", "both"])
     "'keep', 'drop' or 'both'"
     """
     limit_texts = [
@@ -55,7 +55,7 @@ def describe_type(type_hint: Any, limits: Iterable[Any] = ()) -> str:
     ]
     descriptions = list(
         dict.fromkeys(
-            _describe_single_type(alternative) for alternative in _alternatives(type_hint)
+            _describe_single_type(alternative) for alternative in _flatten_union_types(type_hint)
         )
     )
     value_descriptions = [description for description in descriptions if description != "none"]
@@ -64,15 +64,15 @@ def describe_type(type_hint: Any, limits: Iterable[Any] = ()) -> str:
     return f"{text}, or none" if "none" in descriptions and value_descriptions else text
 
 
-def format_class_name(label: object, target: str | None) -> str:
+def format_class_with_target(label: object, target: str | None) -> str:
     """Call a class by its label, with what was asked where the label alone says nothing.
 
     Examples
     --------
     >>> (
-    ...     format_class_name("nurse", "occupation"),
-    ...     format_class_name("1.0", "ill"),
-    ...     format_class_name("TRUE", "smiling"),
+    ...     format_class_with_target("nurse", "occupation"),
+    ...     format_class_with_target("1.0", "ill"),
+    ...     format_class_with_target("TRUE", "smiling"),
     ... )
     ('nurse', 'ill = 1', 'smiling = TRUE')
     """
@@ -84,40 +84,42 @@ def format_class_name(label: object, target: str | None) -> str:
     return f"{target} = {number_text}"
 
 
-def find_target_term(record: Mapping[str, Any]) -> str:
+def read_target_term(run_record: Mapping[str, Any]) -> str:
     """Call what classes are classes of by the dataset's term; empty where nothing is classed."""
-    terms = dict((record.get("dataset") or {}).get("terms") or ())
-    target = str((record.get("spec") or {}).get("target") or "")
+    terms = dict((run_record.get("dataset") or {}).get("terms") or ())
+    target = str((run_record.get("spec") or {}).get("target") or "")
     return str(terms.get(target, target.replace("_", " ")))
 
 
-def list_choices(type_hint: Any) -> tuple[str, ...]:
+def list_literal_choices(type_hint: Any) -> tuple[str, ...]:
     """List the words that a type takes, if it takes some words alone.
 
     Examples
     --------
-    >>> list_choices(Literal["keep", "drop"] | None), list_choices(str)
+    >>> list_literal_choices(Literal["keep", "drop"] | None), list_literal_choices(str)
     (('keep', 'drop'), ())
     """
     alternatives = [
-        alternative for alternative in _alternatives(type_hint) if alternative is not type(None)
+        alternative
+        for alternative in _flatten_union_types(type_hint)
+        if alternative is not type(None)
     ]
     if len(alternatives) != 1 or get_origin(alternatives[0]) is not Literal:
         return ()
     return tuple(str(word) for word in get_args(alternatives[0]))
 
 
-def describe_task_choices(record: Mapping[str, Any]) -> dict[str, str]:
+def describe_task_choices_by_metric(run_record: Mapping[str, Any]) -> dict[str, str]:
     """Say what a task set for a run (a threshold, which number), by the metrics it is about.
 
     Examples
     --------
     >>> at = {"metrics": ["accuracy"], "words": "at a score of 0.6"}
-    >>> describe_task_choices({"chosen": {"threshold": at}})
+    >>> describe_task_choices_by_metric({"chosen": {"threshold": at}})
     {'accuracy': ' at a score of 0.6'}
     """
     words_by_metric: dict[str, str] = {}
-    for choice in (record.get("chosen") or {}).values():
+    for choice in (run_record.get("chosen") or {}).values():
         words_by_metric |= dict.fromkeys(choice.get("metrics") or (), f" {choice.get('words', '')}")
     return words_by_metric
 
@@ -133,7 +135,7 @@ def pluralise(n: int, singular: str, plural: str | None = None) -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
-def join_words(words: Sequence[str], *, last: str = "or") -> str:
+def join_words(words: Sequence[str], *, conjunction: str = "or") -> str:
     """Join words: ``a, b or c``.
 
     Examples
@@ -141,12 +143,16 @@ def join_words(words: Sequence[str], *, last: str = "or") -> str:
     >>> join_words(["a", "b", "c"])
     'a, b or c'
     """
-    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+    return (
+        f"{', '.join(words[:-1])} {conjunction} {words[-1]}" if len(words) > 1 else "".join(words)
+    )
 
 
-def _alternatives(type_hint: Any) -> list[Any]:
+def _flatten_union_types(type_hint: Any) -> list[Any]:
     if get_origin(type_hint) in (Union, types.UnionType):
-        return [inner for argument in get_args(type_hint) for inner in _alternatives(argument)]
+        return [
+            inner for argument in get_args(type_hint) for inner in _flatten_union_types(argument)
+        ]
     return [type_hint]
 
 
@@ -169,7 +175,7 @@ def _describe_single_type(type_hint: Any) -> str:
     return "a value of the right kind"
 
 
-def shorten_name(name: str, width: int = 60) -> str:
+def shorten_name(name: str, max_length: int = 60) -> str:
     """Cut the middle of a name that would drown its sentence; tables have it whole.
 
     Examples
@@ -177,7 +183,7 @@ def shorten_name(name: str, width: int = 60) -> str:
     >>> shorten_name("Black"), shorten_name("a" * 100 + "1", 7), shorten_name("a" * 100 + "2", 7)
     ('Black', 'aaaa…a1', 'aaaa…a2')
     """
-    if len(name) <= width:
+    if len(name) <= max_length:
         return name
-    end = width // 3
-    return f"{name[: width - 1 - end]}…{name[-end:]}"
+    end = max_length // 3
+    return f"{name[: max_length - 1 - end]}…{name[-end:]}"

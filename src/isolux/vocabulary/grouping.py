@@ -36,7 +36,7 @@ _ALLOWED_WORDS: Mapping[str, object] = {
 }
 
 
-def split_intersection(entry: str) -> tuple[str, ...]:
+def split_intersection(intersection: str) -> tuple[str, ...]:
     """Take ``"race*gender"`` apart into its attributes.
 
     Examples
@@ -44,7 +44,7 @@ def split_intersection(entry: str) -> tuple[str, ...]:
     >>> split_intersection("race * gender")
     ('race', 'gender')
     """
-    return tuple(name.strip() for name in entry.split("*"))
+    return tuple(name.strip() for name in intersection.split("*"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.vocabulary.notes import split_by_severity
-from isolux.vocabulary.survey_sample import describe_sample
+from isolux.vocabulary.notes import split_cautions_from_notes
+from isolux.vocabulary.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset, Run
@@ -53,23 +53,28 @@ class FindingsFrame(pl.DataFrame):
         # A part of it, as head() makes one, has no warnings: a table of data, as any frame's.
         if self._first is None:
             return super()._repr_html_(_from_series=_from_series)
-        return findings_html(self, self._first)
+        return build_findings_html(self, self._first)
 
 
-def findings_html(findings: pl.DataFrame, warnings: Sequence[str] = ()) -> str:
+def build_findings_html(findings: pl.DataFrame, warnings: Sequence[str] = ()) -> str:
     """Show claims in the order in which to read them.
 
     Examples
     --------
     >>> import polars as pl
-    >>> shown = findings_html(pl.DataFrame({"rank": [1], "claim": ["a < b"]}), ["Look & see."])
+    >>> shown = build_findings_html(
+    ...     pl.DataFrame({"rank": [1], "claim": ["a < b"]}),
+    ...     ["Look & see."],
+    ... )
     >>> "WARNING: Look &amp; see." in shown, "a &lt; b" in shown
     (True, True)
     """
-    return _wrap_html(*_build_warnings(warnings), _build_claim_list(findings, findings.height))
+    return _wrap_in_html_block(
+        *_build_warning_paragraphs(warnings), _build_claim_list(findings, findings.height)
+    )
 
 
-def run_html(run: Run) -> str:
+def build_run_html(run: Run) -> str:
     """Show what was audited, its warnings, the first findings, and groups by the first metric."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
@@ -78,27 +83,32 @@ def run_html(run: Run) -> str:
     subtitle_parts += [f": {record.get('task')}"] if record.get("task") else []
     subtitle_parts += [f", {clusters['n_units']:,} units"] if clusters.get("n_units") else []
     subtitle_parts += [f", by {', '.join(spec['by'])}"] if spec.get("by") else []
-    head = _line(
-        f"<strong>{_text(record.get('model') or 'Run')}</strong>{_text(''.join(subtitle_parts))}"
+    head = _build_html_paragraph(
+        f"<strong>{_escape_html_text(record.get('model') or 'Run')}</strong>"
+        f"{_escape_html_text(''.join(subtitle_parts))}"
     )
-    sample_lines = [_line(_text(text)) for text in (describe_sample(record),) if text]
-    return _wrap_html(
-        *_build_warnings(record.get("warnings") or ()),
+    sample_lines = [
+        _build_html_paragraph(_escape_html_text(text))
+        for text in (describe_survey_sample(record),)
+        if text
+    ]
+    return _wrap_in_html_block(
+        *_build_warning_paragraphs(record.get("warnings") or ()),
         head,
         *sample_lines,
         _build_claim_list(run.findings, _MAX_CLAIMS),
-        *_build_group_table(run.group_metrics),
-        _build_notes(record.get("notes") or ()),
-        _line(
+        *_build_first_metric_table(run.group_metrics),
+        _build_notes_html(record.get("notes") or ()),
+        _build_html_paragraph(
             "<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
             " hold every number."
         ),
     )
 
 
-def dataset_html(dataset: Dataset) -> str:
+def build_dataset_html(dataset: Dataset) -> str:
     """Show what a dataset is, whose judgement its labels are, and how its attributes are spread."""
-    cautions, notes = split_by_severity(dataset.notes)
+    cautions, notes = split_cautions_from_notes(dataset.notes)
     dataset_info, people = dataset.info, dataset.instances
     times = 0 if dataset.multiplicity is None else int(dataset.multiplicity["times"].sum())
     counts = f"{times or people.height:,} people or objects"
@@ -107,16 +117,19 @@ def dataset_html(dataset: Dataset) -> str:
     if "subject_id" in people.columns and people["subject_id"].is_not_null().any():
         counts += f", {people['subject_id'].n_unique():,} subjects"
     label_line = f"Labels: {dataset_info.label_source}. Licence: {dataset_info.licence}."
-    return _wrap_html(
-        *_build_warnings(cautions),
-        _line(f"<strong>{_text(dataset_info.title)}</strong> ({_text(dataset.name)}): {counts}"),
-        _line(_text(label_line)),
-        *_build_attribute_table(dataset.attributes, is_count_table=bool(times)),
-        _build_notes(notes),
+    return _wrap_in_html_block(
+        *_build_warning_paragraphs(cautions),
+        _build_html_paragraph(
+            f"<strong>{_escape_html_text(dataset_info.title)}</strong> "
+            f"({_escape_html_text(dataset.name)}): {counts}"
+        ),
+        _build_html_paragraph(_escape_html_text(label_line)),
+        *_build_attribute_count_table(dataset.attributes, is_count_table=bool(times)),
+        _build_notes_html(notes),
     )
 
 
-def _build_attribute_table(attributes: pl.DataFrame, *, is_count_table: bool) -> list[str]:
+def _build_attribute_count_table(attributes: pl.DataFrame, *, is_count_table: bool) -> list[str]:
     """Count values that many units share; an id, which is one person's own, is not shown."""
     rows = []
     names = attributes["attribute"].unique(maintain_order=True).to_list()
@@ -137,10 +150,10 @@ def _build_attribute_table(attributes: pl.DataFrame, *, is_count_table: bool) ->
         rows.append([name, f"{attribute_rows['unit_id'].n_unique():,}", ", ".join(first)])
     if len(names) > _MAX_ATTRIBUTES:
         rows.append([f"… {len(names) - _MAX_ATTRIBUTES:,} more", "", ""])
-    return [_table(["attribute", "known of", "values"], rows)] if rows else []
+    return [_build_html_table(["attribute", "known of", "values"], rows)] if rows else []
 
 
-def _build_group_table(table: pl.DataFrame) -> list[str]:
+def _build_first_metric_table(table: pl.DataFrame) -> list[str]:
     """Show the first metric of everyone and of the groups of the first attribute."""
     if not table.height:
         return []
@@ -155,10 +168,10 @@ def _build_group_table(table: pl.DataFrame) -> list[str]:
         [
             row["group"],
             f"{row['n_units']:,}",
-            _format_number(row["value"]),
+            _format_number_or_dash(row["value"]),
             ""
             if row["low"] is None
-            else f"{_format_number(row['low'])} to {_format_number(row['high'])}",
+            else f"{_format_number_or_dash(row['low'])} to {_format_number_or_dash(row['high'])}",
             row["reason"] or ("" if row["status"] == "ok" else str(row["status"])),
         ]
         for row in displayed_rows.head(_MAX_GROUP_ROWS).iter_rows(named=True)
@@ -166,57 +179,72 @@ def _build_group_table(table: pl.DataFrame) -> list[str]:
     metric_title = str(first["metric"]) + (
         f" of {first['label']}" if first["label"] is not None else ""
     )
-    title = _line(_text(f"{metric_title} by {by[0]}" if by else metric_title))
+    title = _build_html_paragraph(
+        _escape_html_text(f"{metric_title} by {by[0]}" if by else metric_title)
+    )
     n_hidden = displayed_rows.height - len(rows)
     remainder = (
-        [_line(f"… {n_hidden:,} more groups in <code>.group_metrics</code>")] if n_hidden else []
+        [_build_html_paragraph(f"… {n_hidden:,} more groups in <code>.group_metrics</code>")]
+        if n_hidden
+        else []
     )
-    return [title, _table(["group", "n", "value", "interval", ""], rows), *remainder]
+    return [title, _build_html_table(["group", "n", "value", "interval", ""], rows), *remainder]
 
 
-def _format_number(number: float | None) -> str:
+def _format_number_or_dash(number: float | None) -> str:
     return "–" if number is None else f"{number:.4g}"
 
 
 def _build_claim_list(findings: pl.DataFrame, max_claims: int) -> str:
     claims = findings.sort("rank")["claim"].to_list() if findings.height else []
     if not claims:
-        return _line("No finding.")
-    items = "".join(f"<li>{_text(claim)}</li>" for claim in claims[:max_claims])
+        return _build_html_paragraph("No finding.")
+    items = "".join(f"<li>{_escape_html_text(claim)}</li>" for claim in claims[:max_claims])
     n_hidden = len(claims) - max_claims
-    remainder = _line(f"… {n_hidden:,} more in <code>.findings</code>") if n_hidden > 0 else ""
+    remainder = (
+        _build_html_paragraph(f"… {n_hidden:,} more in <code>.findings</code>")
+        if n_hidden > 0
+        else ""
+    )
     return f'<ol style="text-align:left">{items}</ol>{remainder}'
 
 
-def _build_warnings(warnings: Iterable[str]) -> list[str]:
-    return [f'<p role="alert" style="{_WARNING}">WARNING: {_text(text)}</p>' for text in warnings]
+def _build_warning_paragraphs(warnings: Iterable[str]) -> list[str]:
+    return [
+        f'<p role="alert" style="{_WARNING}">WARNING: {_escape_html_text(text)}</p>'
+        for text in warnings
+    ]
 
 
-def _build_notes(notes: Sequence[str]) -> str:
+def _build_notes_html(notes: Sequence[str]) -> str:
     if not notes:
         return ""
-    items = "".join(f"<li>{_text(note)}</li>" for note in notes[:_MAX_NOTES])
+    items = "".join(f"<li>{_escape_html_text(note)}</li>" for note in notes[:_MAX_NOTES])
     n_hidden = len(notes) - _MAX_NOTES
     remainder = f"<li>… {n_hidden:,} more</li>" if n_hidden > 0 else ""
     return f"<details><summary>{len(notes):,} notes</summary><ul>{items}{remainder}</ul></details>"
 
 
-def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col" style="{_CELL}">{_text(name)}</th>' for name in columns)
+def _build_html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(
+        f'<th scope="col" style="{_CELL}">{_escape_html_text(name)}</th>' for name in columns
+    )
     body = "".join(
-        "<tr>" + "".join(f'<td style="{_CELL}">{_text(cell)}</td>' for cell in row) + "</tr>"
+        "<tr>"
+        + "".join(f'<td style="{_CELL}">{_escape_html_text(cell)}</td>' for cell in row)
+        + "</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _line(html: str) -> str:
+def _build_html_paragraph(html: str) -> str:
     return f'<p style="margin:.3em 0">{html}</p>'
 
 
-def _text(text: object) -> str:
+def _escape_html_text(text: object) -> str:
     return escape(str(text))
 
 
-def _wrap_html(*fragments: str) -> str:
+def _wrap_in_html_block(*fragments: str) -> str:
     return f'<div style="text-align:left;max-width:60em">{"".join(fragments)}</div>'

@@ -2,8 +2,8 @@
 
 Every room that leaves something out says so in a note. Most notes explain; a caution says that the
 numbers may be wrong. Both travel in the same tuples (``Dataset.notes``, ``Scores.notes``), and
-``split_by_severity`` parts them where the run is written down: the screen and the report's first
-screen show ``record["warnings"]`` before they show a number.
+``split_cautions_from_notes`` parts them where the run is written down: the screen and the report's
+first screen show ``record["warnings"]`` before they show a number.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ class Caution(str):
 
     Examples
     --------
-    >>> split_by_severity(["Two rows were left out.", Caution("The boxes leave their images.")])
+    >>> split_cautions_from_notes(
+    ...     ["Two rows were left out.", Caution("The boxes leave their images.")],
+    ... )
     (['The boxes leave their images.'], ['Two rows were left out.'])
     """
 
     __slots__ = ()
 
 
-def split_by_severity(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+def split_cautions_from_notes(notes: Iterable[str]) -> tuple[list[str], list[str]]:
     """Part notes into cautions and the others, each once and in the order given."""
     unique_notes = list(dict.fromkeys(notes))
     cautions = [str(note) for note in unique_notes if isinstance(note, Caution)]

@@ -44,12 +44,12 @@ def clean_text(text: str) -> str:
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def escape_json(text: str) -> str:
+def escape_unsafe_json(text: str) -> str:
     r"""Write the same in a JSON text as escapes, which stand for the same characters.
 
     Examples
     --------
-    >>> escape_json('["a' + chr(0x9B) + '"]')
+    >>> escape_unsafe_json('["a' + chr(0x9B) + '"]')
     '["a\\u009b"]'
     """
     return _UNPRINTABLE.sub(lambda character: f"\\u{ord(character.group()):04x}", text)

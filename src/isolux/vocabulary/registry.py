@@ -73,48 +73,48 @@ _PACKAGES = {"measures": "isolux.disparity.measures"}
 """Where the plugins of a room lie that is not at the root; all ``rules`` are other packages'."""
 
 
-def _package(room: str) -> str:
-    return _PACKAGES.get(room, f"isolux.{room}")
+def _to_package_name(plugin_kind: str) -> str:
+    return _PACKAGES.get(plugin_kind, f"isolux.{plugin_kind}")
 
 
 @cache
-def _list_own_names(room: str) -> tuple[str, ...]:
-    spec = importlib.util.find_spec(_package(room))
+def _list_builtin_plugins(plugin_kind: str) -> tuple[str, ...]:
+    spec = importlib.util.find_spec(_to_package_name(plugin_kind))
     if spec is None or not spec.submodule_search_locations:
         return ()
     modules = pkgutil.iter_modules(list(spec.submodule_search_locations))
     return tuple(sorted(m.name for m in modules if not m.name.startswith("_")))
 
 
-def entry_points(group: str) -> EntryPoints:
+def list_entry_points(group: str) -> EntryPoints:
     """List what packages that are installed add to one group; all groups are read at once."""
-    return cast("EntryPoints", _read_entry_points(tuple(sys.path)).select(group=group))
+    return cast("EntryPoints", _read_all_entry_points(tuple(sys.path)).select(group=group))
 
 
 @cache
-def _read_entry_points(
+def _read_all_entry_points(
     _path: tuple[str, ...],
 ) -> Any:  # Python 3.11 and 3.12 give it different names
     """Look once through all packages that are installed, as long as the path stays."""
     return metadata.entry_points()
 
 
-def _list_foreign_points(room: str) -> dict[str, list[EntryPoint]]:
+def _list_external_entry_points(plugin_kind: str) -> dict[str, list[EntryPoint]]:
     points_by_name: dict[str, list[EntryPoint]] = {}
-    for point in _select_points(f"isolux.{room}", entry_points, tuple(sys.path)):
+    for point in _select_entry_points(f"isolux.{plugin_kind}", list_entry_points, tuple(sys.path)):
         points_by_name.setdefault(point.name, []).append(point)
     return points_by_name
 
 
 @cache
-def _select_points(
+def _select_entry_points(
     group: str, read: Callable[..., Iterable[EntryPoint]], _path: tuple[str, ...]
 ) -> tuple[EntryPoint, ...]:
     """Ask once for a group, as long as the path stays."""
     return tuple(read(group=group))
 
 
-def names(room: str) -> list[str]:
+def names(plugin_kind: str) -> list[str]:
     """List the plugins of one room, without importing them.
 
     Examples
@@ -122,42 +122,44 @@ def names(room: str) -> list[str]:
     >>> "classification" in names("tasks")
     True
     """
-    if room not in ROOMS:
-        raise UnknownNameError("room", room, ROOMS)
-    return sorted({*_list_own_names(room), *_list_foreign_points(room)})
+    if plugin_kind not in ROOMS:
+        raise UnknownNameError("room", plugin_kind, ROOMS)
+    return sorted({*_list_builtin_plugins(plugin_kind), *_list_external_entry_points(plugin_kind)})
 
 
-def load(room: str, name: str) -> ModuleType:
+def load(plugin_kind: str, name: str) -> ModuleType:
     """Import one plugin: its own file first, another package's entry point second."""
-    if room not in ROOMS:
-        raise UnknownNameError("room", room, ROOMS)
-    if name in _list_own_names(room):
-        return importlib.import_module(f"{_package(room)}.{name}")
-    points = _list_foreign_points(room).get(name)
+    if plugin_kind not in ROOMS:
+        raise UnknownNameError("room", plugin_kind, ROOMS)
+    if name in _list_builtin_plugins(plugin_kind):
+        return importlib.import_module(f"{_to_package_name(plugin_kind)}.{name}")
+    points = _list_external_entry_points(plugin_kind).get(name)
     if points is None:
-        raise UnknownNameError(ROOMS[room], name, names(room))
-    return _import_foreign(room, name, points)
+        raise UnknownNameError(ROOMS[plugin_kind], name, names(plugin_kind))
+    return _import_external_plugin(plugin_kind, name, points)
 
 
-def _import_foreign(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
+def _import_external_plugin(
+    plugin_kind: str, name: str, entry_points: list[EntryPoint]
+) -> ModuleType:
     """Import another package's plugin, and refuse what is none."""
-    modules = sorted({point.value for point in points})
+    modules = sorted({point.value for point in entry_points})
     if len(modules) > 1:
         raise IsoluxError(
-            f"two packages name a {ROOMS[room]} {name!r}",
+            f"two packages name a {ROOMS[plugin_kind]} {name!r}",
             expected="one",
             found=" and ".join(map(repr, modules)),
             hint="uninstall one of the two packages",
         )
     try:
-        module = points[0].load()
+        module = entry_points[0].load()
     except (ImportError, AttributeError, SyntaxError) as error:
         raise IsoluxError(
-            f"the {ROOMS[room]} {name!r} of another package cannot be imported",
+            f"the {ROOMS[plugin_kind]} {name!r} of another package cannot be imported",
             found=f"{type(error).__name__}: {error}",
             where=modules[0],
         ) from error
-    info_class, function = CONTRACTS[room]
+    info_class, function = CONTRACTS[plugin_kind]
     missing_requirements = [
         requirement
         for requirement, is_met in (
@@ -169,7 +171,7 @@ def _import_foreign(room: str, name: str, points: list[EntryPoint]) -> ModuleTyp
     ]
     if missing_requirements:
         raise IsoluxError(
-            f"the {ROOMS[room]} {name!r} of another package is not a plugin",
+            f"the {ROOMS[plugin_kind]} {name!r} of another package is not a plugin",
             expected="an entry point that names a module with INFO"
             + (f" and {function}" if function else ""),
             found="without " + ", ".join(missing_requirements),
@@ -178,20 +180,20 @@ def _import_foreign(room: str, name: str, points: list[EntryPoint]) -> ModuleTyp
     return cast("ModuleType", module)
 
 
-def load_info(room: str, name: str) -> PluginInfo:
+def load_info(plugin_kind: str, name: str) -> PluginInfo:
     """Return a plugin's INFO."""
-    return cast("PluginInfo", load(room, name).INFO)
+    return cast("PluginInfo", load(plugin_kind, name).INFO)
 
 
-def task_info(name: str) -> TaskInfo:
+def task_info(task: str) -> TaskInfo:
     """Return a task's INFO, with its metrics."""
-    plugin_info = load_info("tasks", name)
+    plugin_info = load_info("tasks", task)
     if not isinstance(plugin_info, TaskInfo):
-        raise IsoluxError(f"the task {name!r} declares no metrics", expected="TaskInfo as INFO")
+        raise IsoluxError(f"the task {task!r} declares no metrics", expected="TaskInfo as INFO")
     return plugin_info
 
 
-def measure_info(name: str) -> MeasureInfo:
+def load_measure_info(name: str) -> MeasureInfo:
     """Return a disparity measure's INFO: its words, unit and direction."""
     plugin_info = load_info("measures", name)
     if not isinstance(plugin_info, MeasureInfo):
@@ -199,7 +201,7 @@ def measure_info(name: str) -> MeasureInfo:
     return plugin_info
 
 
-def analysis_info(name: str) -> AnalysisInfo:
+def load_analysis_info(name: str) -> AnalysisInfo:
     """Return an analysis's INFO: what it needs, and whether it makes claims."""
     plugin_info = load_info("analyses", name)
     if not isinstance(plugin_info, AnalysisInfo):
@@ -207,7 +209,7 @@ def analysis_info(name: str) -> AnalysisInfo:
     return plugin_info
 
 
-def dataset_info(name: str) -> DatasetInfo:
+def load_dataset_info(name: str) -> DatasetInfo:
     """Return a dataset's INFO: licence, source of its labels, terms."""
     plugin_info = load_info("datasets", name)
     if not isinstance(plugin_info, DatasetInfo):

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 from isolux.vocabulary.inputs import to_polars
-from isolux.vocabulary.unit_index import is_unrepeated
+from isolux.vocabulary.unit_index import has_no_duplicates
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -130,15 +130,15 @@ def check(frame: pl.DataFrame, table: Table, *, source: object = None) -> pl.Dat
             raise UnknownNameError(
                 "column", column.name, frame.columns, where=format_location(source)
             )
-    frame = _cast(frame, table, source)
-    if not _passes_quick_check(frame, table):
+    frame = _cast_columns(frame, table, source)
+    if not _is_valid_in_one_query(frame, table):
         for column in table.columns:
             _check_column(frame, table, column, source)
-    _check_key(frame, table, source)
+    _check_unique_key(frame, table, source)
     return frame
 
 
-def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
+def _cast_columns(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
     try:
         return table.conform(frame)
     except pl.exceptions.PolarsError as error:
@@ -168,7 +168,7 @@ def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
         ) from error
 
 
-def _passes_quick_check(frame: pl.DataFrame, table: Table) -> bool:
+def _is_valid_in_one_query(frame: pl.DataFrame, table: Table) -> bool:
     """Check all cells in one query; False: check column by column to find the faulty cell."""
     tests = []
     for column in table.columns:
@@ -206,7 +206,7 @@ def _check_column(frame: pl.DataFrame, table: Table, column: Column, source: obj
             )
 
 
-def _check_key(frame: pl.DataFrame, table: Table, source: object) -> None:
+def _check_unique_key(frame: pl.DataFrame, table: Table, source: object) -> None:
     if not table.key or frame.height < 2:
         return
     keys = frame.select(table.key)
@@ -214,12 +214,12 @@ def _check_key(frame: pl.DataFrame, table: Table, source: object) -> None:
     varying_keys = [
         n for n, is_constant in zip(table.key, constant_flags, strict=True) if not is_constant
     ]
-    if varying_keys and is_unrepeated(
+    if varying_keys and has_no_duplicates(
         keys[varying_keys[0]] if len(varying_keys) == 1 else keys.select(varying_keys)
     ):
         return
     name = " + ".join(table.key)
-    first, second = _find_first_repeat(keys)
+    first, second = _find_first_duplicate_rows(keys)
     key_values = keys.row(second)
     raise TableError(
         f"two rows have the same {name}",
@@ -232,7 +232,7 @@ def _check_key(frame: pl.DataFrame, table: Table, source: object) -> None:
     )
 
 
-def _find_first_repeat(keys: pl.DataFrame) -> Sequence[int]:
+def _find_first_duplicate_rows(keys: pl.DataFrame) -> Sequence[int]:
     indexed_keys = keys.with_row_index("_row")
     firsts = indexed_keys.group_by(keys.columns, maintain_order=True).agg(pl.col("_row"))
     repeated = firsts.filter(pl.col("_row").list.len() > 1)

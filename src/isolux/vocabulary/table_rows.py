@@ -35,7 +35,7 @@ class TableRows(str):
 
     Examples
     --------
-    >>> TableRows("people", ["a.parquet", "b.parquet"], [100, 250]).locate_row(101)
+    >>> TableRows("people", ["a.parquet", "b.parquet"], [100, 250]).find_file_and_row(101)
     ('b.parquet', 1)
     """
 
@@ -66,11 +66,11 @@ class TableRows(str):
         return table_rows
 
     @classmethod
-    def of_file(cls, file: str) -> Self:
+    def from_file(cls, file: str) -> Self:
         """Name the rows of one file."""
         return cls(file, [file], [sys.maxsize])
 
-    def locate_row(self, row: int) -> tuple[str, int | None]:
+    def find_file_and_row(self, row: int) -> tuple[str, int | None]:
         """Return the file of a row, from 1, and its row there; the table and None: not known."""
         number = row if self.numbers is None else int(self.numbers[row - 1])
         file_index = bisect_left(self.ends, number)
@@ -89,15 +89,15 @@ class TableRows(str):
         return TableRows(str(self))
 
 
-def count_people_where(mask: pl.Series, source: object) -> int:
+def count_people_in_mask(mask: pl.Series, source: object) -> int:
     """Count the people of rows that a mask takes, of the table ``source``.
 
     Examples
     --------
     >>> two = TableRows("people", times=np.array([3, 4]))
     >>> (
-    ...     count_people_where(pl.Series([False, True]), two),
-    ...     count_people_where(pl.Series([True]), "people.csv"),
+    ...     count_people_in_mask(pl.Series([False, True]), two),
+    ...     count_people_in_mask(pl.Series([True]), "people.csv"),
     ... )
     (4, 1)
     """

@@ -40,19 +40,19 @@ class UnitIndex:
     rows: tuple[IndexArray, ...]
 
 
-def index_units(tables: Sequence[pl.DataFrame]) -> UnitIndex:
+def build_unit_index(tables: Sequence[pl.DataFrame]) -> UnitIndex:
     """Give numbers to the units of tables that have a ``unit_id`` in every row.
 
     Examples
     --------
-    >>> found = index_units([pl.DataFrame({"unit_id": ["b", "a"]}),
+    >>> found = build_unit_index([pl.DataFrame({"unit_id": ["b", "a"]}),
     ...                       pl.DataFrame({"unit_id": ["a", "c"]})])
     >>> found.ids.to_list(), [rows.tolist() for rows in found.rows]
     (['b', 'a', 'c'], [[0, 1], [1, 2]])
     """
     id_columns = [table["unit_id"].cast(pl.String) for table in tables]
     starts = [find_block_starts(table) for table in tables]
-    ids = _first_block(id_columns, starts)
+    ids = _find_unrepeated_first_block(id_columns, starts)
     if ids is None:
         ids = pl.concat([pl.Series("unit_id", [], dtype=pl.String), *id_columns])
         ids = ids.unique(maintain_order=True)
@@ -84,7 +84,7 @@ def drop_rows_without_unit(table: pl.DataFrame) -> pl.DataFrame:
     return table.drop_nulls("unit_id") if table["unit_id"].null_count() else table
 
 
-def _first_block(
+def _find_unrepeated_first_block(
     id_columns: Sequence[pl.Series], starts: Sequence[IndexArray | None]
 ) -> pl.Series | None:
     """Return the first block of rows if nobody is in it twice: it holds most units as a rule."""
@@ -94,7 +94,7 @@ def _first_block(
                 len(column_ids) if block_rows is None or len(block_rows) < 2 else int(block_rows[1])
             )
             first = column_ids[:stop]
-            return first if is_unrepeated(first) else None
+            return first if has_no_duplicates(first) else None
     return None
 
 
@@ -121,12 +121,12 @@ def find_block_starts(table: pl.DataFrame) -> IndexArray | None:
     return starts if len(starts) <= _MAX_BLOCKS else None
 
 
-def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
+def has_no_duplicates(ids: pl.Series | pl.DataFrame) -> bool:
     """Tell whether every id, or every row, occurs once.
 
     Examples
     --------
-    >>> is_unrepeated(pl.Series(["a", "b"])), is_unrepeated(pl.Series(["a", "a"]))
+    >>> has_no_duplicates(pl.Series(["a", "b"])), has_no_duplicates(pl.Series(["a", "a"]))
     (True, False)
     """
     hashes = np.sort((ids.hash() if isinstance(ids, pl.Series) else ids.hash_rows()).to_numpy())
@@ -164,7 +164,7 @@ def lookup_positions(
             if len(row_indices) == len(ids)
             else pl.concat([ids[a:b] for a, b in unmatched_blocks])
         )
-        out[row_indices] = _join_positions(unmatched_ids, unit_ids)
+        out[row_indices] = _lookup_positions_by_join(unmatched_ids, unit_ids)
     return out
 
 
@@ -177,9 +177,9 @@ class _IdBlocks:
         self.hashes: pl.Series | None = None
         self.whole = bool(len(unit_ids)) and not unit_ids.null_count()
         if self.whole:
-            self._keep(unit_ids, np.arange(len(unit_ids)))
+            self._cache_positions(unit_ids, np.arange(len(unit_ids)))
 
-    def _keep(self, ids: pl.Series, positions: IndexArray) -> IndexArray:
+    def _cache_positions(self, ids: pl.Series, positions: IndexArray) -> IndexArray:
         self.known.setdefault(len(ids), []).append((ids, positions))
         return positions
 
@@ -197,11 +197,11 @@ class _IdBlocks:
         unit_rows = self.hashes.is_in(ids.hash().implode()).arg_true()
         if len(unit_rows) != len(ids) or not self.unit_ids.gather(unit_rows).equals(ids):
             return None
-        return self._keep(ids, unit_rows.to_numpy().astype(np.int64))
+        return self._cache_positions(ids, unit_rows.to_numpy().astype(np.int64))
 
 
-def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> IndexArray:
-    positions = _lookup_by_number(ids, unit_ids)
+def _lookup_positions_by_join(ids: pl.Series, unit_ids: pl.Series) -> IndexArray:
+    positions = _lookup_numeric_positions(ids, unit_ids)
     if positions is not None:
         return positions
     units = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
@@ -210,7 +210,7 @@ def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> IndexArray:
     return matches["unit"].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _lookup_by_number(ids: pl.Series, unit_ids: pl.Series) -> IndexArray | None:
+def _lookup_numeric_positions(ids: pl.Series, unit_ids: pl.Series) -> IndexArray | None:
     """Find places by a table of numbers where units are numbered densely, as in COCO's files."""
     number = unit_ids.cast(pl.Int64, strict=False)
     if not len(number) or number.null_count() or not (number.cast(pl.String) == unit_ids).all():

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.table_output import print_table_in_column_blocks
 from tests.cli._run import isolux
 from tests.curate.intake._photos import photo, write
 
@@ -114,7 +114,9 @@ def test_a_dataset_is_published_and_read_back(run, tmp_path: Path) -> None:
 
 
 def test_a_small_p_is_printed_as_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
-    print_wide_table("Groups", pl.DataFrame({"group": ["a", "b"], "p_adjusted": [0.00004, None]}))
+    print_table_in_column_blocks(
+        "Groups", pl.DataFrame({"group": ["a", "b"], "p_adjusted": [0.00004, None]})
+    )
     told = capsys.readouterr().out.replace("\xa0", " ").split("\n")
     assert [row.split(maxsplit=1) for row in told[3:5]] == [
         ["a", "< 0.001   "],

@@ -22,6 +22,7 @@ from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 PLANTED = {
     "aspect": photo((5800, 1400)),
     "camera_modes": rendered(6),
+    "digital_zoom": zoomed(2.0),
     "editing": photo(software="Adobe Lightroom 8"),
     "editing 2": cropped(),
     "exif": photo(exif=False),
@@ -30,7 +31,6 @@ PLANTED = {
     "good 2": photo((4000, 3000), taken="2024:06:01 09:00:00"),
     "megapixels": photo((2592, 1944)),
     "readable": photo()[:5000],
-    "digital_zoom": zoomed(2.0),
 }
 
 
@@ -205,7 +205,7 @@ def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) ->
     done = apply_rules(_of(tmp_path, {"image_id": ["a"]}))
     assert all(isinstance(note, Caution) for note in done.notes)
     told = "\n".join(done.notes)
-    assert "The rule adults was not applied: no photo and no subject has 'age'" in told
+    assert "The rule minimum_age was not applied: no photo and no subject has 'age'" in told
     assert "The rule consent was not applied" in told
 
 

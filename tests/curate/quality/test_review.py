@@ -92,10 +92,10 @@ def test_a_sample_of_a_table_of_evidence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [({}, "is not said, or twice"), ({"of": ["mask"]}, "kind of unit"),
-     ({"of": ["subject"], "by": ["colour"]}, "fact named 'colour'"),
-     ({"of": ["boxes"]}, "there is no boxes to review"),
-     ({"of": ["image"], "size": 0}, "a sample of no units")],
+    [({}, "is not said, or twice"), ({"type": ["mask"]}, "kind of unit"),
+     ({"type": ["subject"], "by": ["colour"]}, "fact named 'colour'"),
+     ({"type": ["boxes"]}, "there is no boxes to review"),
+     ({"type": ["image"], "size": 0}, "a sample of no units")],
 )  # fmt: skip
 def test_samples_that_cannot_be_drawn(tmp_path: Path, settings: dict, said: str) -> None:
     project = project_of(tmp_path / "p", ["a"])

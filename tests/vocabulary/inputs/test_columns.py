@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.inputs import as_column, as_series, label_type
+from isolux.vocabulary.inputs import infer_label_type, to_series_with_nulls, to_single_column
 from tests.vocabulary.inputs._others import Tensor
 
 DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
@@ -44,17 +44,17 @@ DAY = dt.datetime(2020, 1, 1)  # noqa: DTZ001
     ],
 )
 def test_values_of_any_library(values, expected):
-    found = as_series(values, "x")
+    found = to_series_with_nulls(values, "x")
     assert (found.name, found.to_list()) == ("x", expected)
 
 
 @pytest.mark.parametrize("dtype", ["string", "Int64", "category"])
 def test_pandas_needs_no_pyarrow(dtype, monkeypatch):
     given = pd.Series(["1", None] if dtype == "string" else [1, None], dtype=dtype)
-    expected = as_series(given, "x").to_list()
+    expected = to_series_with_nulls(given, "x").to_list()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert as_series(given, "x").cast(pl.String).to_list()[0][:1] == str(expected[0])[:1]
-    assert as_series(given, "x")[1] is None
+    assert to_series_with_nulls(given, "x").cast(pl.String).to_list()[0][:1] == str(expected[0])[:1]
+    assert to_series_with_nulls(given, "x")[1] is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_pandas_needs_no_pyarrow(dtype, monkeypatch):
 )
 def test_several_kinds_of_values_are_refused(values, match):
     with pytest.raises(TableError, match=match):
-        as_series(values, "x")
+        to_series_with_nulls(values, "x")
 
 
 @pytest.mark.parametrize(
@@ -78,16 +78,16 @@ def test_several_kinds_of_values_are_refused(values, match):
                Tensor([[1], [0]])]
 )  # fmt: skip
 def test_a_column_may_have_a_second_dimension_of_one(values):
-    assert as_column(values, "y").to_list() == [1, 0]
+    assert to_single_column(values, "y").to_list() == [1, 0]
 
 
 @pytest.mark.parametrize("values", [np.eye(2), pd.DataFrame(np.eye(2)), [[1, 0], [0, 1]]])
 def test_one_hot_code_is_refused_with_what_to_do(values):
     with pytest.raises(TableError, match=r"not one value a person(.|\n)*argmax\(axis=1\)"):
-        as_column(values, "y")
+        to_single_column(values, "y")
 
 
 def test_kinds():
-    kinds = [label_type(s) for s in (pl.Series([1]), pl.Series(["a"], dtype=pl.Categorical),
+    kinds = [infer_label_type(s) for s in (pl.Series([1]), pl.Series(["a"], dtype=pl.Categorical),
                                   pl.Series([True]), pl.Series([[1]]))]  # fmt: skip
     assert kinds == ["numbers", "text", "yes or no", "other"]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.inputs import is_frame, refuse_misaligned_rows, to_polars
+from isolux.vocabulary.inputs import is_table_like, refuse_misaligned_pandas_indices, to_polars
 from tests.vocabulary.inputs._others import (
     ArrowStream,
     ClassLabel,
@@ -97,8 +97,8 @@ def test_what_is_no_table_is_refused(given, match):
 
 def test_what_looks_like_a_table():
     frames = [EXPECTED, DATA, pd.DataFrame(DATA), pa.table(DATA), HuggingFace(DATA, {}), Stream()]
-    assert all(is_frame(one) for one in frames)
-    assert not any(is_frame(one) for one in ("a.csv", [1], np.eye(2), pd.Series([1]), None, 3))
+    assert all(is_table_like(one) for one in frames)
+    assert not any(is_table_like(one) for one in ("a.csv", [1], np.eye(2), pd.Series([1]), None, 3))
 
 
 def _series(index):
@@ -107,18 +107,22 @@ def _series(index):
 
 def test_indices_that_name_other_rows_are_refused():
     with pytest.raises(TableError, match=r"a and b hold the same rows in another order(.|\n)*'x'"):
-        refuse_misaligned_rows({"a": _series(["x", "y"]), "b": _series(["y", "x"])})
+        refuse_misaligned_pandas_indices({"a": _series(["x", "y"]), "b": _series(["y", "x"])})
     with pytest.raises(TableError, match=r"a and c hold other rows(.|\n)*'y' and 'z'"):
-        refuse_misaligned_rows({"a": _series(["x", "y"]), "b": [1, 2], "c": _series(["x", "z"])})
+        refuse_misaligned_pandas_indices(
+            {"a": _series(["x", "y"]), "b": [1, 2], "c": _series(["x", "z"])}
+        )
     with pytest.raises(TableError, match="truth and answer hold the same rows in another order"):
         to_polars({"truth": _series([3, 4]), "answer": _series([4, 3])})
 
 
 def test_an_index_that_only_counts_says_nothing(recwarn):
-    refuse_misaligned_rows({"a": _series([7, 9]), "b": _series(range(2)), "c": _series([7, 9])})
+    refuse_misaligned_pandas_indices(
+        {"a": _series([7, 9]), "b": _series(range(2)), "c": _series([7, 9])}
+    )
     assert not recwarn.list
 
 
 def test_a_shuffle_that_one_of_two_missed_is_told():
     with pytest.warns(UserWarning, match=r"a and b hold the same rows in another order, by their"):
-        refuse_misaligned_rows({"a": _series([1, 0]), "b": _series(range(2))})
+        refuse_misaligned_pandas_indices({"a": _series([1, 0]), "b": _series(range(2))})

@@ -302,10 +302,10 @@ def _bootstrap_annotators(
         )
         replicate_fit = fit_model(
             encoded_answers,
-            weights=weights.astype(np.float64),
-            start=fitted_model.posterior,
-            rounds=200,
-            close=1e-4,
+            item_weights=weights.astype(np.float64),
+            start_posterior=fitted_model.posterior,
+            max_rounds=200,
+            tolerance=1e-4,
         )
         replicates[replicate] = replicate_fit.accuracy
     tail = (1 - _LEVEL) / 2

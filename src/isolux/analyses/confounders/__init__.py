@@ -54,45 +54,50 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.analyses._regrouping import read_settings
+from isolux.analyses._regrouping import read_run_settings
 from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE
-from isolux.analyses._unit_scores import has_no_scored_units
-from isolux.analyses.confounders.audit_tests import MaxStatistic, read_audit_tests
+from isolux.analyses._unit_scores import compares_models_or_has_no_scores
+from isolux.analyses.confounders.audit_tests import MaxStatistic, read_pair_difference_tests
 from isolux.analyses.confounders.detections import (
     CountMethod,
     FalseAlarmScope,
     PrecisionSettings,
-    estimate_precision,
+    estimate_average_precision_of_cells,
 )
-from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_effects
-from isolux.analyses.confounders.findings import ICON2, STANDARDISATION, build_findings, build_notes
+from isolux.analyses.confounders.effects import AdjustmentSettings, estimate_confounder_effects
+from isolux.analyses.confounders.findings import (
+    ICON2,
+    STANDARDISATION,
+    build_confounder_findings_table,
+    iterate_exclusion_notes,
+)
 from isolux.analyses.confounders.groups import (
     ExplanatoryStrata,
     SensitiveAttribute,
-    build_sensitive,
-    build_strata,
-    choose_explanatory,
+    build_explanatory_strata,
+    build_sensitive_attributes,
+    choose_explanatory_attributes,
     list_computed_attributes,
-    select_strata,
+    select_and_cross_strata_to_adjust,
 )
 from isolux.analyses.confounders.measures import (
     MetricSource,
     UnitNumbering,
-    build_sources,
-    choose_metrics,
-    estimate_cells,
-    number_units,
+    choose_metrics_or_default,
+    estimate_metric_cells,
+    iterate_metric_sources,
+    number_scored_units_and_clusters,
 )
 from isolux.analyses.confounders.metric_cases import (
     MetricCase,
-    adjust_by_regression,
-    build_case,
-    find_robustness,
+    adjust_leading_gap_by_regression,
+    build_case_and_add_to_family,
+    compute_robustness_or_none,
 )
-from isolux.analyses.confounders.roles import AttributeRoles, read_roles
-from isolux.analyses.confounders.strata import build_layout
-from isolux.analyses.confounders.tables import build_tables
-from isolux.statements.run_terms import words_of
+from isolux.analyses.confounders.roles import AttributeRoles, read_and_check_roles
+from isolux.analyses.confounders.strata import build_stratum_layout
+from isolux.analyses.confounders.tables import build_tables_by_caption
+from isolux.statements.run_terms import read_display_terms
 from isolux.stats.confounding import DispersionMeasure
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -256,22 +261,29 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if has_no_scored_units(run):
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec = read_settings(run, replicates=replicates)
+    spec = read_run_settings(run, replicates=replicates)
     statistics = spec.statistics
     min_people = statistics.min_units if min_cell is None else min_cell
     if min_people < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_people))
-    metrics, numbers = choose_metrics(run, spec.task, metric), number_units(run)
-    groups = build_sensitive(run, spec.groups, numbers.units, sensitive)
+    metrics, numbers = (
+        choose_metrics_or_default(run, spec.task, metric),
+        number_scored_units_and_clusters(run),
+    )
+    groups = build_sensitive_attributes(run, spec.groups, numbers.units, sensitive)
     sensitive_names = [sensitive_attribute.name for sensitive_attribute in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    role_settings = read_roles(roles, dag, sensitive_names, annotated, adjust_after=adjust_after)
-    names = choose_explanatory(run, role_settings, explanatory, sensitive_names)
-    singles = build_strata(run, spec.groups, numbers.units, names, bins)
+    role_settings = read_and_check_roles(
+        roles, dag, sensitive_names, annotated, adjust_after=adjust_after
+    )
+    names = choose_explanatory_attributes(run, role_settings, explanatory, sensitive_names)
+    singles = build_explanatory_strata(run, spec.groups, numbers.units, names, bins)
     strata = {
-        name: select_strata(role_settings, name, singles, is_named=bool(explanatory))
+        name: select_and_cross_strata_to_adjust(
+            role_settings, name, singles, is_named=bool(explanatory)
+        )
         for name in sensitive_names
     }
     ddof = spec.disparity.ddof if ddof is None else ddof
@@ -286,7 +298,7 @@ def explain(
         rules,
         mean_rules,
         regression,
-        read_audit_tests(run),
+        read_pair_difference_tests(run),
         role_settings,
         MaxStatistic(),
     )
@@ -295,24 +307,26 @@ def explain(
     )
     cases = [
         case
-        for measure in build_sources(run, numbers, metrics, precision_settings)
+        for measure in iterate_metric_sources(run, numbers, metrics, precision_settings)
         for sensitive_attribute in groups
-        for case in _build_cases(
+        for case in _iterate_metric_cases(
             settings, measure, sensitive_attribute, strata[sensitive_attribute.name]
         )
     ]
-    terms = words_of(run)
-    findings = build_findings(cases, terms, settings.family, alpha=1.0 - statistics.level)
+    terms = read_display_terms(run)
+    findings = build_confounder_findings_table(
+        cases, terms, settings.family, alpha=1.0 - statistics.level
+    )
     computed = [] if explanatory else list_computed_attributes(run, sensitive_names)
     notes = [
         *role_settings.build_notes(sensitive_names, names, computed, annotated),
-        *build_notes(cases, min_people),
+        *iterate_exclusion_notes(cases, min_people),
     ]
     if precision_settings.false_alarm_scope == "class and value" and normalised:
         notes.append(_SMALL_GROUP_NOTE)
     if numbers.survey_sample is not None and numbers.survey_sample.is_calibrated:
         notes.append(f"confounders: {FIXED_WEIGHTS_NOTE}")
-    tables = build_tables(cases, settings.family, corrected=terms.is_adjusted)
+    tables = build_tables_by_caption(cases, settings.family, corrected=terms.is_adjusted)
     return AnalysisResult(findings, tables, tuple(dict.fromkeys(notes)))
 
 
@@ -331,30 +345,32 @@ class _ConfounderSettings:
     family: MaxStatistic
 
 
-def _build_cases(
+def _iterate_metric_cases(
     settings: _ConfounderSettings,
     measure: MetricSource,
     sensitive: SensitiveAttribute,
     strata: Sequence[ExplanatoryStrata],
 ) -> Iterator[MetricCase]:
-    layout, scored = build_layout(sensitive, strata), measure.scored
+    layout, scored = build_stratum_layout(sensitive, strata), measure.scored
     rules = settings.rules if scored is None else settings.mean_rules
     area_cells = []
     if (
         measure.detection_tables
     ):  # the area under the curve beside COCO's 101 points, on the data alone
         area_settings = replace(measure.precision_settings, reading="area")
-        area_cells = estimate_precision(
+        area_cells = estimate_average_precision_of_cells(
             layout, measure.detection_tables, settings.numbers.n_clusters, None, area_settings
         )
-    cells_by_row = estimate_cells(settings.run, measure, layout, settings.numbers, settings.spec)
+    cells_by_row = estimate_metric_cells(
+        settings.run, measure, layout, settings.numbers, settings.spec
+    )
     for i, (row, cells) in enumerate(cells_by_row):
-        case = build_case(
+        case = build_case_and_add_to_family(
             row,
             measure.info,
             layout,
             cells,
-            estimate_effects(layout, cells, rules),
+            estimate_confounder_effects(layout, cells, rules),
             settings.family,
             settings.spec.level,
             statuses=[
@@ -368,9 +384,9 @@ def _build_cases(
             weight = settings.numbers.weight
             crossed = [s for s in range(len(strata)) if s not in case.single_strata]
             for s in {*case.ranked_strata[:1], *crossed} if settings.regression else ():
-                case.regression[s] = adjust_by_regression(case, s, scored, weight)
+                case.regression[s] = adjust_leading_gap_by_regression(case, s, scored, weight)
             robustness_by_stratum = {
-                s: find_robustness(case, s, scored, weight) for s in range(len(strata))
+                s: compute_robustness_or_none(case, s, scored, weight) for s in range(len(strata))
             }
             case.robustness = {
                 s: robustness

@@ -28,7 +28,7 @@ import polars as pl
 from isolux.analyses.confounders.effects import ReplicatedValue
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import OWN_VARIANCE_WEIGHT
-from isolux.stats.intervals import Interval, percentile, t_interval_at_level
+from isolux.stats.intervals import Interval, percentile_interval, t_interval_at_level
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 
@@ -46,10 +46,13 @@ class MaxStatistic:
 
     def add(self, gaps: ReplicatedValue, clusters: FloatArray) -> FloatArray:
         """Add hypotheses ``[p]`` to the family; return their z statistics, NaN where undefined."""
-        replicate_error, se = _replicate_error(gaps, clusters), standard_error(gaps, clusters)
+        replicate_error, se = (
+            _replicate_se_or_nan(gaps, clusters),
+            replicate_se_with_minimum(gaps, clusters),
+        )
         is_tested = np.isfinite(se) & (se > _ZERO_SE_TOLERANCE)
         observed = np.full(len(se), np.nan)
-        observed[is_tested] = _t_to_normal(
+        observed[is_tested] = _t_to_normal_z(
             np.abs(gaps.value[is_tested]) / se[is_tested], clusters[is_tested]
         )
         if is_tested.any():
@@ -76,12 +79,12 @@ class MaxStatistic:
         return float(p.min()) if len(p) and np.isfinite(p.min()) else None
 
 
-def standard_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
+def replicate_se_with_minimum(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
     """Return the replicates' standard error, or its minimum; NaN with too few replicates.
 
     The minimum combines own and pooled variance as the audit does (``OWN_VARIANCE_WEIGHT``).
     """
-    error = _replicate_error(estimate, clusters)
+    error = _replicate_se_or_nan(estimate, clusters)
     if estimate.min_errors is None:
         return error
     rare_error, pooled_error = estimate.min_errors
@@ -90,7 +93,7 @@ def standard_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArra
     return np.asarray(np.maximum(error, combined))
 
 
-def _replicate_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
+def _replicate_se_or_nan(estimate: ReplicatedValue, clusters: FloatArray) -> FloatArray:
     """Return the replicates' SD times √(C / (C − 1)); NaN with too few defined replicates."""
     replicates = estimate.replicates
     is_finite = np.isfinite(replicates)
@@ -102,14 +105,16 @@ def _replicate_error(estimate: ReplicatedValue, clusters: FloatArray) -> FloatAr
     return np.where(has_enough & np.isfinite(estimate.value), np.sqrt(variance), np.nan)
 
 
-def gap_interval(estimate: ReplicatedValue, clusters: FloatArray, level: float) -> Interval:
+def gap_t_interval(estimate: ReplicatedValue, clusters: FloatArray, level: float) -> Interval:
     """Return each gap's t interval: the gap ± t × its standard error."""
-    return t_interval_at_level(estimate.value, standard_error(estimate, clusters), clusters, level)
+    return t_interval_at_level(
+        estimate.value, replicate_se_with_minimum(estimate, clusters), clusters, level
+    )
 
 
-def percentile_interval(estimate: ReplicatedValue, level: float) -> Interval:
+def percentile_interval_or_nan(estimate: ReplicatedValue, level: float) -> Interval:
     """Return the percentile interval of one number; NaN with too few defined replicates."""
-    interval = percentile(estimate.replicates[None, :], level)
+    interval = percentile_interval(estimate.replicates[None, :], level)
     has_value = np.isfinite(estimate.replicates)
     has_enough = bool(len(has_value)) and has_value.mean() >= _MIN_DEFINED_SHARE
     is_known = np.isfinite(estimate.value) & has_enough
@@ -118,7 +123,7 @@ def percentile_interval(estimate: ReplicatedValue, level: float) -> Interval:
     )
 
 
-def _t_to_normal(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
+def _t_to_normal_z(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
     from scipy.special import ndtri, stdtr
 
     tail = stdtr(np.maximum(clusters - 1.0, 1.0), -statistic)
@@ -155,13 +160,13 @@ class AuditTestResults:
         return int(np.lexsort((-np.arange(len(self.p)), self.gap, *keys))[-1])
 
 
-def read_audit_tests(run: Run) -> pl.DataFrame:
+def read_pair_difference_tests(run: Run) -> pl.DataFrame:
     """Read the tests of two groups' differences from a run's ``disparities``."""
     rows = run.disparities.filter(kind="difference").drop_nulls(["value", "p_adjusted"])
     return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted")
 
 
-def find_audited_p(
+def find_audit_p_of_gaps(
     tests: pl.DataFrame,
     row: Mapping[str, Any],
     groups: Sequence[str],

@@ -27,10 +27,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, evaluate_replicates
+from isolux.analyses.confounders.strata import (
+    StratumEstimates,
+    StratumLayout,
+    evaluate_cells_on_replicates,
+)
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
-from isolux.stats.precision_recall import Reading, class_weights, precision_table
+from isolux.stats.precision_recall import (
+    Reading,
+    average_precision_by_class_and_iou,
+    sum_people_weights_by_class,
+)
 from isolux.stats.statistic import FloatArray, Ranking
 
 FalseAlarmScope = Literal["class and value", "every image"]
@@ -68,19 +76,21 @@ class PrecisionSettings:
     count_method: CountMethod = "everyone"
 
 
-def build_detection_tables(evidence: pl.DataFrame) -> tuple[ModelDetectionTable, ...]:
+def build_detection_tables_by_class(evidence: pl.DataFrame) -> tuple[ModelDetectionTable, ...]:
     """Build the table of each class from one model's evidence of detections."""
     rows = evidence.filter(pl.col("kind").is_in(["person", "right", "wrong"])).with_columns(
         image=pl.col("image_id").rank("dense").cast(pl.Int64) - 1
     )
     # One class at a time: every false positive counts once in each cell of its class.
     return tuple(
-        _build_class_table(label, rows.filter(pl.col("label").eq_missing(pl.lit(label))))
+        _build_detection_table_of_class(
+            label, rows.filter(pl.col("label").eq_missing(pl.lit(label)))
+        )
         for label in rows["label"].unique().sort().to_list()
     )
 
 
-def _build_class_table(label: str | None, rows: pl.DataFrame) -> ModelDetectionTable:
+def _build_detection_table_of_class(label: str | None, rows: pl.DataFrame) -> ModelDetectionTable:
     people = rows.filter(kind="person").with_row_index("person")
     matches = people.select("unit", "person", kind=pl.lit("right"))
     detections = rows.filter(pl.col("kind") != "person")
@@ -102,7 +112,7 @@ def _build_class_table(label: str | None, rows: pl.DataFrame) -> ModelDetectionT
     )
 
 
-def estimate_precision(
+def estimate_average_precision_of_cells(
     layout: StratumLayout,
     tables: Sequence[ModelDetectionTable],
     n_clusters: int,
@@ -113,17 +123,17 @@ def estimate_precision(
 ) -> list[StratumEstimates]:
     """Estimate average precision in every cell, class by class, and its mean over classes."""
     class_cells = [
-        _estimate_class_precision(layout, table, n_clusters, settings, precision_settings)
+        _estimate_class_average_precision(layout, table, n_clusters, settings, precision_settings)
         for table in tables
     ]
     return (
-        [*class_cells, _average_classes(layout, class_cells, min_people)]
+        [*class_cells, _average_cells_over_common_classes(layout, class_cells, min_people)]
         if len(class_cells) > 1
         else class_cells
     )
 
 
-def _estimate_class_precision(
+def _estimate_class_average_precision(
     layout: StratumLayout,
     detections: ModelDetectionTable,
     n_clusters: int,
@@ -157,13 +167,17 @@ def _estimate_class_precision(
     )
 
     def evaluate(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        weighted_people = class_weights(ranking, weights)
+        weighted_people = sum_people_weights_by_class(ranking, weights)
         common = None
         if precision_settings.normalised and precision_settings.count_method == "mean of peers":
-            common = _average_peers(weighted_people, layout.peer_sets, n_people > 0)
+            common = _average_people_over_peer_cells(
+                weighted_people, layout.peer_sets, n_people > 0
+            )
         elif precision_settings.normalised:
-            common = np.repeat(class_weights(overall_ranking, weights), n_cells, axis=1)
-        cell_precision = precision_table(
+            common = np.repeat(
+                sum_people_weights_by_class(overall_ranking, weights), n_cells, axis=1
+            )
+        cell_precision = average_precision_by_class_and_iou(
             ranking,
             weights,
             precision_settings.overlaps,
@@ -176,13 +190,13 @@ def _estimate_class_precision(
     precision = evaluate(np.ones((n_clusters, 1)))[0][0]
     replicates = weight = np.empty((0, n_cells))
     if settings is not None:
-        replicates, weight = evaluate_replicates(evaluate, n_clusters, settings)
+        replicates, weight = evaluate_cells_on_replicates(evaluate, n_clusters, settings)
     pairs = np.unique(cell * n_clusters + detections.person_cluster[entry_person])
     clusters = np.bincount(pairs // max(n_clusters, 1), minlength=n_cells)
     return StratumEstimates(precision, n_people, clusters, replicates, weight)
 
 
-def _average_peers(
+def _average_people_over_peer_cells(
     people: FloatArray, peers: IntArray, has_people: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Average the weight of people over a cell's non-empty peers: ``[r, n_cells]``."""
@@ -194,7 +208,7 @@ def _average_peers(
     return np.ascontiguousarray((total / n)[:, set_index])
 
 
-def _average_classes(
+def _average_cells_over_common_classes(
     layout: StratumLayout, class_cells: list[StratumEstimates], min_people: int
 ) -> StratumEstimates:
     """Average over the classes that every group has; a person counts once a class."""

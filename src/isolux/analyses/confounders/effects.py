@@ -32,12 +32,12 @@ from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.confounding import (
     DispersionMeasure,
-    compute_dispersion,
-    group_compositions,
-    proxy_values,
-    standardise_means,
-    usable_means,
-    within_stratum_dispersion,
+    dispersion_along_last_axis,
+    expected_values_from_composition,
+    mean_within_stratum_dispersion,
+    normalise_compositions,
+    standardise_means_to_overall,
+    unadjusted_means_of_usable,
 )
 from isolux.stats.statistic import FloatArray
 
@@ -166,7 +166,7 @@ class ConfounderEffects:
     explanations: tuple[ExplanatoryEffect, ...]
 
 
-def apply_to_replicates(
+def apply_to_data_and_replicates(
     function: Callable[..., FloatArray], *arguments: ReplicatedValue
 ) -> ReplicatedValue:
     """Apply a function to estimates, on the data and on the replicates."""
@@ -174,17 +174,17 @@ def apply_to_replicates(
     return ReplicatedValue(estimate, function(*(argument.replicates for argument in arguments)))
 
 
-def compute_gaps(
+def compute_pair_gaps(
     levels: ReplicatedValue, pairs: IntArray, min_errors: FloatArray | None = None
 ) -> ReplicatedValue:
     """Compute the difference of the first and the second group of every pair: ``[p]``."""
-    differences = apply_to_replicates(
+    differences = apply_to_data_and_replicates(
         lambda level: level[..., pairs[:, 0]] - level[..., pairs[:, 1]], levels
     )
     return ReplicatedValue(differences.value, differences.replicates, min_errors)
 
 
-def estimate_effects(
+def estimate_confounder_effects(
     layout: StratumLayout, cells: StratumEstimates, rules: AdjustmentSettings
 ) -> ConfounderEffects:
     """Estimate gaps, dispersion and the effects of explanatory attributes from cells."""
@@ -195,8 +195,8 @@ def estimate_effects(
     levels = ReplicatedValue(
         group_values[comparable], layout.take_groups(cells.replicates)[:, comparable]
     )
-    dispersion = apply_to_replicates(
-        lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), levels
+    dispersion = apply_to_data_and_replicates(
+        lambda x: dispersion_along_last_axis(x, rules.dispersion_type, rules.ddof), levels
     )
     pairs = np.array(list(combinations(range(len(comparable)), 2)), dtype=np.int64).reshape(-1, 2)
     min_errors = None
@@ -217,7 +217,12 @@ def estimate_effects(
         for s in range(len(layout.strata))
     )
     return ConfounderEffects(
-        comparable, pairs, levels, dispersion, compute_gaps(levels, pairs, min_errors), explanations
+        comparable,
+        pairs,
+        levels,
+        dispersion,
+        compute_pair_gaps(levels, pairs, min_errors),
+        explanations,
     )
 
 
@@ -227,20 +232,21 @@ class _GroupValues:
     def __init__(
         self, layout: StratumLayout, cells: StratumEstimates, s: int, comparable: IntArray
     ) -> None:
-        def take_comparable(array: npt.NDArray[_N]) -> npt.NDArray[_N]:
+        def select_comparable_groups(array: npt.NDArray[_N]) -> npt.NDArray[_N]:
             return layout.take_groups_by_value(array, s)[..., comparable, :]
 
         self.names = layout.strata[s].values
         self.cells = cells
-        self.index = take_comparable(np.arange(layout.n_cells, dtype=np.int64))
-        self.units = take_comparable(cells.units)
-        self.effective_sizes = take_comparable(cells.effective_sizes)
-        self.clusters = take_comparable(cells.clusters)
+        self.index = select_comparable_groups(np.arange(layout.n_cells, dtype=np.int64))
+        self.units = select_comparable_groups(cells.units)
+        self.effective_sizes = select_comparable_groups(cells.effective_sizes)
+        self.clusters = select_comparable_groups(cells.clusters)
         self.value = ReplicatedValue(
-            take_comparable(cells.value), take_comparable(cells.replicates)
+            select_comparable_groups(cells.value), select_comparable_groups(cells.replicates)
         )
         self.people = ReplicatedValue(
-            take_comparable(cells.composition_counts), take_comparable(cells.replicate_counts)
+            select_comparable_groups(cells.composition_counts),
+            select_comparable_groups(cells.replicate_counts),
         )
         self.overall = ReplicatedValue(
             layout.take_values(cells.value, s), layout.take_values(cells.replicates, s)
@@ -261,33 +267,33 @@ def _estimate_explanatory_effect(
         group_values.value.value
     )
     is_usable = np.asarray(is_large_enough.all(axis=0) & bool(len(is_large_enough)), dtype=np.bool_)
-    proxy = apply_to_replicates(
-        lambda n, x: proxy_values(group_compositions(n), x),
+    proxy = apply_to_data_and_replicates(
+        lambda n, x: expected_values_from_composition(normalise_compositions(n), x),
         group_values.people,
         group_values.overall,
     )
-    controlled_dispersion = apply_to_replicates(
-        lambda x: within_stratum_dispersion(x, is_usable, rules.dispersion_type, rules.ddof),
+    controlled_dispersion = apply_to_data_and_replicates(
+        lambda x: mean_within_stratum_dispersion(x, is_usable, rules.dispersion_type, rules.ddof),
         group_values.value,
     )
     people = group_values.people.value
     total, usable_people = people.sum(axis=1), people[:, is_usable].sum(axis=1)
     coverages = usable_people[total > 0] / total[total > 0]
     return ExplanatoryEffect(
-        _explain_unusable(group_values, is_usable, rules),
+        _explain_unusable_or_empty(group_values, is_usable, rules),
         is_usable,
         float(coverages.min()) if len(coverages) else 0.0,
         proxy,
-        apply_to_replicates(
-            lambda x: compute_dispersion(x, rules.dispersion_type, rules.ddof), proxy
+        apply_to_data_and_replicates(
+            lambda x: dispersion_along_last_axis(x, rules.dispersion_type, rules.ddof), proxy
         ),
         controlled_dispersion,
-        apply_to_replicates(np.subtract, dispersion, controlled_dispersion),
-        _standardise_gaps(group_values, pairs, rules),
+        apply_to_data_and_replicates(np.subtract, dispersion, controlled_dispersion),
+        _standardise_pair_gaps(group_values, pairs, rules),
     )
 
 
-def _standardise_gaps(
+def _standardise_pair_gaps(
     group_values: _GroupValues, pairs: IntArray, rules: AdjustmentSettings
 ) -> StandardisedGaps:
     """Standardise every pair of groups to one composition of the values that both share."""
@@ -305,9 +311,11 @@ def _standardise_gaps(
     for p, pair in enumerate(pairs):
         is_shared = is_compared[p] = is_large_enough[pair].all(axis=0)
         n_excluded[p] = group_values.units[pair][:, ~is_shared].sum(axis=1)
-        two_gaps = apply_to_replicates(
-            lambda x, n, overall, pair=pair, is_shared=is_shared: _compare_at_equal_mix(
-                x[..., pair, :], n[..., pair, :], overall, is_shared
+        two_gaps = apply_to_data_and_replicates(
+            lambda x, n, overall, pair=pair, is_shared=is_shared: (
+                _gaps_at_overall_and_own_composition(
+                    x[..., pair, :], n[..., pair, :], overall, is_shared
+                )
             ),
             group_values.value,
             group_values.people,
@@ -315,7 +323,7 @@ def _standardise_gaps(
         )
         gap_values[:, p], replicates[:, :, p] = two_gaps.value, two_gaps.replicates
         if min_errors is not None and is_shared.any():
-            min_errors[:, :, p] = _compute_min_errors(group_values, pair, is_shared)
+            min_errors[:, :, p] = _min_se_standardised_and_own(group_values, pair, is_shared)
     people = group_values.units.sum(axis=1)[pairs] if len(pairs) else n_excluded
     gap, unstandardised_gap = (
         ReplicatedValue(gap_values[i], replicates[i], None if min_errors is None else min_errors[i])
@@ -324,19 +332,19 @@ def _standardise_gaps(
     return StandardisedGaps(gap, unstandardised_gap, is_compared, n_excluded, people, rules.min_mix)
 
 
-def _compare_at_equal_mix(
+def _gaps_at_overall_and_own_composition(
     cell_values: FloatArray, people: FloatArray, overall: FloatArray, is_shared: BoolArray
 ) -> FloatArray:
     """Compute two groups' gap with the overall and with their own compositions: ``[..., 2]``."""
     is_usable = is_shared & np.isfinite(cell_values).all(axis=-2)
     level_pairs = (
-        standardise_means(cell_values, overall, is_usable),
-        usable_means(cell_values, people, is_usable),
+        standardise_means_to_overall(cell_values, overall, is_usable),
+        unadjusted_means_of_usable(cell_values, people, is_usable),
     )
     return np.stack([level[..., 0] - level[..., 1] for level in level_pairs])
 
 
-def _compute_min_errors(
+def _min_se_standardised_and_own(
     group_values: _GroupValues, pair: IntArray, is_shared: BoolArray
 ) -> list[tuple[float, float]]:
     """Compute minimum standard errors of a gap, standardised and with the own compositions."""
@@ -361,7 +369,7 @@ def _compute_min_errors(
     ]
 
 
-def _explain_unusable(
+def _explain_unusable_or_empty(
     group_values: _GroupValues, is_usable: BoolArray, rules: AdjustmentSettings
 ) -> str:
     """Explain why an attribute cannot be controlled for; empty where it can."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses._unit_scores import build_ranked_findings_table
 from isolux.analyses.confounders.audit_tests import MaxStatistic
 from isolux.analyses.confounders.metric_cases import (
     OVERLAP,
@@ -29,14 +29,14 @@ ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"
 _MAX_LISTED = 5
 
 
-def build_findings(
+def build_confounder_findings_table(
     cases: Sequence[MetricCase], terms: RunTerms, family: MaxStatistic, *, alpha: float
 ) -> pl.DataFrame:
     """Build the table ``findings``, significant findings first."""
     rows = [
         row
         for case in cases
-        for row in _build_rows(ConfounderSentences(case, terms, alpha), family)
+        for row in _iterate_findings_of_case(ConfounderSentences(case, terms, alpha), family)
     ]
     # Significant findings first; those on all classes before a single one; undefined ones last.
     # Within that, in the order of metrics and attributes.
@@ -47,10 +47,12 @@ def build_findings(
             row["label"] is not None,
         )
     )
-    return build_findings_table(rows)
+    return build_ranked_findings_table(rows)
 
 
-def _build_rows(sentences: ConfounderSentences, family: MaxStatistic) -> Iterator[dict[str, Any]]:
+def _iterate_findings_of_case(
+    sentences: ConfounderSentences, family: MaxStatistic
+) -> Iterator[dict[str, Any]]:
     """Yield one case's findings: what explains the gap, and the gaps adjusted for it."""
     case = sentences.case
     common = {
@@ -73,7 +75,7 @@ def _build_rows(sentences: ConfounderSentences, family: MaxStatistic) -> Iterato
     if p is None or p > sentences.alpha or not case.ranked_strata:
         status = Status.UNDEFINED if p is None else Status.OK
         gap = case.get_pair_gap(case.effects.gap)
-        yield common | _build_cells(sentences.format_null(p), gap, p, ICON2, status)
+        yield common | _build_finding_cells(sentences.format_null(p), gap, p, ICON2, status)
     else:
         s = case.ranked_strata[0]
         proxy_p = family.smallest_p(case.proxies[s])
@@ -85,20 +87,20 @@ def _build_rows(sentences: ConfounderSentences, family: MaxStatistic) -> Iterato
         claim = sentences.format_explanation(s, p, verdict=verdict, is_significant=is_significant)
         larger_p = max(p, proxy_p) if verdict == PROBABLE and proxy_p is not None else p
         status = Status.UNDEFINED if reduction.value is None else Status.OK
-        yield common | _build_cells(claim, reduction, larger_p, ICON2, status)
+        yield common | _build_finding_cells(claim, reduction, larger_p, ICON2, status)
     crossed_strata = [s for s in range(len(case.layout.strata)) if s not in case.single_strata]
     p_unadjusted = case.get_gap_p(family)
     is_shown_unadjusted = p_unadjusted is not None and p_unadjusted <= sentences.alpha
     for s in dict.fromkeys([*case.ranked_strata[:1], *crossed_strata]):
         mix = case.build_equal_mix_gap(s, family)
-        claimed_p = _choose_claimed_p(mix, p_unadjusted)
+        claimed_p = _choose_p_by_adjusted_role(mix, p_unadjusted)
         claim = sentences.format_gap(mix, claimed_p, is_shown_unadjusted=is_shown_unadjusted)
-        yield common | _build_cells(
+        yield common | _build_finding_cells(
             claim, mix.gap, claimed_p, STANDARDISATION, _choose_gap_status(mix)
         )
 
 
-def _build_cells(
+def _build_finding_cells(
     claim: str, effect: ValueWithInterval, p: float | None, reference: str, status: Status
 ) -> dict[str, Any]:
     return {
@@ -112,7 +114,7 @@ def _build_cells(
     }
 
 
-def _choose_claimed_p(mix: EqualMixGap, p_unadjusted: float | None) -> float | None:
+def _choose_p_by_adjusted_role(mix: EqualMixGap, p_unadjusted: float | None) -> float | None:
     """Choose the p of an adjusted gap's claim by the role of the adjusted attribute.
 
     With an unknown role the claim needs the unadjusted gap too: the larger p.
@@ -131,7 +133,7 @@ def _choose_gap_status(mix: EqualMixGap) -> Status:
     return Status.OK if is_sound else Status.BOUNDARY
 
 
-def build_notes(cases: Sequence[MetricCase], min_cell: int) -> Iterator[str]:
+def iterate_exclusion_notes(cases: Sequence[MetricCase], min_cell: int) -> Iterator[str]:
     """Build notes on excluded groups and values, and on limits of resampling."""
     for case in cases:
         source = f"confounders, {case.row['metric']} by {case.layout.sensitive.name}"
@@ -141,12 +143,14 @@ def build_notes(cases: Sequence[MetricCase], min_cell: int) -> Iterator[str]:
             yield f"{source}: left out for having too few people: {', '.join(small_groups)}"
         if case.pair is not None:
             for s in range(len(case.layout.strata)):
-                yield from _build_value_notes(case, s, source, min_cell)
+                yield from _iterate_excluded_value_notes(case, s, source, min_cell)
         if case.info.statistic is not None and case.cells.replicate_counts.strides[:1] == (0,):
             yield f"{source}: resampling keeps each group's mix of explanatory values"
 
 
-def _build_value_notes(case: MetricCase, s: int, source: str, min_cell: int) -> Iterator[str]:
+def _iterate_excluded_value_notes(
+    case: MetricCase, s: int, source: str, min_cell: int
+) -> Iterator[str]:
     strata, explanation = case.layout.strata[s], case.get_explanation(s)
     values = np.array(strata.values, dtype=np.object_)[~explanation.is_usable].tolist()
     is_single = len(strata.attributes) == 1

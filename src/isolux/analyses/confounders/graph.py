@@ -113,19 +113,19 @@ class Graph:
             neighbours[cause].append(effect)
             neighbours[effect].append(cause)
 
-        def walk(path: Path) -> Iterator[Path]:
+        def iterate_paths_to_score(path: Path) -> Iterator[Path]:
             if path[-1] == SCORE:
                 yield path
                 return
             for name in neighbours[path[-1]]:
                 if name not in path:
-                    yield from walk((*path, name))
+                    yield from iterate_paths_to_score((*path, name))
 
         if start not in neighbours:
             return []
-        paths = list(islice(walk((start,)), _MAX_PATHS + 1))
+        paths = list(islice(iterate_paths_to_score((start,)), _MAX_PATHS + 1))
         if len(paths) > _MAX_PATHS:
-            raise _graph_error(
+            raise _build_graph_error(
                 "the graph is too dense",
                 f"at most {_MAX_PATHS} paths from {start} to {SCORE}",
                 f"more than {_MAX_PATHS}",
@@ -189,12 +189,12 @@ class Graph:
         return None
 
 
-def read_graph(text: str) -> Graph:
+def parse_causal_graph(text: str) -> Graph:
     """Read a graph from arrows between names.
 
     Examples
     --------
-    >>> graph = read_graph("tone -> light <- score, (skill) -> score")
+    >>> graph = parse_causal_graph("tone -> light <- score, (skill) -> score")
     >>> graph.arrows
     (('tone', 'light'), ('score', 'light'), ('skill', 'score'))
     >>> graph.describe_adjustment("tone", ["light"]).opens
@@ -203,9 +203,12 @@ def read_graph(text: str) -> Graph:
     arrows: list[tuple[str, str]] = []
     unobserved: set[str] = set()
     for chain in filter(None, (segment.strip() for segment in re.split(r"[,;\n]", text))):
-        names = [_read_name(segment, unobserved, chain) for segment in _ARROW.split(chain)]
+        names = [
+            _parse_name_and_note_unobserved(segment, unobserved, chain)
+            for segment in _ARROW.split(chain)
+        ]
         if len(names) < 2:
-            raise _graph_error(
+            raise _build_graph_error(
                 "a part of the graph has no arrow", "such as tone -> light", repr(chain)
             )
         for a, b, arrow in zip(names, names[1:], _ARROW.findall(chain), strict=False):
@@ -213,18 +216,18 @@ def read_graph(text: str) -> Graph:
     graph = Graph(tuple(dict.fromkeys(arrows)), frozenset(unobserved))
     names = graph.names
     if SCORE not in names:
-        raise _graph_error(
+        raise _build_graph_error(
             f"the graph has no {SCORE!r}",
             f"arrows that lead to {SCORE}, which stands for the metric",
             repr(text),
         )
     if len(names) > _MAX_NAMES:
-        raise _graph_error(
+        raise _build_graph_error(
             "the graph is too large", f"at most {_MAX_NAMES} names", f"{len(names)} names"
         )
     cycle = next(filter(None, map(graph.find_cycle, names)), None)
     if cycle is not None:
-        raise _graph_error(
+        raise _build_graph_error(
             "the graph has a cycle: something would be its own cause",
             "arrows from causes to effects that never lead back",
             " → ".join(cycle),
@@ -232,11 +235,11 @@ def read_graph(text: str) -> Graph:
     return graph
 
 
-def _read_name(segment: str, unobserved: set[str], chain: str) -> str:
+def _parse_name_and_note_unobserved(segment: str, unobserved: set[str], chain: str) -> str:
     name = segment.strip()
     plain_name = name.removeprefix("(").removesuffix(")").strip()
     if not plain_name or (name.startswith("(") != name.endswith(")")):
-        raise _graph_error(
+        raise _build_graph_error(
             "an arrow of the graph lacks a name", "a name on both sides of each arrow", repr(chain)
         )
     if plain_name != name:
@@ -244,6 +247,6 @@ def _read_name(segment: str, unobserved: set[str], chain: str) -> str:
     return plain_name
 
 
-def _graph_error(problem: str, expected: str, found_text: str) -> SpecError:
+def _build_graph_error(problem: str, expected: str, found_text: str) -> SpecError:
     source = "--analysis-option confounders.dag"
     return SpecError(problem, expected=expected, found=found_text, where=source)

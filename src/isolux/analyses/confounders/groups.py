@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
-from isolux.analyses._features import read_known_numbers
-from isolux.analyses._unit_scores import check_attributes
+from isolux.analyses._features import read_known_values_as_numbers
+from isolux.analyses._unit_scores import check_attributes_exist
 from isolux.analyses.confounders.roles import AttributeRoles
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import income_bins, parse_bins
@@ -62,13 +62,13 @@ class ExplanatoryStrata:
         return "*".join(self.attributes)
 
 
-def build_sensitive(
+def build_sensitive_attributes(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
 ) -> list[SensitiveAttribute]:
     """Build the run's own groups of each sensitive attribute."""
     single = [entry for entry in settings.by if "*" not in entry] or settings.attributes
     names = list(dict.fromkeys(names or single))
-    check_attributes(run, names, f"{_OPTION_PREFIX}sensitive")
+    check_attributes_exist(run, names, f"{_OPTION_PREFIX}sensitive")
     audit_settings = settings.model_copy(
         update={"by": tuple(dict.fromkeys([*settings.by, *names]))}
     )
@@ -76,7 +76,8 @@ def build_sensitive(
     rules = {name: replace(rules[name], unknown="drop") for name in names}
     crossings = build_membership(run.attributes, names, rules, units=units).intersections
     numbered_groups = [
-        (name, *_number_values(crossing)) for name, crossing in zip(names, crossings, strict=True)
+        (name, *_encode_memberships(crossing))
+        for name, crossing in zip(names, crossings, strict=True)
     ]
     return [
         SensitiveAttribute(name, values, unit, group)
@@ -94,13 +95,13 @@ def list_computed_attributes(run: Run, sensitive: Sequence[str]) -> list[str]:
     ]
 
 
-def choose_explanatory(
+def choose_explanatory_attributes(
     run: Run, roles: AttributeRoles, names: Sequence[str], sensitive: Sequence[str]
 ) -> list[str]:
     """Choose the explanatory attributes: those requested, else with a role, else computed."""
     names = list(names) or [name for name in roles.list_names() if name not in sensitive]
     source = f"{_OPTION_PREFIX}explanatory"
-    check_attributes(run, names, source)
+    check_attributes_exist(run, names, source)
     repeated = sorted(set(names) & set(sensitive))
     if repeated:
         raise SpecError(
@@ -133,7 +134,7 @@ def choose_explanatory(
     return names
 
 
-def build_strata(
+def build_explanatory_strata(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str], bins: Mapping[str, str]
 ) -> list[ExplanatoryStrata]:
     """Build the strata of every explanatory attribute."""
@@ -150,15 +151,15 @@ def build_strata(
             votes="top-or-none",
             unknown="keep",
             unknown_values=settings.unknown_values,
-            bins=_choose_bins(run, settings, units, name, bins.get(name)),
+            bins=_choose_bins_or_none(run, settings, units, name, bins.get(name)),
         )
         for name in names
     }
     crossings = build_membership(run.attributes, names, rules, units=units).intersections
-    images = _find_images(run, units)
+    images = _find_image_by_unit_or_none(run, units)
     strata = []
     for name, crossing in zip(names, crossings, strict=True):
-        unit, value_code, values = _number_values(crossing)
+        unit, value_code, values = _encode_memberships(crossing)
         if len(values) > _MAX_VALUES and rules[name].bins is None:
             raise SpecError(
                 f"{name!r} has {len(values):,} different values, too many to compare people within",
@@ -167,11 +168,13 @@ def build_strata(
             )
         code = np.full(len(units), -1, dtype=np.int64)
         code[unit] = value_code
-        strata.append(ExplanatoryStrata((name,), values, code, _is_of_images(images, code)))
+        strata.append(
+            ExplanatoryStrata((name,), values, code, _is_constant_within_images(images, code))
+        )
     return strata
 
 
-def select_strata(
+def select_and_cross_strata_to_adjust(
     roles: AttributeRoles, sensitive: str, singles: Sequence[ExplanatoryStrata], *, is_named: bool
 ) -> list[ExplanatoryStrata]:
     """Select the strata to adjust for, without what came after, and cross the first three."""
@@ -193,17 +196,20 @@ def select_strata(
     confounders = [name for name in selected if roles.find_role(sensitive, name) == "before"]
     names = (confounders if len(confounders) > 1 else list(selected))[:_MAX_CROSSED]
     to_cross = [selected[name] for name in names]
-    return [*selected.values(), *([cross_strata(to_cross)] if len(to_cross) > 1 else [])]
+    return [
+        *selected.values(),
+        *([cross_explanatory_strata(to_cross)] if len(to_cross) > 1 else []),
+    ]
 
 
-def cross_strata(strata: Sequence[ExplanatoryStrata]) -> ExplanatoryStrata:
+def cross_explanatory_strata(strata: Sequence[ExplanatoryStrata]) -> ExplanatoryStrata:
     """Cross attributes; only combinations that occur are values.
 
     Examples
     --------
     >>> one = ExplanatoryStrata(("size",), ("small", "large"), np.array([0, 1, 1]), False)
     >>> two = ExplanatoryStrata(("light",), ("dim", "bright"), np.array([1, 1, -1]), True)
-    >>> both = cross_strata([one, two])
+    >>> both = cross_explanatory_strata([one, two])
     >>> both.name, both.values, both.code.tolist()
     ('size*light', ('small × bright', 'large × bright'), [0, 1, -1])
     """
@@ -224,11 +230,11 @@ def cross_strata(strata: Sequence[ExplanatoryStrata]) -> ExplanatoryStrata:
     )
 
 
-def _choose_bins(
+def _choose_bins_or_none(
     run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None
 ) -> str | None:
     """Choose an attribute's bins: edges at quantiles of units with a score; None: no bins."""
-    rows = read_known_numbers(run, settings, name)
+    rows = read_known_values_as_numbers(run, settings, name)
     number = rows["number"]
     if rule is not None:
         rule = income_bins(rule)
@@ -245,7 +251,7 @@ def _choose_bins(
     return f"edges:{','.join(map(repr, edges))}:{bins.closed}" if edges else rule
 
 
-def _find_images(run: Run, units: pl.Series) -> pl.DataFrame | None:
+def _find_image_by_unit_or_none(run: Run, units: pl.Series) -> pl.DataFrame | None:
     """Find the image of each unit, ``unit, image_id``; None where the run has no image ids."""
     tables = (t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns))
     table = next(tables, None)
@@ -256,7 +262,7 @@ def _find_images(run: Run, units: pl.Series) -> pl.DataFrame | None:
     return unit_rows.join(images, on="unit_id").select("unit", "image_id")
 
 
-def _is_of_images(images: pl.DataFrame | None, code: IntArray) -> bool:
+def _is_constant_within_images(images: pl.DataFrame | None, code: IntArray) -> bool:
     """Tell whether all people in an image have the same value; False without image ids."""
     if images is None:
         return False
@@ -266,7 +272,9 @@ def _is_of_images(images: pl.DataFrame | None, code: IntArray) -> bool:
     return bool(len(shared)) and bool((shared == 1).all())
 
 
-def _number_values(crossing: IntersectionMembership) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+def _encode_memberships(
+    crossing: IntersectionMembership,
+) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Assign numbers to memberships: unit, group, and the groups' names, ``unknown`` last."""
     names = [group_name(cell) for cell in crossing.cells]
     values = sorted(names, key=lambda name_key: name_key == UNKNOWN)

@@ -15,21 +15,25 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._survey_sample import SurveySample, has_survey_sample, read_survey_sample
+from isolux.analyses._survey_sample import (
+    SurveySample,
+    has_survey_sample,
+    read_survey_sample_or_none,
+)
 from isolux.analyses.confounders.detections import (
     ModelDetectionTable,
     PrecisionSettings,
-    build_detection_tables,
-    estimate_precision,
+    build_detection_tables_by_class,
+    estimate_average_precision_of_cells,
 )
 from isolux.analyses.confounders.strata import (
     StratumEstimates,
     StratumLayout,
-    add_survey_weights,
-    estimate_means,
+    add_survey_weights_to_cells,
+    estimate_cell_means,
 )
 from isolux.groups.measure import measure_groups
-from isolux.statements.run_terms import list_run_metrics
+from isolux.statements.run_terms import list_run_metrics_by_name
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -65,7 +69,7 @@ class UnitNumbering:
         """Add the columns ``unit`` and ``cluster``, as numbers, to a table of the run."""
         unit = pl.DataFrame({"unit_id": self.units}).with_row_index("unit")
         cluster = pl.DataFrame({"_name": self.clusters}).with_row_index("cluster")
-        with_name = table.with_columns(_name=_name_cluster(table))
+        with_name = table.with_columns(_name=_cluster_else_image_else_unit_expr(table))
         with_numbers = with_name.join(unit, on="unit_id", how="left", maintain_order="left")
         with_numbers = with_numbers.join(cluster, on="_name", how="left", maintain_order="left")
         return with_numbers.drop("_name").with_columns(pl.col("unit", "cluster").cast(pl.Int64))
@@ -86,7 +90,7 @@ class MetricSource:
     precision_settings: PrecisionSettings = field(default_factory=PrecisionSettings)
 
 
-def number_units(run: Run) -> UnitNumbering:
+def number_scored_units_and_clusters(run: Run) -> UnitNumbering:
     """Assign numbers to the scored units and to their clusters."""
     columns = ["unit_id", "cluster_id"]
     tables = [run.scores.select(columns)]
@@ -96,7 +100,9 @@ def number_units(run: Run) -> UnitNumbering:
         if name != SAMPLE and set(columns) <= set(table.columns)
     ]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
-    names = pl.concat([t.select(_name_cluster(t).alias("name")) for t in tables]).to_series()
+    names = pl.concat(
+        [t.select(_cluster_else_image_else_unit_expr(t).alias("name")) for t in tables]
+    ).to_series()
     numbers = UnitNumbering(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
     if not has_survey_sample(run):
         return numbers
@@ -104,11 +110,13 @@ def number_units(run: Run) -> UnitNumbering:
     for table in tables:
         rows = numbers.add_numbers(table.drop_nulls("unit_id"))
         cluster[rows["unit"].to_numpy()] = rows["cluster"].to_numpy()
-    survey_sample = read_survey_sample(run, numbers.units, cluster, "the analysis confounders")
+    survey_sample = read_survey_sample_or_none(
+        run, numbers.units, cluster, "the analysis confounders"
+    )
     return replace(numbers, survey_sample=survey_sample)
 
 
-def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
+def choose_metrics_or_default(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     """Choose the requested metrics; default: normalised average precision, or the first metric.
 
     Raises
@@ -118,8 +126,10 @@ def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    metrics_by_name = list_run_metrics(_list_tasks(run), run.record)
-    measured_names = [name for name, metric in metrics_by_name.items() if _is_measured(run, metric)]
+    metrics_by_name = list_run_metrics_by_name(_list_run_tasks(run), run.record)
+    measured_names = [
+        name for name, metric in metrics_by_name.items() if _has_run_measured_metric(run, metric)
+    ]
     directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
     source = "--analysis-option confounders.metric"
     for name in names:
@@ -132,7 +142,9 @@ def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
                 where=source,
                 hint="one of " + ", ".join(directed_names),
             )
-    precision_metrics = [name for name in directed_names if _is_precision(metrics_by_name[name])]
+    precision_metrics = [
+        name for name in directed_names if _is_detection_average_precision(metrics_by_name[name])
+    ]
     normalised = [
         name
         for name in precision_metrics
@@ -152,14 +164,14 @@ def choose_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     return [metrics_by_name[name] for name in selection]
 
 
-def build_sources(
+def iterate_metric_sources(
     run: Run,
     numbering: UnitNumbering,
     metrics: Sequence[Metric],
     precision_settings: PrecisionSettings,
 ) -> Iterator[MetricSource]:
     """Yield the source of each metric of each model (and class and threshold)."""
-    task = next(iter(_list_tasks(run)), "")
+    task = next(iter(_list_run_tasks(run)), "")
     for metric in metrics:
         if metric.statistic is None:
             rows = run.scores.filter(metric=metric.name)
@@ -170,7 +182,7 @@ def build_sources(
         table = run.evidence[str(metric.evidence)]
         for (model,), rows_of_key in table.group_by(["model"], maintain_order=True):
             row = dict(zip(_KEY, (model, task, metric.name, None, None), strict=True))
-            if not _is_precision(metric):
+            if not _is_detection_average_precision(metric):
                 yield MetricSource(row, metric)
                 continue
             statistic = metric.statistic
@@ -182,12 +194,14 @@ def build_sources(
             yield MetricSource(
                 row,
                 metric,
-                detection_tables=build_detection_tables(numbering.add_numbers(rows_of_key)),
+                detection_tables=build_detection_tables_by_class(
+                    numbering.add_numbers(rows_of_key)
+                ),
                 precision_settings=metric_settings,
             )
 
 
-def estimate_cells(
+def estimate_metric_cells(
     run: Run,
     measure: MetricSource,
     layout: StratumLayout,
@@ -198,13 +212,13 @@ def estimate_cells(
     settings = (spec.replicates, spec.seed, spec.weights)
     n_clusters = numbering.n_clusters
     if measure.scored is not None:
-        cells = estimate_means(
+        cells = estimate_cell_means(
             layout, measure.scored, n_clusters, settings, numbering.survey_sample
         )
         return [(measure.row, cells)]
-    if not _is_precision(measure.info):
+    if not _is_detection_average_precision(measure.info):
         return _estimate_cells_by_groups(run, measure, layout, numbering, spec)
-    class_cells = estimate_precision(
+    class_cells = estimate_average_precision_of_cells(
         layout,
         measure.detection_tables,
         n_clusters,
@@ -256,7 +270,9 @@ def _estimate_cells_by_groups(
         units[cell], clusters[cell] = estimates.n_units[1:, j], estimates.n_clusters[1:, j]
         cells = StratumEstimates(cell_values, units, clusters, replicates, replicates)
         if numbering.survey_sample is not None:
-            cells = _add_group_weights(cells, layout, numbering, numbering.survey_sample, evidence)
+            cells = _add_survey_weights_to_group_cells(
+                cells, layout, numbering, numbering.survey_sample, evidence
+            )
         row = {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold}
         results.append(
             (
@@ -270,7 +286,7 @@ def _estimate_cells_by_groups(
     return results
 
 
-def _add_group_weights(
+def _add_survey_weights_to_group_cells(
     cells: StratumEstimates,
     layout: StratumLayout,
     numbering: UnitNumbering,
@@ -288,10 +304,10 @@ def _add_group_weights(
     weight = survey_sample.weight[unit]
     shape = layout.n_cells, numbering.n_clusters
     count = csr_array(coo_array((weight, (cell, cluster[unit])), shape))
-    return add_survey_weights(cells, count, cell, weight, survey_sample)
+    return add_survey_weights_to_cells(cells, count, cell, weight, survey_sample)
 
 
-def _name_cluster(table: pl.DataFrame) -> pl.Expr:
+def _cluster_else_image_else_unit_expr(table: pl.DataFrame) -> pl.Expr:
     """Build the cluster name of each row: its cluster, else its image, else the unit itself."""
     fallback_column = "image_id" if "image_id" in table.columns else "unit_id"
     return pl.coalesce(
@@ -300,21 +316,21 @@ def _name_cluster(table: pl.DataFrame) -> pl.Expr:
     )
 
 
-def _list_tasks(run: Run) -> list[str]:
+def _list_run_tasks(run: Run) -> list[str]:
     """List the run's tasks; one with evidence only is named in ``group_metrics``."""
     tables = (run.scores, run.group_metrics)
     task_names = [task for table in tables for task in table["task"].unique(maintain_order=True)]
     return list(dict.fromkeys(str(t) for t in [*task_names, run.record.get("task")] if t))
 
 
-def _is_measured(run: Run, metric: Metric) -> bool:
+def _has_run_measured_metric(run: Run, metric: Metric) -> bool:
     if metric.statistic is None:
         return bool((run.scores["metric"] == metric.name).any())
     table = run.evidence.get(str(metric.evidence))
     return table is not None and not table.is_empty()
 
 
-def _is_precision(metric: Metric) -> bool:
+def _is_detection_average_precision(metric: Metric) -> bool:
     """Tell whether a metric is average precision of ranked detections."""
     is_ranked = isinstance(metric.statistic, DetectionStatistic)
     return is_ranked and str(metric.evidence).startswith("detections")

@@ -16,21 +16,21 @@ from isolux.analyses._unit_scores import nan_to_none
 from isolux.analyses.confounders.audit_tests import (
     AuditTestResults,
     MaxStatistic,
-    find_audited_p,
-    gap_interval,
-    percentile_interval,
-    standard_error,
+    find_audit_p_of_gaps,
+    gap_t_interval,
+    percentile_interval_or_nan,
+    replicate_se_with_minimum,
 )
 from isolux.analyses.confounders.effects import (
     ConfounderEffects,
     ExplanatoryEffect,
     ReplicatedValue,
-    compute_gaps,
+    compute_pair_gaps,
 )
-from isolux.analyses.confounders.regression import RegressionGap, estimate_adjusted_gap
+from isolux.analyses.confounders.regression import RegressionGap, estimate_regression_adjusted_gap
 from isolux.analyses.confounders.roles import AdjustmentStatus
 from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout
-from isolux.stats.confounding import estimate_robustness, share_ranked_first
+from isolux.stats.confounding import robustness_from_stratum_sums, share_of_replicates_ranked_first
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 
@@ -190,7 +190,7 @@ class MetricCase:
     def get_pair_gap(self, estimate: ReplicatedValue) -> ValueWithInterval:
         """Return the leading pair's gap, the worse group minus the other, with its interval."""
         pair = self.pair or 0
-        interval = gap_interval(estimate, self.clusters, self.level)
+        interval = gap_t_interval(estimate, self.clusters, self.level)
         gap = ValueWithInterval.from_numbers(
             estimate.value[pair], interval.low[pair], interval.high[pair]
         )
@@ -202,7 +202,7 @@ class MetricCase:
 
     def get_dispersion(self, estimate: ReplicatedValue) -> ValueWithInterval:
         """Return a dispersion with its percentile interval, extended to contain the estimate."""
-        interval = percentile_interval(estimate, self.level)
+        interval = percentile_interval_or_nan(estimate, self.level)
         if not np.isfinite(interval.low):
             return ValueWithInterval.from_numbers(estimate.value)
         low, high = np.fmin(interval.low, estimate.value), np.fmax(interval.high, estimate.value)
@@ -272,12 +272,14 @@ class MetricCase:
         if not np.isfinite(remaining.value[pair]) or abs(raw.value[pair]) < 1e-12:
             return ValueWithInterval(None)
         share = float(remaining.value[pair] / raw.value[pair])
-        raw_se = standard_error(raw, self.clusters)[pair]
+        raw_se = replicate_se_with_minimum(raw, self.clusters)[pair]
         if not (np.isfinite(raw_se) and abs(raw.value[pair]) > 2.0 * raw_se):
             return ValueWithInterval(share)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = remaining.replicates[:, pair] / raw.replicates[:, pair]
-        interval = percentile_interval(ReplicatedValue(np.asarray(share), ratios), self.level)
+        interval = percentile_interval_or_nan(
+            ReplicatedValue(np.asarray(share), ratios), self.level
+        )
         return ValueWithInterval.from_numbers(share, interval.low, interval.high)
 
     def classify_explanation(self, s: int) -> str:
@@ -291,7 +293,7 @@ class MetricCase:
         return PROBABLE if float(explanation.reduction.value) > 0 else PERSISTENT
 
 
-def build_case(
+def build_case_and_add_to_family(
     row: dict[str, Any],
     metric_info: Metric,
     layout: StratumLayout,
@@ -310,7 +312,7 @@ def build_case(
     clusters = group_clusters[pairs].min(axis=1) if len(pairs) else np.zeros(0, dtype=np.float64)
     raw_statistic = family.add(unadjusted, clusters)
     proxies = tuple(
-        family.add(compute_gaps(explanation.proxy, pairs), clusters)
+        family.add(compute_pair_gaps(explanation.proxy, pairs), clusters)
         for explanation in effects.explanations
     )
     mixes = tuple(
@@ -322,7 +324,7 @@ def build_case(
     if tests is not None:
         names = [layout.sensitive.groups[g] for g in effects.comparable]
         audit_row = {**row, "attribute": layout.sensitive.name}
-        p = find_audited_p(tests, audit_row, names, pairs, unadjusted.value)
+        p = find_audit_p_of_gaps(tests, audit_row, names, pairs, unadjusted.value)
     case = MetricCase(
         row,
         metric_info,
@@ -343,7 +345,7 @@ def build_case(
         case.get_explanation(s).proxy_dispersion.replicates for s in case.single_strata
     ]
     if proxy_dispersions:
-        case.first_rank_share[case.single_strata] = share_ranked_first(
+        case.first_rank_share[case.single_strata] = share_of_replicates_ranked_first(
             np.column_stack(proxy_dispersions)
         )
     if len(pairs):
@@ -363,7 +365,7 @@ def build_case(
     return case
 
 
-def adjust_by_regression(
+def adjust_leading_gap_by_regression(
     case: MetricCase, s: int, scored: pl.DataFrame, weight: FloatArray | None
 ) -> RegressionGap:
     """Adjust the leading pair's gap by regression on explanatory attribute ``s``.
@@ -388,7 +390,7 @@ def adjust_by_regression(
     for stratum in single_strata:
         rows &= stratum.code[unit] >= 0
     unit = unit[rows]
-    return estimate_adjusted_gap(
+    return estimate_regression_adjusted_gap(
         defined_scores["value"].to_numpy()[rows],
         is_member[0][unit].astype(np.float64),
         [stratum.code[unit] for stratum in single_strata],
@@ -398,7 +400,7 @@ def adjust_by_regression(
     )
 
 
-def find_robustness(
+def compute_robustness_or_none(
     case: MetricCase, s: int, scored: pl.DataFrame, weight: FloatArray | None
 ) -> Robustness | None:
     """Compute how strong an unmeasured confounder would have to be to remove a gap.
@@ -425,12 +427,12 @@ def find_robustness(
     compared = standardised.is_compared[case.pair]
     value_people = case.layout.take_values(case.cells.composition_counts, s)
     people, total, square = sums[:, :, compared]
-    strength = estimate_robustness(people, total, square, value_people[compared])
+    strength = robustness_from_stratum_sums(people, total, square, value_people[compared])
     # The bound nearer to 0; an interval that contains 0 has a robustness value of 0.
     nearest_bound = 0.0 if gap.low is None or gap.high is None else max(gap.low, -gap.high, 0.0)
     return Robustness(
-        nan_to_none(strength.robustness(gap.value)),
-        None if gap.low is None else nan_to_none(strength.robustness(nearest_bound)),
+        nan_to_none(strength.robustness_value_of_gap(gap.value)),
+        None if gap.low is None else nan_to_none(strength.robustness_value_of_gap(nearest_bound)),
         nan_to_none(strength.score_share_explained),
         nan_to_none(strength.group_share_explained),
     )

@@ -45,17 +45,17 @@ class RegressionGap:
     reason: str = ""
 
 
-def estimate_adjusted_gap(
+def estimate_regression_adjusted_gap(
     score: FloatArray,
     in_first: FloatArray,
-    codes: Sequence[IntArray],
+    explanatory_codes: Sequence[IntArray],
     cluster: IntArray,
     level: float = 0.95,
     weight: FloatArray | None = None,
 ) -> RegressionGap:
     """Regress scores on a group and explanatory values.
 
-    Shapes: ``score`` [n], ``in_first`` [n], ``codes`` [n], ``cluster`` [n], ``weight`` [n].
+    Shapes: ``score, in_first, cluster, weight`` [n], each of ``explanatory_codes`` [n].
 
     Examples
     --------
@@ -63,7 +63,8 @@ def estimate_adjusted_gap(
 
     >>> first = np.array([1.0, 1, 1, 0, 1, 0, 0, 0])
     >>> value = np.array([0, 0, 0, 0, 1, 1, 1, 1])
-    >>> found = estimate_adjusted_gap(0.4 + 0.3 * value - 0.1 * first, first, [value], np.arange(8))
+    >>> score = 0.4 + 0.3 * value - 0.1 * first
+    >>> found = estimate_regression_adjusted_gap(score, first, [value], np.arange(8))
     >>> found.model, round(found.gap, 3)
     ('linear', -0.1)
     """
@@ -71,7 +72,7 @@ def estimate_adjusted_gap(
 
     is_binary = bool(np.isin(score, (0.0, 1.0)).all())
     model: Literal["logistic", "linear"] = "logistic" if is_binary else "linear"
-    design = _build_design(in_first, codes)
+    design = _build_design_matrix(in_first, explanatory_codes)
     k, n_clusters = design.shape[1], len(np.unique(cluster))
     if n_clusters <= k:
         return RegressionGap(model, reason=f"{n_clusters} clusters for {k} parameters")
@@ -82,7 +83,7 @@ def estimate_adjusted_gap(
     if np.ptp(score) == 0:
         return RegressionGap(model, reason="every score is the same")
     weights = np.ones(len(score)) if weight is None else weight / weight.mean()
-    fit = _fit_model(score, design, cluster, weights, is_binary=is_binary)
+    fit = _fit_linear_or_logistic(score, design, cluster, weights, is_binary=is_binary)
     if fit is None:
         return RegressionGap(model, reason="a value or group has only right or only wrong answers")
     params, covariance = fit
@@ -93,15 +94,15 @@ def estimate_adjusted_gap(
     return RegressionGap(model, gap, gap - half_width, gap + half_width)
 
 
-def _build_design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
+def _build_design_matrix(in_first: FloatArray, explanatory_codes: Sequence[IntArray]) -> FloatArray:
     """Build the design matrix: group, constant, and an indicator of all but one value each."""
     columns = [in_first, np.ones(len(in_first))]
-    for code in codes:
+    for code in explanatory_codes:
         columns += [(code == code_value).astype(np.float64) for code_value in np.unique(code)[1:]]
     return np.column_stack(columns)
 
 
-def _fit_model(
+def _fit_linear_or_logistic(
     score: FloatArray,
     design: FloatArray,
     cluster: IntArray,
@@ -111,20 +112,20 @@ def _fit_model(
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
     if is_binary:
-        fit = _fit_logistic(score, design, weights)
+        fit = _fit_logistic_irls(score, design, weights)
         if fit is None or np.abs(fit[0]).max() > _MAX_COEFFICIENT:
             return None
         params, inverse = fit
         predicted = _expit(design @ params)
     else:
-        inverse = _invert_information(design, weights)
+        inverse = _invert_information_matrix(design, weights)
         params = inverse @ (design.T @ (weights * score))
         predicted = design @ params
     residuals = weights * (score - predicted)
-    return params, _sandwich_covariance(inverse, residuals[:, None] * design, cluster)
+    return params, _cluster_sandwich_covariance(inverse, residuals[:, None] * design, cluster)
 
 
-def _fit_logistic(
+def _fit_logistic_irls(
     score: FloatArray, design: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """Fit by iteratively reweighted least squares: coefficients and the information's inverse."""
@@ -134,13 +135,17 @@ def _fit_logistic(
     for _ in range(_MAX_ITERATIONS):
         weight = probability * (1.0 - probability)
         working_response, weighted = logit + (score - probability) / weight, weights * weight
-        params = _invert_information(design, weighted) @ (design.T @ (weighted * working_response))
+        params = _invert_information_matrix(design, weighted) @ (
+            design.T @ (weighted * working_response)
+        )
         logit = np.clip(design @ params, -_MAX_LOGIT, _MAX_LOGIT)
         probability = _expit(logit)
         log = np.log(np.where(score > 0.5, probability, 1.0 - probability))
         deviance = -2.0 * float((weights * log).sum())
         if abs(previous_deviance - deviance) <= _TOLERANCE:
-            return params, _invert_information(design, weights * probability * (1.0 - probability))
+            return params, _invert_information_matrix(
+                design, weights * probability * (1.0 - probability)
+            )
         previous_deviance = deviance
     return None
 
@@ -149,12 +154,14 @@ def _expit(logit: FloatArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
-def _invert_information(design: FloatArray, weight: FloatArray) -> FloatArray:
+def _invert_information_matrix(design: FloatArray, weight: FloatArray) -> FloatArray:
     """Invert the information matrix, whose rank was checked before."""
     return np.asarray(np.linalg.pinv(design.T @ (weight[:, None] * design), hermitian=True))
 
 
-def _sandwich_covariance(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
+def _cluster_sandwich_covariance(
+    inverse: FloatArray, scores: FloatArray, cluster: IntArray
+) -> FloatArray:
     """Sandwich the clusters' summed scores, with statsmodels' correction for few of them [1]_."""
     n, k = scores.shape
     _, index = np.unique(cluster, return_inverse=True)

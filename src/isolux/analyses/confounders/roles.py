@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, read_graph
+from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, parse_causal_graph
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 Role = Literal["before", "mediator", "after", "unknown"]
@@ -149,7 +149,7 @@ class AttributeRoles:
         return self.graph if self.graph is not None and sensitive in self.graph.names else None
 
 
-def read_roles(
+def read_and_check_roles(
     stated_roles: Mapping[str, str],
     dag: str,
     sensitive: Sequence[str],
@@ -161,13 +161,13 @@ def read_roles(
 
     Examples
     --------
-    >>> roles = read_roles({}, "tone -> light -> score", ["tone"], ["tone", "light"])
+    >>> roles = read_and_check_roles({}, "tone -> light -> score", ["tone"], ["tone", "light"])
     >>> roles.find_status("tone", ["light"]).role
     'mediator'
     """
     for name, role in stated_roles.items():
         if role not in _ORDER:
-            raise _role_error(
+            raise _build_role_error(
                 f"{role!r} is not a role",
                 "before, mediator, after or unknown",
                 f"{name}: {role}",
@@ -176,19 +176,19 @@ def read_roles(
         if name not in annotated:
             raise UnknownNameError("attribute", name, annotated, where="--role")
         if name in sensitive:
-            raise _role_error(
+            raise _build_role_error(
                 f"{name!r} is the sensitive attribute itself and cannot have another role",
                 "roles of explanatory attributes",
                 f"{name}: {role}",
             )
-    graph = read_graph(dag) if dag.strip() else None
+    graph = parse_causal_graph(dag) if dag.strip() else None
     roles = AttributeRoles(cast("Mapping[str, Role]", dict(stated_roles)), graph, adjust_after)
     if graph is not None:
-        _check_graph(roles, graph, sensitive, annotated)
+        _check_graph_names(roles, graph, sensitive, annotated)
     return roles
 
 
-def _check_graph(
+def _check_graph_names(
     roles: AttributeRoles, graph: Graph, sensitive: Sequence[str], annotated: Sequence[str]
 ) -> None:
     source = "--analysis-option confounders.dag"
@@ -206,14 +206,16 @@ def _check_graph(
         for name, role in roles.stated_roles.items():
             by_graph = roles.find_role(group, name)
             if role not in ("unknown", by_graph):
-                raise _role_error(
+                raise _build_role_error(
                     f"the role of {name!r} contradicts the graph",
                     f"{name}: {by_graph}, as the graph has it for {group}",
                     f"{name}: {role}",
                 )
 
 
-def _role_error(problem: str, expected: str, found_text: str, hint: str | None = None) -> SpecError:
+def _build_role_error(
+    problem: str, expected: str, found_text: str, hint: str | None = None
+) -> SpecError:
     return SpecError(problem, expected=expected, found=found_text, where="--role", hint=hint)
 
 

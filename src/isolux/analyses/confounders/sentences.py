@@ -23,8 +23,16 @@ from isolux.analyses.confounders.metric_cases import (
     MetricCase,
     ValueWithInterval,
 )
-from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+)
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 
 # An unadjusted interval may exclude 0 where the adjusted p is large: the sentence gives the reason.
 _UNADJUSTED_NOTE = "not adjusted for the other tests"
@@ -47,7 +55,7 @@ class ConfounderSentences:
     @property
     def measure(self) -> str:
         """What the metric is called within a sentence."""
-        return lower_first_letter(self.terms.format_metric(self.case.row))
+        return lower_unless_acronym(self.terms.format_metric(self.case.row))
 
     def format_null(self, p: float | None) -> str:
         """Write that there is no gap to explain."""
@@ -131,7 +139,7 @@ class ConfounderSentences:
         else:
             claim = (
                 f"none of the attributes examined is a probable explanation; {name} ranks first, "
-                f"and {proxy_text}, not above {format_points(PROBABLE_SIGMA, case.info.unit)}."
+                f"and {proxy_text}, not above {format_gap_size(PROBABLE_SIGMA, case.info.unit)}."
                 f" {rank_text}"
             )
         return self._format_start(f"{subject}: {claim}")
@@ -173,9 +181,9 @@ class ConfounderSentences:
         share, article = mix.remaining_share, "their" if compared_text != raw_text else "the"
         if share.value is not None and share.low is not None and share.high is not None:
             unadjusted += (
-                f": {format_value(share.value, places=0)} % of {article} gap is left "
-                f"({format_level(self.terms)} interval"
-                f" {format_interval(share.low, share.high, places=0)} %)"
+                f": {format_bare_value(share.value, n_decimals=0)} % of {article} gap is left "
+                f"({format_confidence_level(self.terms)} interval"
+                f" {format_interval(share.low, share.high, n_decimals=0)} %)"
             )
         if is_shown:
             claim = (
@@ -191,7 +199,9 @@ class ConfounderSentences:
         claim += self._format_role(mix, is_shown_unadjusted=is_shown_unadjusted, is_shown=is_shown)
         claim += _format_graph_clause(mix.status.adjustment)
         claim += self._format_robustness(mix) if is_shown else ""
-        return self._format_start(claim + _format_overlap(mix) + self._format_regression(mix))
+        return self._format_start(
+            claim + _format_excluded_without_overlap(mix) + self._format_regression(mix)
+        )
 
     def _format_start(self, sentence: str) -> str:
         return self.terms.begin_sentence(self.case.row["model"], sentence)
@@ -273,19 +283,21 @@ class ConfounderSentences:
         if robustness is None or robustness.gap is None or not mix.status.is_causal:
             return ""
         text = (
-            f" Something not annotated would have to explain {_format_percent(robustness.gap)} of "
+            " Something not annotated would have to explain"
+            f" {_format_share_as_percent(robustness.gap)}"
+            " of "
             "the remaining variance of both the scores and the groups' composition to remove it"
         )
         if robustness.interval_bound is not None:
             text += (
-                f", {_format_percent(robustness.interval_bound)} to bring the"
-                f" {format_level(self.terms)} interval to 0"
+                f", {_format_share_as_percent(robustness.interval_bound)} to bring the"
+                f" {format_confidence_level(self.terms)} interval to 0"
             )
         if robustness.score_explained is not None and robustness.group_explained is not None:
             text += (
                 f"; {self.terms.format_attribute(mix.name)} explains"
-                f" {_format_percent(robustness.score_explained)} and "
-                f"{_format_percent(robustness.group_explained)}"
+                f" {_format_share_as_percent(robustness.score_explained)} and "
+                f"{_format_share_as_percent(robustness.group_explained)}"
             )
         return text + "."
 
@@ -328,7 +340,7 @@ class ConfounderSentences:
         e = int(np.nanargmax(contribution))
         unit = case.info.unit
         unit_text = "%" if unit == "fraction" else unit
-        value_phrase = f"{format_value(float(stratum_values[e]), unit)} {unit_text}".strip()
+        value_phrase = f"{format_bare_value(float(stratum_values[e]), unit)} {unit_text}".strip()
         text = (
             f"{100 * shares[worse_side][e]:.0f} % of {case.names[0]} and "
             f"{100 * shares[other_side][e]:.0f} % of {case.names[1]} have the value "
@@ -350,7 +362,7 @@ class ConfounderSentences:
         return (
             "nothing"
             if x.value is None
-            else format_points(x.value, self.terms.find_unit(self.case.row))
+            else format_gap_size(x.value, self.terms.find_unit(self.case.row))
         )
 
     def _format_direction(self, gap: ValueWithInterval) -> str:
@@ -367,14 +379,14 @@ class ConfounderSentences:
             return "none"
         if self.case.is_variance:
             return f"{number:.3g}"
-        return format_value(number, self.terms.find_unit(self.case.row))
+        return format_bare_value(number, self.terms.find_unit(self.case.row))
 
     def _format_dispersion_interval(self, x: ValueWithInterval) -> str:
         """Write the interval of a dispersion, or of its reduction by control."""
         if x.low is None or x.high is None:
             return "no interval"
         bounds = f"{self._format_number(x.low)} to {self._format_number(x.high)}"
-        return f"{format_level(self.terms)} interval {bounds}"
+        return f"{format_confidence_level(self.terms)} interval {bounds}"
 
     def _format_interval(self, x: ValueWithInterval) -> str:
         if x.low is None or x.high is None:
@@ -383,10 +395,10 @@ class ConfounderSentences:
         if x.value is not None and x.value < 0 and x.low < 0:
             bounds = -x.high, -x.low  # the sentence says "lower"
         text = format_interval(*bounds, self.terms.find_unit(self.case.row), x.value)
-        return f"{format_level(self.terms)} interval {text}"
+        return f"{format_confidence_level(self.terms)} interval {text}"
 
 
-def _format_overlap(mix: EqualMixGap) -> str:
+def _format_excluded_without_overlap(mix: EqualMixGap) -> str:
     """Write how many people are excluded because the other group has too few at their values."""
     excluded = [
         f"{n_excluded:,} of {group} (of {n:,})"
@@ -410,7 +422,7 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
         ("leaves open", adjustment.leaves),
         ("cuts, of the groups' own effect,", adjustment.cuts_causal),
     )
-    texts = [f"{verb} {_list_paths(paths)}" for verb, paths in effects if paths]
+    texts = [f"{verb} {_format_path_list(paths)}" for verb, paths in effects if paths]
     rule = "the back-door rule holds"
     if not adjustment.meets_backdoor:
         rule = "the back-door rule does not hold"
@@ -422,11 +434,11 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
     return f" According to the graph, this mix {text}; {rule}."
 
 
-def _list_paths(paths: Sequence[str]) -> str:
+def _format_path_list(paths: Sequence[str]) -> str:
     rest_text = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
     return ", ".join(paths[:_MAX_LISTED]) + rest_text
 
 
-def _format_percent(share: float) -> str:
+def _format_share_as_percent(share: float) -> str:
     """Write a share in per cent, with one decimal below 10 %."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -25,16 +25,20 @@ import polars as pl
 from isolux.analyses._survey_sample import SurveySample
 from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttribute
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.clustered_proportions import are_proportions, pooled_intracluster_correlation
+from isolux.stats.clustered_proportions import are_rows_zero_or_one, pooled_intracluster_correlation
 from isolux.stats.constants import HALF_WEIGHT_EVENTS
-from isolux.stats.sampling import rao_wu_weights
+from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
+from isolux.stats.weights import (
+    draw_multinomial_weights,
+    draw_poisson_weights,
+    iterate_seeded_replicate_blocks,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
+_WEIGHT_FUNCTIONS = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}
 _N = TypeVar("_N", np.float64, np.int64)
 
 
@@ -205,7 +209,7 @@ class StratumEstimates:
         )
 
 
-def build_layout(
+def build_stratum_layout(
     sensitive: SensitiveAttribute, strata: Sequence[ExplanatoryStrata]
 ) -> StratumLayout:
     """Build the cells of a sensitive attribute and explanatory ones.
@@ -214,7 +218,7 @@ def build_layout(
     --------
     >>> tone = SensitiveAttribute("tone", ("a", "b"), np.array([0, 1]), np.array([0, 1]))
     >>> size = ExplanatoryStrata(("size",), ("small", "large"), np.array([1, 1, 0]), False)
-    >>> layout = build_layout(tone, [size])
+    >>> layout = build_stratum_layout(tone, [size])
     >>> layout.n_cells, layout.starts, layout.peer_sets.tolist()
     (8, (2,), [0, 0, 1, 1, 2, 3, 2, 3])
     >>> layout.take_groups_by_value(np.bincount(layout.cell, minlength=8), 0).tolist()
@@ -242,7 +246,7 @@ def build_layout(
     return StratumLayout(sensitive, tuple(strata), units, cells, peer_sets, tuple(starts), start)
 
 
-def evaluate_replicates(
+def evaluate_cells_on_replicates(
     evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     n_clusters: int,
     settings: tuple[int, int, str],
@@ -252,18 +256,18 @@ def evaluate_replicates(
     replicates, seed, weight_method = settings
     initial_counts = np.ones(n_clusters, dtype=np.int64)
     blocks_read = []
-    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "rank bootstrap"):
         if survey_sample is None:
             weights = _WEIGHT_FUNCTIONS[weight_method](rng, initial_counts, size)
         else:
-            weights = rao_wu_weights(rng, n_clusters, survey_sample.strata, size)
+            weights = draw_rao_wu_weights(rng, n_clusters, survey_sample.strata, size)
         # Each replicate is contiguous in memory.
         blocks_read.append(evaluate(np.ascontiguousarray(weights.T).T))
     values, people = zip(*blocks_read, strict=True)
     return np.concatenate(values), np.concatenate(people)
 
 
-def estimate_means(
+def estimate_cell_means(
     layout: StratumLayout,
     scored: pl.DataFrame,
     n_clusters: int,
@@ -297,7 +301,7 @@ def estimate_means(
         evaluate(np.ones((n_clusters, 1)))[0][0],
         np.bincount(cell, minlength=layout.n_cells),
         np.diff(count.indptr).astype(np.int64),
-        *evaluate_replicates(evaluate, n_clusters, settings, survey_sample),
+        *evaluate_cells_on_replicates(evaluate, n_clusters, settings, survey_sample),
     )
     if np.isin(score, (0.0, 1.0)).all():
         positives, n = (
@@ -305,18 +309,18 @@ def estimate_means(
         )
         cells = replace(
             cells,
-            binary_variance=_estimate_binary_variance(
+            binary_variance=_build_binary_gap_variance_or_none(
                 total, count, positives, n, survey_sample is not None
             ),
         )
     return (
         cells
         if survey_sample is None
-        else add_survey_weights(cells, count, cell, row_weights, survey_sample)
+        else add_survey_weights_to_cells(cells, count, cell, row_weights, survey_sample)
     )
 
 
-def add_survey_weights(
+def add_survey_weights_to_cells(
     cells: StratumEstimates,
     count: csr_array,
     cell: IntArray,
@@ -347,7 +351,7 @@ def add_survey_weights(
     )
 
 
-def _estimate_binary_variance(
+def _build_binary_gap_variance_or_none(
     positives: csr_array,
     count: csr_array,
     score: FloatArray,
@@ -361,7 +365,7 @@ def _estimate_binary_variance(
     from scipy.sparse import csr_array
 
     overall = csr_array(score[None, :]), csr_array(people[None, :])
-    if not are_proportions(*overall):
+    if not are_rows_zero_or_one(*overall):
         return None
     intracluster_correlation = pooled_intracluster_correlation(
         *overall, np.ones(len(score), dtype=np.int64)

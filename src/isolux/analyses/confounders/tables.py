@@ -20,26 +20,26 @@ _DIGITS = 6
 Row = dict[str, Any]
 
 
-def build_tables(
+def build_tables_by_caption(
     cases: Sequence[MetricCase], family: MaxStatistic, *, corrected: bool = True
 ) -> dict[str, pl.DataFrame]:
     """Build the tables by caption, without those that have no rows."""
     audit = "the audit" if corrected else "the audit, not adjusted"
     ranking_caption = "Explanatory attributes by the dispersion of ProxyAP, and what control leaves"
     builders: dict[str, Callable[[MetricCase], Iterator[Row]]] = {
-        "Values by group, and their dispersion": _build_dispersion_rows,
-        ranking_caption: _build_ranking_rows,
+        "Values by group, and their dispersion": _iterate_dispersion_rows,
+        ranking_caption: _iterate_ranking_rows,
         "Gaps at an equal mix of explanatory values": (
-            lambda case: _build_equal_mix_rows(case, family, audit)
+            lambda case: _iterate_equal_mix_rows(case, family, audit)
         ),
-        "Values and shares at the values of each attribute": _build_value_rows,
-        "Groups within each value of each attribute": _build_group_rows,
-        "People by class and group": _build_count_rows,
+        "Values and shares at the values of each attribute": _iterate_value_rows,
+        "Groups within each value of each attribute": _iterate_group_rows,
+        "People by class and group": _iterate_count_rows,
     }
     is_multiple = len({case.row["model"] for case in cases}) > 1
     tables = {}
     for caption, build_rows in builders.items():
-        is_for_all_cases = build_rows in (_build_dispersion_rows, _build_count_rows)
+        is_for_all_cases = build_rows in (_iterate_dispersion_rows, _iterate_count_rows)
         rows = [
             row
             for case in cases
@@ -47,7 +47,7 @@ def build_tables(
             for row in build_rows(case)
         ]
         max_rows = (
-            _MAX_VALUES if build_rows in (_build_value_rows, _build_group_rows) else _MAX_ROWS
+            _MAX_VALUES if build_rows in (_iterate_value_rows, _iterate_group_rows) else _MAX_ROWS
         )
         frame = pl.DataFrame(rows[:max_rows], infer_schema_length=None)
         if frame.is_empty():
@@ -62,48 +62,50 @@ def build_tables(
     return tables
 
 
-def _build_key(case: MetricCase) -> Row:
+def _build_case_key_cells(case: MetricCase) -> Row:
     names = ("model", "metric", "label", "threshold")
     return {name: case.row[name] for name in names} | {"attribute": case.layout.sensitive.name}
 
 
 def _build_interval_cells(name: str, x: ValueWithInterval) -> Row:
     return {
-        name: _round_finite(x.value),
-        f"{name}_low": _round_finite(x.low),
-        f"{name}_high": _round_finite(x.high),
+        name: _round_or_none_if_not_finite(x.value),
+        f"{name}_low": _round_or_none_if_not_finite(x.low),
+        f"{name}_high": _round_or_none_if_not_finite(x.high),
     }
 
 
-def _round_finite(x: Any) -> float | None:
+def _round_or_none_if_not_finite(x: Any) -> float | None:
     return None if x is None or not np.isfinite(x) else round(float(x), _DIGITS)
 
 
-def _build_dispersion_rows(case: MetricCase) -> Iterator[Row]:
+def _iterate_dispersion_rows(case: MetricCase) -> Iterator[Row]:
     take_groups = case.layout.take_groups
     group_values, units = take_groups(case.cells.value), take_groups(case.cells.units)
     clusters = take_groups(case.cells.clusters)
     for g, group in enumerate(case.layout.sensitive.groups):
         is_comparable = g in case.effects.comparable
         row = {
-            **_build_key(case),
+            **_build_case_key_cells(case),
             "group": group,
             "n": int(units[g]),
             "clusters": int(clusters[g]),
-            "value": _round_finite(group_values[g]) if is_comparable else None,
+            "value": _round_or_none_if_not_finite(group_values[g]) if is_comparable else None,
         }
         if case.area_values is not None:
-            row["value, other AP"] = _round_finite(case.area_values[g]) if is_comparable else None
-        yield row | {"dispersion": _round_finite(case.effects.dispersion.value)}
+            row["value, other AP"] = (
+                _round_or_none_if_not_finite(case.area_values[g]) if is_comparable else None
+            )
+        yield row | {"dispersion": _round_or_none_if_not_finite(case.effects.dispersion.value)}
 
 
-def _order_strata(case: MetricCase) -> list[int]:
+def _order_single_strata_by_rank(case: MetricCase) -> list[int]:
     """List single explanatory attributes by rank, then those without a rank."""
     return [*case.ranked_strata, *(s for s in case.single_strata if s not in case.ranked_strata)]
 
 
-def _build_ranking_rows(case: MetricCase) -> Iterator[Row]:
-    for rank, s in enumerate(_order_strata(case), start=1):
+def _iterate_ranking_rows(case: MetricCase) -> Iterator[Row]:
+    for rank, s in enumerate(_order_single_strata_by_rank(case), start=1):
         explanation, is_ranked, verdict = (
             case.get_explanation(s),
             s in case.ranked_strata,
@@ -112,21 +114,25 @@ def _build_ranking_rows(case: MetricCase) -> Iterator[Row]:
         if verdict == PROBABLE and not case.statuses[s].is_causal:
             verdict = "associated (role not known)"
         yield {
-            **_build_key(case),
+            **_build_case_key_cells(case),
             "rank": rank if is_ranked else None,
             "explanatory": case.layout.strata[s].name,
             **_build_interval_cells(
                 "proxy_dispersion", case.get_dispersion(explanation.proxy_dispersion)
             ),
-            "first_in": _round_finite(case.first_rank_share[s]) if is_ranked else None,
-            "controlled_dispersion": _round_finite(explanation.controlled_dispersion.value),
+            "first_in": _round_or_none_if_not_finite(case.first_rank_share[s])
+            if is_ranked
+            else None,
+            "controlled_dispersion": _round_or_none_if_not_finite(
+                explanation.controlled_dispersion.value
+            ),
             **_build_interval_cells("reduction", case.get_dispersion(explanation.reduction)),
-            "people_compared": _round_finite(explanation.coverage),
+            "people_compared": _round_or_none_if_not_finite(explanation.coverage),
             "verdict": verdict,
         }
 
 
-def _build_equal_mix_rows(case: MetricCase, family: MaxStatistic, audit: str) -> Iterator[Row]:
+def _iterate_equal_mix_rows(case: MetricCase, family: MaxStatistic, audit: str) -> Iterator[Row]:
     unadjusted = case.get_pair_gap(case.effects.gap)
     is_audited = np.isfinite(case.audit_results.p[case.pair or 0])
     for s in range(len(case.layout.strata)):
@@ -134,81 +140,83 @@ def _build_equal_mix_rows(case: MetricCase, family: MaxStatistic, audit: str) ->
         regression, robustness = mix.regression, mix.robustness
         reported = None if mix.status.effective_role == "after" else robustness
         yield {
-            **_build_key(case),
+            **_build_case_key_cells(case),
             "group": case.names[0],
             "other group": case.names[1],
             "equal mix of": mix.name,
-            "unadjusted gap": _round_finite(unadjusted.value),
-            "its p_adjusted": _round_finite(case.get_gap_p(family)),
+            "unadjusted gap": _round_or_none_if_not_finite(unadjusted.value),
+            "its p_adjusted": _round_or_none_if_not_finite(case.get_gap_p(family)),
             "tested by": audit if is_audited else "this analysis",
-            "gap of those compared": _round_finite(mix.raw.value),
+            "gap of those compared": _round_or_none_if_not_finite(mix.raw.value),
             **_build_interval_cells("gap", mix.gap),
-            "p_adjusted": _round_finite(mix.p),
+            "p_adjusted": _round_or_none_if_not_finite(mix.p),
             **_build_interval_cells("share left", mix.remaining_share),
-            "people_compared": _round_finite(mix.coverage),
+            "people_compared": _round_or_none_if_not_finite(mix.coverage),
             "people left out": sum(out for _, out, _ in mix.left_out),
-            "regression": _round_finite(regression.gap) if regression else None,
-            "regression_low": _round_finite(regression.low) if regression else None,
-            "regression_high": _round_finite(regression.high) if regression else None,
+            "regression": _round_or_none_if_not_finite(regression.gap) if regression else None,
+            "regression_low": _round_or_none_if_not_finite(regression.low) if regression else None,
+            "regression_high": _round_or_none_if_not_finite(regression.high)
+            if regression
+            else None,
             "agrees": mix.is_consistent,
             "role": mix.status.effective_role,
-            "robustness": _round_finite(reported.gap) if reported else None,
-            "robustness of the interval": _round_finite(reported.interval_bound)
+            "robustness": _round_or_none_if_not_finite(reported.gap) if reported else None,
+            "robustness of the interval": _round_or_none_if_not_finite(reported.interval_bound)
             if reported
             else None,
-            "explained of the score": _round_finite(robustness.score_explained)
+            "explained of the score": _round_or_none_if_not_finite(robustness.score_explained)
             if robustness
             else None,
-            "explained of the groups": _round_finite(robustness.group_explained)
+            "explained of the groups": _round_or_none_if_not_finite(robustness.group_explained)
             if robustness
             else None,
             "note": mix.reason or (regression.reason if regression else "") or None,
         }
 
 
-def _build_value_rows(case: MetricCase) -> Iterator[Row]:
-    for s in _order_strata(case):
+def _iterate_value_rows(case: MetricCase) -> Iterator[Row]:
+    for s in _order_single_strata_by_rank(case):
         people = case.layout.take_groups_by_value(case.cells.composition_counts, s)[
             case.effects.comparable
         ]
         stratum_values = case.layout.take_values(case.cells.value, s)
         total = people.sum(axis=1, keepdims=True)
         shares = np.divide(people, total, out=np.zeros_like(people), where=total > 0)
-        for row, g, e in _iterate_values(case, s):
-            overall_cell = {"overall value": _round_finite(stratum_values[e])}
+        for row, g, e in _iterate_groups_at_stratum_values(case, s):
+            overall_cell = {"overall value": _round_or_none_if_not_finite(stratum_values[e])}
             yield (
                 row
                 | overall_cell
                 | {"group": case.groups[g]}
-                | {"share of the group": _round_finite(shares[g, e])}
+                | {"share of the group": _round_or_none_if_not_finite(shares[g, e])}
             )
 
 
-def _build_group_rows(case: MetricCase) -> Iterator[Row]:
-    for s in _order_strata(case):
+def _iterate_group_rows(case: MetricCase) -> Iterator[Row]:
+    for s in _order_single_strata_by_rank(case):
         cell_values = case.layout.take_groups_by_value(case.cells.value, s)[case.effects.comparable]
         units = case.layout.take_groups_by_value(case.cells.units, s)[case.effects.comparable]
-        for row, g, e in _iterate_values(case, s):
+        for row, g, e in _iterate_groups_at_stratum_values(case, s):
             is_compared = bool(case.get_explanation(s).is_usable[e])
             yield row | {
                 "group": case.groups[g],
                 "n": int(units[g, e]),
-                "value": _round_finite(cell_values[g, e]) if is_compared else None,
+                "value": _round_or_none_if_not_finite(cell_values[g, e]) if is_compared else None,
                 "compared": is_compared,
             }
 
 
-def _iterate_values(case: MetricCase, s: int) -> Iterator[tuple[Row, int, int]]:
+def _iterate_groups_at_stratum_values(case: MetricCase, s: int) -> Iterator[tuple[Row, int, int]]:
     strata = case.layout.strata[s]
     for e, name in enumerate(strata.values):
         for g in range(len(case.groups)):
-            yield {**_build_key(case), "explanatory": strata.name, "at": name}, g, e
+            yield {**_build_case_key_cells(case), "explanatory": strata.name, "at": name}, g, e
 
 
-def _build_count_rows(case: MetricCase) -> Iterator[Row]:
+def _iterate_count_rows(case: MetricCase) -> Iterator[Row]:
     if case.row["label"] is None:
         return
     units = case.layout.take_groups(case.cells.units)
     for g, group in enumerate(case.layout.sensitive.groups):
-        row = _build_key(case) | {"group": group, "n": int(units[g])}
+        row = _build_case_key_cells(case) | {"group": group, "n": int(units[g])}
         yield {name: x for name, x in row.items() if name not in ("metric", "threshold")}

@@ -36,36 +36,40 @@ import numpy as np
 from isolux.analyses._features import (
     AttributeTypes,
     Features,
-    build_columns,
-    build_items,
+    build_boolean_items,
+    build_model_columns,
     classify_attributes,
-    drop_outcome_proxies,
+    drop_attributes_determining_outcome,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._regrouping import (
+    build_minimum_check,
+    check_analysis_settings,
+    read_run_settings,
+)
 from isolux.analyses._unit_scores import (
     ModelFindings,
     ScoreSettings,
     UnitScores,
-    combine_models,
-    has_no_scored_units,
-    load_unit_scores,
+    combine_model_findings,
+    compares_models_or_has_no_scores,
+    load_unit_scores_by_model,
     read_run_terms,
 )
 from isolux.analyses.error_model import sentences as say
 from isolux.analyses.error_model.forest import (
     Forest,
     PredictabilityTest,
-    assign_folds,
-    impurity_importance,
-    permutation_importance,
-    select_by_elbow,
-    test_predictability,
+    assign_clusters_to_folds,
+    impurity_importance_by_attribute,
+    permutation_r2_loss_by_attribute,
+    run_predictability_permutation_test,
+    select_features_above_elbow,
 )
 from isolux.analyses.error_model.groups import (
     ScoreScale,
-    compare_subgroups,
-    estimate_r2_interval,
-    grow_tree,
+    bootstrap_r2_percentile_bounds,
+    compare_subgroups_with_others,
+    grow_and_measure_tree,
 )
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
@@ -171,17 +175,17 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if has_no_scored_units(run):
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_settings(run, replicates=bootstrap, seed=seed), read_run_terms(run)
-    scores_by_model = load_unit_scores(run, spec.task, terms, "error_model", scores)
+    spec, terms = read_run_settings(run, replicates=bootstrap, seed=seed), read_run_terms(run)
+    scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "error_model", scores)
     alpha = (1.0 - terms.level) / max(len(scores_by_model), 1)
     min_permutations = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = min_permutations if permutations is None else permutations
-    check_settings(
+    check_analysis_settings(
         "error_model",
-        check_trees=require_at_least(1, check_trees),
-        permutations=require_at_least(min_permutations, permutations),
+        check_trees=build_minimum_check(1, check_trees),
+        permutations=build_minimum_check(min_permutations, permutations),
     )
     settings = say.ErrorModelSettings(
         Forest(check_trees, seed=spec.statistics.seed),
@@ -191,13 +195,15 @@ def explain(
         alpha,
     )
     findings_by_model = [
-        _analyse_model(run, model_scores, spec, terms, settings, scores.get("attributes", ()))
+        _analyse_errors_of_model(
+            run, model_scores, spec, terms, settings, scores.get("attributes", ())
+        )
         for model_scores in scores_by_model
     ]
-    return combine_models(scores_by_model, findings_by_model)
+    return combine_model_findings(scores_by_model, findings_by_model)
 
 
-def _analyse_model(
+def _analyse_errors_of_model(
     run: Run,
     scores: UnitScores,
     spec: AuditSpec,
@@ -215,21 +221,23 @@ def _analyse_model(
     scale = ScoreScale.from_scores(targets)
     targets = scale.transform(targets)
     types = classify_attributes(run, spec, scores.units, attributes, analysis="error_model")
-    features = drop_outcome_proxies(build_columns(run, spec, scores.units, types), targets)
+    features = drop_attributes_determining_outcome(
+        build_model_columns(run, spec, scores.units, types), targets
+    )
     if not features.attribute:
         return ModelFindings(notes=features.notes)
     design_matrix = features.matrix.astype(np.float64)
-    fold = assign_folds(scores.cluster, say.N_FOLDS, spec.statistics.seed)
-    predictability = test_predictability(
+    fold = assign_clusters_to_folds(scores.cluster, say.N_FOLDS, spec.statistics.seed)
+    predictability = run_predictability_permutation_test(
         design_matrix,
         targets,
         scores.cluster,
         fold,
         settings.check_forest,
-        permutations=settings.n_permutations,
+        n_permutations=settings.n_permutations,
         alpha=settings.alpha,
     )
-    r2_bounds = estimate_r2_interval(
+    r2_bounds = bootstrap_r2_percentile_bounds(
         targets,
         predictability.predicted,
         predictability.fold_means,
@@ -240,12 +248,12 @@ def _analyse_model(
         return ModelFindings(
             [context.describe_unpredictable(predictability, r2_bounds)], {}, features.notes
         )
-    return _explain_predictability(
+    return _build_findings_if_predictable(
         run, context, spec, types, features, fold, predictability, r2_bounds, scale
     )
 
 
-def _explain_predictability(
+def _build_findings_if_predictable(
     run: Run,
     context: say.ErrorModelContext,
     spec: AuditSpec,
@@ -261,19 +269,19 @@ def _explain_predictability(
     design_matrix, targets = features.matrix.astype(np.float64), scale.transform(scores.value)
     names = features.attributes
     attribute_index = np.asarray([names.index(name) for name in features.attribute])
-    impurity = impurity_importance(
+    impurity = impurity_importance_by_attribute(
         settings.full_forest.fit(design_matrix, targets), attribute_index, len(names)
     )
     permuted_attributes = np.argsort(-impurity, kind="stable")[:_MAX_PERMUTED]
     r2_loss = np.full(len(names), np.nan)
     seed = spec.statistics.seed
-    r2_loss[permuted_attributes] = permutation_importance(
+    r2_loss[permuted_attributes] = permutation_r2_loss_by_attribute(
         design_matrix, targets, fold, predictability, attribute_index, permuted_attributes, seed
     )
     importance = np.nan_to_num(r2_loss) if settings.importance == "permutation" else impurity
-    selected = select_by_elbow(importance, _MAX_FEATURES)
-    items = build_items(run, spec, scores.units, types, bins=_BINS)
-    differences = compare_subgroups(
+    selected = select_features_above_elbow(importance, _MAX_FEATURES)
+    items = build_boolean_items(run, spec, scores.units, types, bins=_BINS)
+    differences = compare_subgroups_with_others(
         items,
         targets,
         scores.cluster,
@@ -284,7 +292,7 @@ def _explain_predictability(
         scale=scale,
     )
     columns = np.flatnonzero(np.isin(attribute_index, selected))
-    tree = grow_tree(
+    tree = grow_and_measure_tree(
         features,
         columns,
         targets,

@@ -70,49 +70,51 @@ class PredictabilityTest:
     fold_models: tuple[Any, ...]
 
 
-def assign_folds(cluster: IntArray, folds: int, seed: int) -> IntArray:
+def assign_clusters_to_folds(cluster: IntArray, n_folds: int, seed: int) -> IntArray:
     """Assign clusters to folds of nearly equal size: the fold of each unit ``[n]``.
 
     Examples
     --------
-    >>> fold = assign_folds(np.array([0, 0, 1, 1, 2, 2]), 3, 0)
+    >>> fold = assign_clusters_to_folds(np.array([0, 0, 1, 1, 2, 2]), 3, 0)
     >>> sorted(fold.tolist()), bool((fold[::2] == fold[1::2]).all())
     ([0, 0, 1, 1, 2, 2], True)
     """
     model_selection = _import_sklearn("model_selection")
     fold = np.empty(len(cluster), dtype=np.int64)
-    splitter = model_selection.GroupKFold(n_splits=folds, shuffle=True, random_state=seed)
+    splitter = model_selection.GroupKFold(n_splits=n_folds, shuffle=True, random_state=seed)
     for k, (_, held_out) in enumerate(splitter.split(cluster[:, None], groups=cluster)):
         fold[held_out] = k
     return fold
 
 
-def test_predictability(
-    x: FloatArray,
-    y: FloatArray,
+def run_predictability_permutation_test(
+    features: FloatArray,
+    scores: FloatArray,
     cluster: IntArray,
     fold: IntArray,
     forest: Forest,
     *,
-    permutations: int,
+    n_permutations: int,
     alpha: float,
 ) -> PredictabilityTest:
     """Compare the R² out of cluster with that of permuted targets.
 
-    Shapes: ``x`` [n, p], ``y`` [n], ``cluster, fold`` [n].
+    Shapes: ``features`` [n, p], ``scores`` [n], ``cluster, fold`` [n].
     """
-    predicted, fold_means, models = _predict_out_of_cluster(x, y, fold, forest)
-    r2 = _compute_r2(y, predicted, fold_means)
+    predicted, fold_means, models = _predict_out_of_fold(features, scores, fold, forest)
+    r2 = _compute_r2_against_fold_means(scores, predicted, fold_means)
     rng = np.random.default_rng(np.random.SeedSequence([forest.seed, 62]))
-    max_exceeding = int(np.floor(alpha * (permutations + 1) + 1e-9)) - 1
+    max_exceeding = int(np.floor(alpha * (n_permutations + 1) + 1e-9)) - 1
     permuted_r2: list[float] = []
     n_exceeding = 0
-    for _ in range(permutations):
-        permuted_targets = permute_clusters(y, cluster, rng)
-        permuted_predictions, permuted_means, _ = _predict_out_of_cluster(
-            x, permuted_targets, fold, forest
+    for _ in range(n_permutations):
+        permuted_targets = permute_scores_among_similar_clusters(scores, cluster, rng)
+        permuted_predictions, permuted_means, _ = _predict_out_of_fold(
+            features, permuted_targets, fold, forest
         )
-        permuted_r2.append(_compute_r2(permuted_targets, permuted_predictions, permuted_means))
+        permuted_r2.append(
+            _compute_r2_against_fold_means(permuted_targets, permuted_predictions, permuted_means)
+        )
         n_exceeding += permuted_r2[-1] >= r2
         if n_exceeding > max_exceeding:
             break
@@ -122,35 +124,42 @@ def test_predictability(
     )
 
 
-def permute_clusters(y: FloatArray, cluster: IntArray, rng: np.random.Generator) -> FloatArray:
+def permute_scores_among_similar_clusters(
+    scores: FloatArray, cluster: IntArray, rng: np.random.Generator
+) -> FloatArray:
     """Permute whole clusters' scores among clusters of similar size, in random order within.
 
     Examples
     --------
     >>> y = np.array([1.0, 1, 2, 2, 3, 3])
-    >>> moved = permute_clusters(y, np.repeat([0, 1, 2], 2), np.random.default_rng(1))
+    >>> rng = np.random.default_rng(1)
+    >>> moved = permute_scores_among_similar_clusters(y, np.repeat([0, 1, 2], 2), rng)
     >>> sorted(moved.tolist()), bool((moved[::2] == moved[1::2]).all())
     ([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], True)
     """
     cluster_size = np.bincount(cluster)
-    stratum = _group_by_size(cluster_size)
+    stratum = _group_clusters_by_size(cluster_size)
     n = len(cluster_size)
-    cluster_order, row_order = rng.random(n), rng.random(len(y))
+    cluster_order, row_order = rng.random(n), rng.random(len(scores))
     # Both orders are by stratum; the target order keeps clusters, the source order shuffles them.
-    target_rows = np.lexsort((np.arange(len(y)), cluster, stratum[cluster]))
+    target_rows = np.lexsort((np.arange(len(scores)), cluster, stratum[cluster]))
     source_rows = np.lexsort((row_order, cluster_order[cluster], stratum[cluster]))
-    permuted = np.empty_like(y)
-    permuted[target_rows] = y[source_rows]
+    permuted = np.empty_like(scores)
+    permuted[target_rows] = scores[source_rows]
     return permuted
 
 
-def impurity_importance(forest: Any, attribute_index: IntArray, n: int) -> FloatArray:
+def impurity_importance_by_attribute(
+    forest: Any, attribute_index: IntArray, n_attributes: int
+) -> FloatArray:
     """Sum scikit-learn's impurity importance over the columns of each attribute ``[n]``."""
-    importance = np.bincount(attribute_index, weights=forest.feature_importances_, minlength=n)
+    importance = np.bincount(
+        attribute_index, weights=forest.feature_importances_, minlength=n_attributes
+    )
     return importance.astype(np.float64)
 
 
-def permutation_importance(
+def permutation_r2_loss_by_attribute(
     x: FloatArray,
     y: FloatArray,
     fold: IntArray,
@@ -181,7 +190,7 @@ def permutation_importance(
     return r2_loss / total if total > 0 else r2_loss
 
 
-def select_by_elbow(importance: FloatArray, max_features: int) -> IntArray:
+def select_features_above_elbow(importance: FloatArray, max_features: int) -> IntArray:
     """Select the features above the elbow of the descending curve of importances.
 
     Shapes: ``importance`` [a]; returns [k].
@@ -189,7 +198,7 @@ def select_by_elbow(importance: FloatArray, max_features: int) -> IntArray:
 
     Examples
     --------
-    >>> select_by_elbow(np.array([0.3, 10.0, 9.0, 1.0, 0.5]), 6).tolist()
+    >>> select_features_above_elbow(np.array([0.3, 10.0, 9.0, 1.0, 0.5]), 6).tolist()
     [1, 2]
     """
     order = np.argsort(-importance, kind="stable")
@@ -207,7 +216,7 @@ def select_by_elbow(importance: FloatArray, max_features: int) -> IntArray:
     return order[: min(max(bend, 1), max_features)].astype(np.int64)
 
 
-def _predict_out_of_cluster(
+def _predict_out_of_fold(
     x: FloatArray, y: FloatArray, fold: IntArray, forest: Forest
 ) -> tuple[FloatArray, FloatArray, list[Any]]:
     predicted, fold_means = np.empty(len(y)), np.empty(len(y))
@@ -220,12 +229,14 @@ def _predict_out_of_cluster(
     return predicted, fold_means, models
 
 
-def _compute_r2(y: FloatArray, predicted: FloatArray, fold_means: FloatArray) -> float:
+def _compute_r2_against_fold_means(
+    y: FloatArray, predicted: FloatArray, fold_means: FloatArray
+) -> float:
     total = float(((y - fold_means) ** 2).sum())
     return 1.0 - float(((y - predicted) ** 2).sum()) / total if total > 0 else 0.0
 
 
-def _group_by_size(size: IntArray) -> IntArray:
+def _group_clusters_by_size(size: IntArray) -> IntArray:
     """Group clusters by similar size, at least ten clusters a group; return group numbers."""
     order = np.argsort(size, kind="stable")
     run_of_cluster = np.empty(len(size), dtype=np.int64)

@@ -15,16 +15,16 @@ import polars as pl
 from isolux.analyses._contrasts import (
     Contrasts,
     ContrastSums,
-    adjust_contrasts,
-    compare_means,
-    mask_known_values,
-    sum_by_cluster,
+    adjust_contrast_p_max_t,
+    contrast_means_of_disjoint_sets,
+    is_attribute_value_known,
+    sum_scores_of_sets_by_cluster,
 )
 from isolux.analyses._features import Features
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 from isolux.vocabulary.extras import import_optional
 from isolux.vocabulary.spec import Bootstrap
 
@@ -119,7 +119,7 @@ class ErrorTree:
     leaves: pl.DataFrame
 
 
-def compare_subgroups(
+def compare_subgroups_with_others(
     items: Features,
     y: FloatArray,
     cluster: IntArray,
@@ -132,27 +132,29 @@ def compare_subgroups(
 ) -> SubgroupDifferences:
     """Compare each value with others of known value; p is corrected over all values."""
     is_member = items.matrix.astype(np.bool_)
-    known_sums = sum_by_cluster(
-        y, mask_known_values(is_member, items.attribute), cluster, n_clusters
+    known_sums = sum_scores_of_sets_by_cluster(
+        y, is_attribute_value_known(is_member, items.attribute), cluster, n_clusters
     )
-    value_sums = sum_by_cluster(y, is_member, cluster, n_clusters)
+    value_sums = sum_scores_of_sets_by_cluster(y, is_member, cluster, n_clusters)
     other_sums = known_sums.subtract(value_sums)
-    contrasts = compare_means(value_sums, other_sums)
+    contrasts = contrast_means_of_disjoint_sets(value_sums, other_sums)
     is_large_enough = contrasts.is_large_enough(min_units, min_clusters)
-    p = adjust_contrasts(
+    p = adjust_contrast_p_max_t(
         [contrasts],
         replicates=min(bootstrap.replicates, 2000),
         seed=bootstrap.seed,
         one_sided=False,
-        tested=is_large_enough,
+        is_tested=is_large_enough,
     )
     standard_error = scale.size * np.where(
-        is_large_enough, estimate_bootstrap_se(value_sums, other_sums, bootstrap), np.nan
+        is_large_enough, bootstrap_se_of_mean_differences(value_sums, other_sums, bootstrap), np.nan
     )
     return SubgroupDifferences(contrasts, standard_error, p, scale)
 
 
-def estimate_bootstrap_se(a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap) -> FloatArray:
+def bootstrap_se_of_mean_differences(
+    a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap
+) -> FloatArray:
     """Estimate the standard error of differences of means by resampling clusters ``[k]``."""
     deviation_sum, squared_sum = np.zeros(a.total.shape[1]), np.zeros(a.total.shape[1])
     n_defined = np.zeros(a.total.shape[1])
@@ -161,8 +163,10 @@ def estimate_bootstrap_se(a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap
         centre = a.total.sum(axis=0) / a.count.sum(axis=0) - b.total.sum(axis=0) / b.count.sum(
             axis=0
         )
-        for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-            w = multinomial_weights(rng, unit_counts, size)
+        for rng, size in iterate_seeded_replicate_blocks(
+            bootstrap.replicates, bootstrap.seed, "bootstrap"
+        ):
+            w = draw_multinomial_weights(rng, unit_counts, size)
             replicates = (a.total.T @ w) / (a.count.T @ w) - (b.total.T @ w) / (b.count.T @ w)
             deviations = replicates - centre[:, None]
             is_finite = np.isfinite(deviations)
@@ -174,7 +178,7 @@ def estimate_bootstrap_se(a: ContrastSums, b: ContrastSums, bootstrap: Bootstrap
     return np.where(np.isfinite(error) & (error > 1e-12), error, np.nan)
 
 
-def estimate_r2_interval(
+def bootstrap_r2_percentile_bounds(
     y: FloatArray,
     predicted: FloatArray,
     fold_means: FloatArray,
@@ -186,15 +190,17 @@ def estimate_r2_interval(
     total = np.bincount(cluster, weights=(y - fold_means) ** 2)
     unit_counts = np.ones(len(total), dtype=np.int64)
     replicates = []
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        weights = multinomial_weights(rng, unit_counts, size)
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "bootstrap"
+    ):
+        weights = draw_multinomial_weights(rng, unit_counts, size)
         replicates.append(1.0 - (squared_errors @ weights) / (total @ weights))
     tail = (1.0 - bootstrap.level) / 2
     low, high = np.nanquantile(np.concatenate(replicates), [tail, 1.0 - tail])
     return float(low), float(high)
 
 
-def grow_tree(
+def grow_and_measure_tree(
     features: Features,
     columns: IntArray,
     y: FloatArray,
@@ -224,11 +230,15 @@ def grow_tree(
     leaves = np.flatnonzero(tree.tree_.children_left < 0)
     is_in_leaf = leaf_index[:, None] == leaves[None, :]
     n_reading_clusters = int(cluster_index.max(initial=-1)) + 1
-    sums = sum_by_cluster(y[~is_growing], is_in_leaf, cluster_index, n_reading_clusters)
-    other_sums = sum_by_cluster(y[~is_growing], ~is_in_leaf, cluster_index, n_reading_clusters)
-    contrasts = compare_means(sums, other_sums)
-    standard_error = estimate_bootstrap_se(sums, other_sums, bootstrap)
-    paths = _format_paths(tree.tree_, features, columns, terms)
+    sums = sum_scores_of_sets_by_cluster(
+        y[~is_growing], is_in_leaf, cluster_index, n_reading_clusters
+    )
+    other_sums = sum_scores_of_sets_by_cluster(
+        y[~is_growing], ~is_in_leaf, cluster_index, n_reading_clusters
+    )
+    contrasts = contrast_means_of_disjoint_sets(sums, other_sums)
+    standard_error = bootstrap_se_of_mean_differences(sums, other_sums, bootstrap)
+    paths = _format_conditions_by_node(tree.tree_, features, columns, terms)
     table = pl.DataFrame(
         {
             "who": [paths[leaf] for leaf in leaves.tolist()],
@@ -240,10 +250,10 @@ def grow_tree(
             "standard error": scale.size * standard_error,
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
-    return ErrorTree(_compute_split_effects(tree.tree_, columns), table)
+    return ErrorTree(_compute_split_effect_by_node(tree.tree_, columns), table)
 
 
-def _compute_split_effects(tree: Any, columns: IntArray) -> dict[int, float]:
+def _compute_split_effect_by_node(tree: Any, columns: IntArray) -> dict[int, float]:
     splits_by_column: dict[int, list[tuple[float, float]]] = {}
     for node in np.flatnonzero(tree.children_left >= 0).tolist():
         left_child, right_child = tree.children_left[node], tree.children_right[node]
@@ -258,7 +268,7 @@ def _compute_split_effects(tree: Any, columns: IntArray) -> dict[int, float]:
     }
 
 
-def _format_paths(
+def _format_conditions_by_node(
     tree: Any, features: Features, columns: IntArray, terms: RunTerms
 ) -> dict[int, str]:
     """Write for each node the conditions that lead to it."""

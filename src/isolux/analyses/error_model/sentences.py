@@ -13,8 +13,16 @@ from isolux.analyses._features import Features
 from isolux.analyses._unit_scores import UnitScores
 from isolux.analyses.error_model.forest import Forest, PredictabilityTest
 from isolux.analyses.error_model.groups import ErrorTree, SubgroupDifferences
-from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+)
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.formatting import join_words
@@ -47,7 +55,7 @@ class ErrorModelContext:
     @property
     def measure(self) -> str:
         """The metric in words, within a sentence."""
-        return lower_first_letter(self.terms.format_metric(self.scores.row))
+        return lower_unless_acronym(self.terms.format_metric(self.scores.row))
 
     @property
     def r2_name(self) -> str:
@@ -103,7 +111,7 @@ class ErrorModelContext:
         attribute_list = ", ".join(self.terms.format_attribute(name) for name in selected)
         text = (
             f"the attributes predict {self.measure} of unseen people: {self.r2_name} "
-            f"{_format_r2(predictability.r2)} ({format_level(self.terms)} interval "
+            f"{_format_r2(predictability.r2)} ({format_confidence_level(self.terms)} interval "
             f"{_format_r2(r2_bounds[0])} to {_format_r2(r2_bounds[1])}), with permuted scores at"
             " most "
             f"{_format_r2(predictability.permuted_r2.max())} in {len(predictability.permuted_r2)}; "
@@ -148,20 +156,21 @@ class ErrorModelContext:
         # The sentence gives the size of the difference, so the interval is of the size too.
         size_low, size_high = (-high, -low) if difference < 0 else (low, high)
         certainty = (
-            f"{format_level(self.terms)} interval {format_interval(size_low, size_high, unit)}, "
+            f"{format_confidence_level(self.terms)} interval "
+            f"{format_interval(size_low, size_high, unit)}, "
             f"{contrasts.n[k]:,.0f} units; {self.terms.format_adjusted_p(p)}"
         )
         if p <= self.settings.alpha:
             worse = (difference < 0) == self.scores.higher_is_better
             text = (
-                f"{self.measure} is {format_points(difference, unit)} "
+                f"{self.measure} is {format_gap_size(difference, unit)} "
                 f"{'lower' if difference < 0 else 'higher'} ({'worse' if worse else 'better'}) "
                 f"with {value_name} than for others of known {title} ({certainty})."
             )
         else:
             text = (
                 f"{title} helps to predict {self.measure}, but no single value of it stands out; "
-                f"the most certain difference is {value_name}, {format_points(difference, unit)} "
+                f"the most certain difference is {value_name}, {format_gap_size(difference, unit)} "
                 f"{'lower' if difference < 0 else 'higher'} ({certainty})."
             )
         row = self._build_finding(text + tree_text, difference, (low, high), int(contrasts.n[k]))
@@ -225,7 +234,7 @@ class ErrorModelContext:
                 value_phrase
             )
         phrases = [
-            (direction, join_words(values, last="and"))
+            (direction, join_words(values, conjunction="and"))
             for direction, values in values_by_direction.items()
             if values
         ]
@@ -258,4 +267,4 @@ class ErrorModelContext:
 
 
 def _format_r2(r2: float) -> str:
-    return format_value(r2, "", places=3)
+    return format_bare_value(r2, "", n_decimals=3)

@@ -24,37 +24,43 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import read_settings
-from isolux.analyses._unit_scores import build_findings_table, check_attributes, nan_to_none
-from isolux.analyses.label_errors.annotators import assess_annotators as doubts_of_annotators
+from isolux.analyses._regrouping import read_run_settings
+from isolux.analyses._unit_scores import (
+    build_ranked_findings_table,
+    check_attributes_exist,
+    nan_to_none,
+)
+from isolux.analyses.label_errors.annotators import (
+    warn_of_unreliable_annotators as doubts_of_annotators,
+)
 from isolux.analyses.label_errors.gaps import (
     ANNOTATORS_METHOD,
     CorrectedGaps,
     LabelErrorGap,
-    bound_gap,
-    build_uncorrected,
-    correct_by_annotators,
-    correct_by_matrix,
-    list_gap_groups,
-    split_level,
+    bonferroni_interval_level,
+    bound_gap_with_label_errors,
+    build_empty_correction,
+    correct_gaps_by_annotators,
+    correct_gaps_by_confusion_matrix,
+    list_groups_with_distinct_gaps,
 )
 from isolux.analyses.label_errors.labelled_scores import (
     MEASURE,
     LabelledScores,
-    count_votes,
+    count_annotator_labels_or_none,
     iterate_labelled_scores,
-    note_unused_labels,
-    read_labels,
+    note_labels_correction_cannot_use,
+    read_unit_labels_and_groups,
 )
 from isolux.analyses.label_errors.sentences import (
-    format_bounds,
     format_corrected_gap,
-    format_unknown,
-    is_outside_scores,
-    is_uninformative,
+    format_unknown_group_bounds,
+    format_wrong_label_bounds,
+    is_corrected_mean_out_of_range,
+    is_gap_interval_uninformative,
 )
-from isolux.statements.run_terms import RunTerms, words_of
-from isolux.stats.confusion import caution_on_swapped_labels, read_confusion_matrix
+from isolux.statements.run_terms import RunTerms, read_display_terms
+from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -174,39 +180,43 @@ def explain(
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_settings(run, replicates=replicates), words_of(run)
+    spec, terms = read_run_settings(run, replicates=replicates), read_display_terms(run)
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []
-    check_attributes(run, attribute, "--analysis-option label_errors.attribute")
+    check_attributes_exist(run, attribute, "--analysis-option label_errors.attribute")
     names = list(dict.fromkeys(attribute)) or [
         attribute_name for attribute_name in spec.groups.by if "*" not in attribute_name
     ]
     for name in names:
-        labels, groups = read_labels(run, spec, name)
+        labels, groups = read_unit_labels_and_groups(run, spec, name)
         if not attribute and len(names) > 1 and len(groups) < 2:
             notes.append(f"label_errors: {name} has one group with scores and is left out")
             continue
-        group_index = list_gap_groups(len(groups))
-        level = split_level(spec.statistics.level, len(group_index))
+        group_index = list_groups_with_distinct_gaps(len(groups))
+        level = bonferroni_interval_level(spec.statistics.level, len(group_index))
         for people in iterate_labelled_scores(run, labels, name, groups):
-            corrected = _correct_gaps(run, people, spec, matrix, annotators=annotators, notes=notes)
+            corrected = _correct_gaps_by_best_method(
+                run, people, spec, matrix, annotators=annotators, notes=notes
+            )
             gaps = [
-                bound_gap(people, g, max_error_rate, level, spec.statistics.seed)
+                bound_gap_with_label_errors(people, g, max_error_rate, level, spec.statistics.seed)
                 for g in group_index
             ]
-            rows += _build_findings(people, corrected, gaps, max_error_rate, terms)
-            tables[_GROUPS] += _build_group_rows(people, corrected)
+            rows += _iterate_label_error_findings(people, corrected, gaps, max_error_rate, terms)
+            tables[_GROUPS] += _iterate_group_mean_rows(people, corrected)
             tables[_GAPS] += [
-                _build_gap_row(people, corrected, gap, k) for k, gap in enumerate(gaps)
+                _build_corrected_gap_row(people, corrected, gap, k) for k, gap in enumerate(gaps)
             ]
     printed_tables = {
         c: pl.DataFrame(r[:_MAX_ROWS], infer_schema_length=None) for c, r in tables.items() if r
     }
-    return AnalysisResult(build_findings_table(rows), printed_tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(
+        build_ranked_findings_table(rows), printed_tables, tuple(dict.fromkeys(notes))
+    )
 
 
-def _correct_gaps(
+def _correct_gaps_by_best_method(
     run: Run,
     people: LabelledScores,
     spec: AuditSpec,
@@ -225,7 +235,7 @@ def _correct_gaps(
             people.groups,
             alternative="without a matrix, bounds are given: leave out label_errors.matrix",
         )
-        warnings = caution_on_swapped_labels(confusion)
+        warnings = caution_if_labels_look_swapped(confusion)
         notes += [Caution(f"{source}: {warning[:1].lower()}{warning[1:]}") for warning in warnings]
         if confusion.counts is None:
             notes.append(
@@ -237,23 +247,25 @@ def _correct_gaps(
                 f"{source}: people whom the matrix has as labelled unknown are left out of it"
             )
         return replace(
-            correct_by_matrix(people, confusion, *bootstrap_settings),
+            correct_gaps_by_confusion_matrix(people, confusion, *bootstrap_settings),
             warning=_REVERSED_NOTE if warnings else "",
         )
     if not annotators:
-        return build_uncorrected(people, "")
-    annotator_votes = count_votes(run, people)
+        return build_empty_correction(people, "")
+    annotator_votes = count_annotator_labels_or_none(run, people)
     notes += [
         f"{source}: {text}"
-        for text in note_unused_labels(run, people, has_used=annotator_votes is not None)
+        for text in note_labels_correction_cannot_use(
+            run, people, has_used=annotator_votes is not None
+        )
     ]
     if annotator_votes is None:
-        return build_uncorrected(people, "")
+        return build_empty_correction(people, "")
     votes, annotator_names = annotator_votes
     assessment = doubts_of_annotators(votes, annotator_names, spec.statistics.seed)
     notes += [Caution(f"{source}: {warning}") for warning in assessment.list_all()]
     if assessment.impossible_reason:
-        return build_uncorrected(people, ANNOTATORS_METHOD, assessment.impossible_reason)
+        return build_empty_correction(people, ANNOTATORS_METHOD, assessment.impossible_reason)
     n_excluded = int((votes.sum(axis=(1, 2)) == 0).sum())
     if n_excluded:
         notes.append(
@@ -261,12 +273,12 @@ def _correct_gaps(
             "are left out of the correction"
         )
     return replace(
-        correct_by_annotators(people, votes, *bootstrap_settings),
+        correct_gaps_by_annotators(people, votes, *bootstrap_settings),
         warning="; ".join(assessment.boundary_reasons),
     )
 
 
-def _build_findings(
+def _iterate_label_error_findings(
     people: LabelledScores,
     corrected: CorrectedGaps,
     gaps: Sequence[LabelErrorGap],
@@ -295,39 +307,47 @@ def _build_findings(
         yield {
             **common,
             "claim": format_corrected_gap(people, corrected, gap, k, terms),
-            "effect": _round_finite(corrected_gap),
-            "low": _round_finite(low),
-            "high": _round_finite(high),
+            "effect": _round_or_none_if_not_finite(corrected_gap),
+            "low": _round_or_none_if_not_finite(low),
+            "high": _round_or_none_if_not_finite(high),
             "reference": ANNOTATORS if corrected.method == ANNOTATORS_METHOD else MATRIX_METHOD,
-            "status": _choose_status(people, corrected, k),
+            "status": _choose_corrected_gap_status(people, corrected, k),
         }
-    texts = [(format_bounds(people, gap, max_error_rate, terms), gap.sampled_bounds)]
+    texts = [(format_wrong_label_bounds(people, gap, max_error_rate, terms), gap.sampled_bounds)]
     if gap.unknown_bounds is not None:
         n_unknown = int((people.label_code < 0).sum())
-        texts.append((format_unknown(people, gap, n_unknown, terms), gap.sampled_unknown_bounds))
+        texts.append(
+            (format_unknown_group_bounds(people, gap, n_unknown, terms), gap.sampled_unknown_bounds)
+        )
     for claim, bounds in texts:
         yield {
             **common,
             "claim": claim,
             "effect": gap.labelled,
-            "low": _round_finite(bounds.low),
-            "high": _round_finite(bounds.high),
+            "low": _round_or_none_if_not_finite(bounds.low),
+            "high": _round_or_none_if_not_finite(bounds.high),
             "reference": BOUNDS,
         }
 
 
-def _choose_status(people: LabelledScores, corrected: CorrectedGaps, k: int) -> str:
+def _choose_corrected_gap_status(people: LabelledScores, corrected: CorrectedGaps, k: int) -> str:
     """Choose the status: undefined; boundary if unreliable, uninformative or out of range."""
     low, high = corrected.gap_low[k], corrected.gap_high[k]
     if not np.isfinite([corrected.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    is_doubtful = bool(corrected.warning) or is_uninformative(people, float(low), float(high))
+    is_doubtful = bool(corrected.warning) or is_gap_interval_uninformative(
+        people, float(low), float(high)
+    )
     return (
-        Status.BOUNDARY if is_doubtful or is_outside_scores(people, corrected) else Status.OK
+        Status.BOUNDARY
+        if is_doubtful or is_corrected_mean_out_of_range(people, corrected)
+        else Status.OK
     ).value
 
 
-def _build_group_rows(people: LabelledScores, corrected: CorrectedGaps) -> Iterator[dict[str, Any]]:
+def _iterate_group_mean_rows(
+    people: LabelledScores, corrected: CorrectedGaps
+) -> Iterator[dict[str, Any]]:
     for g, group in enumerate(people.groups):
         group_scores = people.score[people.label_code == g]
         yield {
@@ -335,14 +355,16 @@ def _build_group_rows(people: LabelledScores, corrected: CorrectedGaps) -> Itera
             "attribute": people.attribute,
             "group": group,
             "n": len(group_scores),
-            "as labelled": _round_finite(float(group_scores.mean())) if len(group_scores) else None,
-            "corrected": _round_finite(corrected.value[g]),
-            "low": _round_finite(corrected.low[g]),
-            "high": _round_finite(corrected.high[g]),
+            "as labelled": _round_or_none_if_not_finite(float(group_scores.mean()))
+            if len(group_scores)
+            else None,
+            "corrected": _round_or_none_if_not_finite(corrected.value[g]),
+            "low": _round_or_none_if_not_finite(corrected.low[g]),
+            "high": _round_or_none_if_not_finite(corrected.high[g]),
         }
 
 
-def _build_gap_row(
+def _build_corrected_gap_row(
     people: LabelledScores, corrected: CorrectedGaps, gap: LabelErrorGap, k: int
 ) -> dict[str, Any]:
     numbers = {
@@ -362,10 +384,10 @@ def _build_gap_row(
         **{name: people.row[name] for name in MEASURE},
         "attribute": people.attribute,
         "group": people.groups[gap.group],
-        **{name: _round_finite(x) for name, x in numbers.items()},
+        **{name: _round_or_none_if_not_finite(x) for name, x in numbers.items()},
     }
 
 
-def _round_finite(x: Any) -> float | None:
+def _round_or_none_if_not_finite(x: Any) -> float | None:
     finite = nan_to_none(x)
     return None if finite is None else round(finite, 6)

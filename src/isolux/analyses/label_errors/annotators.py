@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.stats.annotator_fit import AnnotatorFit, assess_annotator_model
+from isolux.stats.annotator_fit import AnnotatorFit, diagnose_annotator_model
 from isolux.stats.statistic import FloatArray
 
 _MAX_AGREEMENT_P = 0.01
@@ -50,12 +50,14 @@ class CorrectionWarnings:
         )
 
 
-def assess_annotators(votes: FloatArray, names: Sequence[str], seed: int) -> CorrectionWarnings:
+def warn_of_unreliable_annotators(
+    votes: FloatArray, names: Sequence[str], seed: int
+) -> CorrectionWarnings:
     """Assess whether annotators' labels allow a correction.
 
     Shapes: ``votes`` [n, annotators, g], ``names`` [annotators].
     """
-    fit = assess_annotator_model(votes, seed)
+    fit = diagnose_annotator_model(votes, seed)
     if not fit.agreement_p <= _MAX_AGREEMENT_P:
         return CorrectionWarnings(
             "the annotators agree no more often than by chance, so their labels do not tell who "

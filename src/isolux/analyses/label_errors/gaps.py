@@ -25,14 +25,14 @@ from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.stats.confusion import ConfusionMatrix
 from isolux.stats.label_noise import (
     GapBounds,
-    correct_misclassification,
-    exchange_bounds,
-    fit_dawid_skene_votes,
-    posterior_means,
-    unknown_bounds,
+    correct_means_by_matrix,
+    dawid_skene_group_posterior,
+    gap_bounds_with_unknown_group,
+    gap_bounds_with_wrong_labels,
+    regress_scores_on_posteriors,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 
 ANNOTATORS_METHOD = "model of the annotators"
 _N_BOUND_REPLICATES = 200
@@ -47,7 +47,7 @@ _UNDEFINED_BOUNDS = GapBounds(float("nan"), float("nan"))
 
 @dataclass(frozen=True, slots=True)
 class CorrectedGaps:
-    """Corrected means of the true groups, and their gaps (of ``list_gap_groups``), with intervals.
+    """Corrected means of the true groups, and their distinct gaps with intervals.
 
     ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``, with simultaneous intervals. A gap is
     of values clipped to the possible scores. NaN: undefined. ``missing_reason``: the reason, where
@@ -87,43 +87,43 @@ class LabelErrorGap:
     no_unknown_in: float = 0.0
 
 
-def list_gap_groups(n_groups: int) -> list[int]:
+def list_groups_with_distinct_gaps(n_groups: int) -> list[int]:
     """List the groups with distinct gaps: of two groups only the first."""
     return [0] if n_groups == 2 else list(range(n_groups))
 
 
-def split_level(level: float, gaps: int) -> float:
+def bonferroni_interval_level(level: float, n_gaps: int) -> float:
     """Return the level of each interval for which all are simultaneous (Bonferroni)."""
-    return 1.0 - (1.0 - level) / max(gaps, 1)
+    return 1.0 - (1.0 - level) / max(n_gaps, 1)
 
 
-def correct_by_matrix(
+def correct_gaps_by_confusion_matrix(
     people: LabelledScores, matrix: ConfusionMatrix, replicates: int, level: float, seed: int
 ) -> CorrectedGaps:
     """Correct by the matrix; clusters and the matrix's counts are resampled together."""
     count, sums = people.sum_by_cluster()
-    min_score, max_score = _choose_prior_scores(people)
+    min_score, max_score = _prior_failure_and_success_scores(people)
     drawn_n, drawn_total = [], []
-    for weights, n_high, n_low in _draw_weights(people, replicates, seed):
+    for weights, n_high, n_low in _draw_cluster_weights_and_prior_counts(people, replicates, seed):
         n = weights @ count
         drawn_n.append(n)
         drawn_total.append(
             n * (weights @ sums + n_high * max_score + n_low * min_score) / (n + n_high + n_low)
         )
     n, totals = np.concatenate(drawn_n), np.concatenate(drawn_total)
-    drawn_matrices = matrix.draw_matrices(np.random.default_rng([seed, 7]), replicates)
-    group_means = correct_misclassification(count.sum(axis=0), sums.sum(axis=0), matrix.share)
+    drawn_matrices = matrix.draw_posterior_matrices(np.random.default_rng([seed, 7]), replicates)
+    group_means = correct_means_by_matrix(count.sum(axis=0), sums.sum(axis=0), matrix.share)
     size = np.linalg.solve(matrix.share.T, count.sum(axis=0)).astype(np.float64)
     sizes = np.linalg.solve(np.swapaxes(drawn_matrices, 1, 2), n[..., None])[..., 0].astype(
         np.float64
     )
-    replicate_means = correct_misclassification(n, totals, drawn_matrices)
-    return _add_intervals(
+    replicate_means = correct_means_by_matrix(n, totals, drawn_matrices)
+    return _build_corrected_gaps_with_intervals(
         people, group_means, replicate_means, size, sizes, level, "confusion matrix"
     )
 
 
-def correct_by_annotators(
+def correct_gaps_by_annotators(
     people: LabelledScores, votes: FloatArray, replicates: int, level: float, seed: int
 ) -> CorrectedGaps:
     """Regress scores on Dawid & Skene's posterior, refitted on every resample of clusters."""
@@ -131,43 +131,47 @@ def correct_by_annotators(
     votes, score, cluster = votes[rows], people.score[rows], people.cluster[rows]
     patterns, pattern_index = np.unique(votes.reshape(len(votes), -1), axis=0, return_inverse=True)
     patterns = patterns.reshape(-1, *votes.shape[1:])
-    posterior = fit_dawid_skene_votes(votes)
-    group_means = posterior_means(np.ones((1, len(rows))), posterior, score)[0]
+    posterior = dawid_skene_group_posterior(votes)
+    group_means = regress_scores_on_posteriors(np.ones((1, len(rows))), posterior, score)[0]
     replicate_means = np.full((replicates, len(people.groups)), np.nan)
     sizes = np.zeros_like(replicate_means)
-    min_score, max_score = _choose_prior_scores(people)
+    min_score, max_score = _prior_failure_and_success_scores(people)
     weights = (
-        w for block in _draw_weights(people, replicates, seed) for w in zip(*block, strict=True)
+        w
+        for block in _draw_cluster_weights_and_prior_counts(people, replicates, seed)
+        for w in zip(*block, strict=True)
     )
     for r, (cluster_weights, n_high, n_low) in enumerate(weights):
         row_weights = np.asarray(cluster_weights[cluster], dtype=np.float64)
         count = np.bincount(pattern_index, row_weights, len(patterns)).astype(np.float64)
-        fitted = fit_dawid_skene_votes(patterns, weights=count, rounds=_MAX_EM_ROUNDS)[
+        fitted = dawid_skene_group_posterior(patterns, weights=count, max_rounds=_MAX_EM_ROUNDS)[
             pattern_index
         ]
         prior = (n_high + n_low, n_high * max_score + n_low * min_score)
-        replicate_means[r] = posterior_means(row_weights[None], fitted, score, prior=prior)[0]
+        replicate_means[r] = regress_scores_on_posteriors(
+            row_weights[None], fitted, score, prior=prior
+        )[0]
         sizes[r] = row_weights @ fitted
     size = posterior.sum(axis=0)
-    return _add_intervals(
+    return _build_corrected_gaps_with_intervals(
         people, group_means, replicate_means, size, sizes, level, ANNOTATORS_METHOD
     )
 
 
-def build_uncorrected(people: LabelledScores, method: str, reason: str = "") -> CorrectedGaps:
+def build_empty_correction(people: LabelledScores, method: str, reason: str = "") -> CorrectedGaps:
     """Build the result without a correction: no numbers, and the reason."""
     groups = np.full(len(people.groups), np.nan)
-    gaps = np.full(len(list_gap_groups(len(people.groups))), np.nan)
+    gaps = np.full(len(list_groups_with_distinct_gaps(len(people.groups))), np.nan)
     return CorrectedGaps(groups, groups, groups, gaps, gaps, gaps, method, missing_reason=reason)
 
 
-def _choose_prior_scores(people: LabelledScores) -> tuple[float, float]:
+def _prior_failure_and_success_scores(people: LabelledScores) -> tuple[float, float]:
     """Return the scores of the prior's failure and success; 0 where scores have no limits."""
     min_score, max_score = people.score_limits
     return (min_score, max_score) if np.isfinite(min_score) else (0.0, 0.0)
 
 
-def _draw_weights(
+def _draw_cluster_weights_and_prior_counts(
     people: LabelledScores, replicates: int, seed: int
 ) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
     """Yield cluster weights and the prior's two counts, a block of replicates at a time."""
@@ -180,12 +184,12 @@ def _draw_weights(
         else:
             n = np.maximum(count.sum(axis=0), 1.0)
             size = np.maximum((count**2).sum(axis=0) / n, 1.0)
-    for rng, r in seeded_blocks(replicates, seed, "bootstrap"):
+    for rng, r in iterate_seeded_replicate_blocks(replicates, seed, "bootstrap"):
         n_high, n_low = rng.gamma(_PRIOR_COUNT, size=(2, r, len(size))) * size
         yield rng.exponential(size=(r, len(count))), n_high, n_low
 
 
-def _add_intervals(
+def _build_corrected_gaps_with_intervals(
     people: LabelledScores,
     group_means: FloatArray,
     replicate_means: FloatArray,
@@ -198,24 +202,31 @@ def _add_intervals(
     n_clusters = [
         len(np.unique(people.cluster[people.label_code == g])) for g in range(len(people.groups))
     ]
-    low, high = _expanded_percentiles(
+    low, high = _t_widened_percentile_bounds(
         replicate_means, np.array(n_clusters, np.float64), level, min_score, max_score
     )
-    gap_groups = list_gap_groups(len(people.groups))
+    gap_groups = list_groups_with_distinct_gaps(len(people.groups))
     gap = np.array(
-        [_compute_gap(np.clip(group_means, min_score, max_score), size, g) for g in gap_groups]
+        [
+            _compute_gap_to_weighted_others(np.clip(group_means, min_score, max_score), size, g)
+            for g in gap_groups
+        ]
     )
     clipped_means = np.clip(replicate_means, min_score, max_score)
-    gaps = np.stack([_compute_gap(clipped_means, sizes, g) for g in gap_groups], axis=1)
+    gaps = np.stack(
+        [_compute_gap_to_weighted_others(clipped_means, sizes, g) for g in gap_groups], axis=1
+    )
     min_clusters = np.array([people.count_min_clusters(g) for g in gap_groups], dtype=np.float64)
-    simultaneous_level = split_level(level, len(gap_groups))
-    gap_low, gap_high = _expanded_percentiles(
+    simultaneous_level = bonferroni_interval_level(level, len(gap_groups))
+    gap_low, gap_high = _t_widened_percentile_bounds(
         gaps, min_clusters, simultaneous_level, min_score - max_score, max_score - min_score
     )
     return CorrectedGaps(group_means, low, high, gap, gap_low, gap_high, method)
 
 
-def _compute_gap(group_means: FloatArray, size: FloatArray, g: int) -> FloatArray:
+def _compute_gap_to_weighted_others(
+    group_means: FloatArray, size: FloatArray, g: int
+) -> FloatArray:
     """Compute one group minus the mean of all others, weighted by their (corrected) counts."""
     other_groups = np.delete(np.arange(group_means.shape[-1]), g)
     n = np.where(size[..., other_groups] > 0, size[..., other_groups], np.nan)
@@ -223,7 +234,7 @@ def _compute_gap(group_means: FloatArray, size: FloatArray, g: int) -> FloatArra
     return np.asarray(group_means[..., g] - other_mean)
 
 
-def _expanded_percentiles(
+def _t_widened_percentile_bounds(
     replicates: FloatArray, n_clusters: FloatArray, level: float, min_value: float, max_value: float
 ) -> tuple[FloatArray, FloatArray]:
     """Return percentile bounds, widened as Student's t is wider than a normal distribution.
@@ -257,7 +268,7 @@ def _expanded_percentiles(
     return bounds[0], bounds[1]
 
 
-def bound_gap(
+def bound_gap_with_label_errors(
     people: LabelledScores, g: int, max_error_rate: float, level: float, seed: int
 ) -> LabelErrorGap:
     """Compute one gap as labelled, and its bounds."""
@@ -267,8 +278,10 @@ def bound_gap(
         return LabelErrorGap(g, float("nan"), _UNDEFINED_BOUNDS, _UNDEFINED_BOUNDS, None)
     labelled = float(first.mean() - second.mean())
     resampled_scores = []
-    for rng, size in seeded_blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
-        for row in multinomial_weights(rng, np.ones(people.n_clusters, dtype=np.int64), size).T:
+    for rng, size in iterate_seeded_replicate_blocks(_N_BOUND_REPLICATES, seed, "bootstrap"):
+        for row in draw_multinomial_weights(
+            rng, np.ones(people.n_clusters, dtype=np.int64), size
+        ).T:
             multiplicity = row[people.cluster].astype(np.int64)
             resampled_scores.append(
                 [
@@ -276,19 +289,19 @@ def bound_gap(
                     for group_rows in rows
                 ]
             )
-    bounds = exchange_bounds(first, second, max_error_rate)
-    sampled = _widen_bounds(
+    bounds = gap_bounds_with_wrong_labels(first, second, max_error_rate)
+    sampled = _widen_bounds_for_sampling_error(
         bounds,
-        [exchange_bounds(a, b, max_error_rate) for a, b, _ in resampled_scores],
+        [gap_bounds_with_wrong_labels(a, b, max_error_rate) for a, b, _ in resampled_scores],
         people,
         g,
         level,
     )
-    breakdown = _find_breakdown(first, second, labelled)
+    breakdown = _find_breakdown_error_rate(first, second, labelled)
     if not len(unknown):
         return LabelErrorGap(g, labelled, bounds, sampled, breakdown)
-    unknown_range = unknown_bounds(first, second, unknown)
-    resampled = [unknown_bounds(*groups) for groups in resampled_scores]
+    unknown_range = gap_bounds_with_unknown_group(first, second, unknown)
+    resampled = [gap_bounds_with_unknown_group(*groups) for groups in resampled_scores]
     return LabelErrorGap(
         g,
         labelled,
@@ -296,45 +309,49 @@ def bound_gap(
         sampled,
         breakdown,
         unknown_range,
-        _widen_bounds(unknown_range, resampled, people, g, level),
+        _widen_bounds_for_sampling_error(unknown_range, resampled, people, g, level),
         float(np.concatenate([first, unknown]).mean() - second.mean()),
         float(first.mean() - np.concatenate([second, unknown]).mean()),
     )
 
 
-def _find_breakdown(first: FloatArray, second: FloatArray, labelled: float) -> float | None:
+def _find_breakdown_error_rate(
+    first: FloatArray, second: FloatArray, labelled: float
+) -> float | None:
     """Find by bisection the smallest share of wrong labels at which the gap could be 0."""
 
-    def contains_zero(error_rate: float) -> bool:
-        bounds = exchange_bounds(first, second, error_rate)
+    def can_gap_be_zero(error_rate: float) -> bool:
+        bounds = gap_bounds_with_wrong_labels(first, second, error_rate)
         return bounds.low <= 0 <= bounds.high
 
-    if labelled == 0 or contains_zero(0.0):
+    if labelled == 0 or can_gap_be_zero(0.0):
         return 0.0
     low, high = 0.0, 0.5
-    if not contains_zero(high):
+    if not can_gap_be_zero(high):
         return None
     for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2
-        low, high = (low, middle) if contains_zero(middle) else (middle, high)
+        low, high = (low, middle) if can_gap_be_zero(middle) else (middle, high)
     return round(high, 4)
 
 
-def _audit_half_widths(people: LabelledScores, g: int, z: float) -> tuple[float, float]:
+def _audit_interval_half_widths(people: LabelledScores, g: int, z: float) -> tuple[float, float]:
     """Return the half-widths of the audit's interval below and above the labelled gap, at z."""
-    from isolux.stats.differences import mean_difference
+    from isolux.stats.differences import independent_mean_difference
 
     means = people.estimate_proportions([[g], [k for k in range(len(people.groups)) if k != g]])
     if means is None:
         return 0.0, 0.0
     group_mean, other_mean = means.take(np.array([0])), means.take(np.array([1]))
     zero_covariance = np.zeros(1)  # conservative: shared clusters would make the interval narrower
-    interval = mean_difference(group_mean, other_mean, zero_covariance, zero_covariance).interval(z)
+    interval = independent_mean_difference(
+        group_mean, other_mean, zero_covariance, zero_covariance
+    ).interval(z)
     gap = (group_mean.value - other_mean.value).item()
     return gap - interval.low.item(), interval.high.item() - gap
 
 
-def _widen_bounds(
+def _widen_bounds_for_sampling_error(
     bounds: GapBounds, replicates: Sequence[GapBounds], people: LabelledScores, g: int, level: float
 ) -> GapBounds:
     """Widen bounds for sampling error, so that the interval covers the gap itself with the level.
@@ -352,13 +369,13 @@ def _widen_bounds(
     low_error, high_error = replicate_bounds.std(axis=0, ddof=1) * np.sqrt(
         n_clusters / (n_clusters - 1.0)
     )
-    largest_error = max(low_error, high_error, *_audit_half_widths(people, g, 1.0), 1e-12)
+    largest_error = max(low_error, high_error, *_audit_interval_half_widths(people, g, 1.0), 1e-12)
     width = (bounds.high - bounds.low) / largest_error
     critical = float(
         brentq(lambda critical: ndtr(critical + width) - ndtr(-critical) - level, 0.0, 10.0)
     )
     t_critical = critical * float(stdtrit(n_clusters - 1, 0.5 + level / 2) / ndtri(0.5 + level / 2))
-    half_width_below, half_width_above = _audit_half_widths(people, g, critical)
+    half_width_below, half_width_above = _audit_interval_half_widths(people, g, critical)
     min_score, max_score = people.score_limits
     low = bounds.low - max(t_critical * float(low_error), half_width_below)
     high = bounds.high + max(t_critical * float(high_error), half_width_above)

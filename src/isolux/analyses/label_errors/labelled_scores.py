@@ -88,8 +88,8 @@ class LabelledScores:
         from scipy.sparse import csr_array
 
         from isolux.stats.clustered_proportions import (
-            are_proportions,
-            cluster_means,
+            are_rows_zero_or_one,
+            means_from_cluster_sums,
             pooled_intracluster_correlation,
         )
 
@@ -98,11 +98,11 @@ class LabelledScores:
             csr_array(np.stack([x[:, group_set].sum(axis=1) for group_set in group_sets]))
             for x in (count, sums)
         )
-        if not are_proportions(s, n):
+        if not are_rows_zero_or_one(s, n):
             return None
         multiplicity = np.ones(len(count), dtype=np.int64)
         all_s, all_n = (csr_array(x.sum(axis=1)[None, :]) for x in (sums, count))
-        return cluster_means(
+        return means_from_cluster_sums(
             s,
             n,
             multiplicity,
@@ -110,7 +110,9 @@ class LabelledScores:
         )
 
 
-def read_labels(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def read_unit_labels_and_groups(
+    run: Run, spec: AuditSpec, attribute: str
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Read every scored unit's label, ``unit_id, group`` (null: unknown), and list the labels."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     label_spec = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
@@ -162,7 +164,9 @@ def iterate_labelled_scores(
         )
 
 
-def count_votes(run: Run, people: LabelledScores) -> tuple[FloatArray, list[str]] | None:
+def count_annotator_labels_or_none(
+    run: Run, people: LabelledScores
+) -> tuple[FloatArray, list[str]] | None:
     """Count each annotator's labels of each person: ``[n, annotators, g]``, and name annotators."""
     if "annotator" not in run.attributes.columns:
         return None
@@ -190,7 +194,9 @@ def count_votes(run: Run, people: LabelledScores) -> tuple[FloatArray, list[str]
     return votes, [str(name) for name in names]
 
 
-def note_unused_labels(run: Run, people: LabelledScores, *, has_used: bool) -> list[str]:
+def note_labels_correction_cannot_use(
+    run: Run, people: LabelledScores, *, has_used: bool
+) -> list[str]:
     """Build notes on labels that a correction cannot use: unnamed, or without a second annotator.
 
     ``has_used``: whether some person has labels of two annotators.

@@ -7,12 +7,16 @@ import numpy as np
 from isolux.analyses.label_errors.gaps import CorrectedGaps, LabelErrorGap
 from isolux.analyses.label_errors.labelled_scores import LabelledScores
 from isolux.statements.numbers import (
+    format_bare_value,
     format_fixed,
-    format_points,
-    format_signed_points,
-    format_value,
+    format_gap_size,
+    format_signed_gap,
 )
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.stats.label_noise import GapBounds
 
 _UNINFORMATIVE_SHARE = 0.75
@@ -28,7 +32,7 @@ def format_corrected_gap(
 ) -> str:
     """Write the gap corrected for label errors."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     corrected_gap, low, high = (
         float(x[k]) for x in (corrected.gap, corrected.gap_low, corrected.gap_high)
     )
@@ -39,28 +43,29 @@ def format_corrected_gap(
         )
         text = f"{metric_name} for {group_name} and {others_name} cannot be corrected: {reason}"
         return terms.begin_sentence(labelled_scores.row["model"], text + ".")
-    range_text = _format_range(GapBounds(low, high), unit)
+    range_text = _format_gap_bounds_range(GapBounds(low, high), unit)
     if len(corrected.gap) > 1:  # of several gaps the widest is reported
         range_text += f", for all {len(corrected.gap)} groups at once"
-    if is_uninformative(labelled_scores, low, high):
+    if is_gap_interval_uninformative(labelled_scores, low, high):
         text = (
             f"corrected by the {corrected.method}, the difference in"
-            f" {lower_first_letter(metric_name)} "
+            f" {lower_unless_acronym(metric_name)} "
             f"between {group_name} and {others_name} could be almost anything"
-            f" ({format_level(terms)} "
+            f" ({format_confidence_level(terms)} "
             f"interval {range_text}): too few people were checked, or their labels hardly tell the "
             "groups apart."
         )
         return terms.begin_sentence(labelled_scores.row["model"], text)
     direction = "lower" if corrected_gap < 0 else "higher"
     text = (
-        f"with labels corrected by the {corrected.method}, {lower_first_letter(metric_name)} for"
-        f" {group_name} is {format_points(corrected_gap, unit)} {direction} than for {others_name}"
-        f" ({format_level(terms)} "
-        f"interval of the difference {range_text}), {format_signed_points(gap.labelled, unit)} as "
+        f"with labels corrected by the {corrected.method}, {lower_unless_acronym(metric_name)} for"
+        f" {group_name} is {format_gap_size(corrected_gap, unit)} {direction} than for "
+        f"{others_name}"
+        f" ({format_confidence_level(terms)} "
+        f"interval of the difference {range_text}), {format_signed_gap(gap.labelled, unit)} as "
         "labelled."
     )
-    if is_outside_scores(labelled_scores, corrected):
+    if is_corrected_mean_out_of_range(labelled_scores, corrected):
         text += (
             " The correction went beyond the possible range of scores and was cut there: these "
             f"labels may err in other ways than the {corrected.method} says."
@@ -70,7 +75,9 @@ def format_corrected_gap(
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def is_outside_scores(labelled_scores: LabelledScores, corrected: CorrectedGaps) -> bool:
+def is_corrected_mean_out_of_range(
+    labelled_scores: LabelledScores, corrected: CorrectedGaps
+) -> bool:
     """Tell whether a corrected mean is outside the possible scores, or outside those observed."""
     min_score, max_score = labelled_scores.score_limits
     low = min_score if np.isfinite(min_score) else labelled_scores.score.min()
@@ -78,7 +85,7 @@ def is_outside_scores(labelled_scores: LabelledScores, corrected: CorrectedGaps)
     return bool(((corrected.value < low) | (corrected.value > high)).any())
 
 
-def is_uninformative(labelled_scores: LabelledScores, low: float, high: float) -> bool:
+def is_gap_interval_uninformative(labelled_scores: LabelledScores, low: float, high: float) -> bool:
     """Tell whether an interval covers most of the possible range of a gap."""
     min_score, max_score = labelled_scores.score_limits
     return bool(np.isfinite(min_score)) and high - low >= _UNINFORMATIVE_SHARE * 2 * (
@@ -86,12 +93,12 @@ def is_uninformative(labelled_scores: LabelledScores, low: float, high: float) -
     )
 
 
-def format_bounds(
+def format_wrong_label_bounds(
     labelled_scores: LabelledScores, gap: LabelErrorGap, max_error_rate: float, terms: RunTerms
 ) -> str:
     """Write the bounds of the gap if up to ``max_error_rate`` of the labels are wrong."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     breakdown_text = (
         "Even with half of them wrong it could not be 0."
         if gap.breakdown is None
@@ -110,46 +117,50 @@ def format_bounds(
         else f"if up to {100 * max_error_rate:g} % of the labels of {group_name} and of "
         f"{others_name} are wrong"
     )
-    labelled = format_signed_points(gap.labelled, unit)
+    labelled = format_signed_gap(gap.labelled, unit)
     in_sample = (
-        f"anywhere from {_format_range(gap.label_error_bounds, unit)}"
+        f"anywhere from {_format_gap_bounds_range(gap.label_error_bounds, unit)}"
         if max_error_rate
         else labelled
     )
     text = (
-        f"{condition}, {lower_first_letter(metric_name)} of {group_name} minus that of"
+        f"{condition}, {lower_unless_acronym(metric_name)} of {group_name} minus that of"
         f" {others_name} is "
-        f"{in_sample} in these people, and from {_format_range(gap.sampled_bounds, unit)} in"
+        f"{in_sample} in these people, and from"
+        f" {_format_gap_bounds_range(gap.sampled_bounds, unit)} in"
         " everyone they "
-        f"represent ({format_level(terms)} interval{simultaneous_text}). As labelled it is"
+        f"represent ({format_confidence_level(terms)} interval{simultaneous_text}). As "
+        "labelled it is"
         f" {labelled}. {breakdown_text}"
     )
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def format_unknown(
+def format_unknown_group_bounds(
     labelled_scores: LabelledScores, gap: LabelErrorGap, n_unknown: int, terms: RunTerms
 ) -> str:
     """Write the bounds of the gap if people of unknown group are of any group."""
     unit = terms.find_unit(labelled_scores.row)
-    metric_name, group_name, others_name = _get_names(labelled_scores, gap, terms)
+    metric_name, group_name, others_name = _metric_and_group_names(labelled_scores, gap, terms)
     gap_all_in, gap_none_in = (
-        format_signed_points(x, unit) for x in (gap.all_unknown_in, gap.no_unknown_in)
+        format_signed_gap(x, unit) for x in (gap.all_unknown_in, gap.no_unknown_in)
     )
-    range_text = _format_range(gap.unknown_bounds or gap.label_error_bounds, unit)
+    range_text = _format_gap_bounds_range(gap.unknown_bounds or gap.label_error_bounds, unit)
     text = (
         f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
-        f"{lower_first_letter(metric_name)} of {group_name} minus that of {others_name} is"
+        f"{lower_unless_acronym(metric_name)} of {group_name} minus that of {others_name} is"
         f" {range_text} "
-        f"({format_level(terms)} interval {_format_range(gap.sampled_unknown_bounds, unit)}):"
+        f"({format_confidence_level(terms)} interval"
+        f" "
+        f"{_format_gap_bounds_range(gap.sampled_unknown_bounds, unit)}):"
         f" {gap_all_in} if all "
-        f"are {group_name}, {gap_none_in} if none is, {format_signed_points(gap.labelled, unit)}"
+        f"are {group_name}, {gap_none_in} if none is, {format_signed_gap(gap.labelled, unit)}"
         " without them."
     )
     return terms.begin_sentence(labelled_scores.row["model"], text)
 
 
-def _get_names(
+def _metric_and_group_names(
     labelled_scores: LabelledScores, gap: LabelErrorGap, terms: RunTerms
 ) -> tuple[str, str, str]:
     groups = labelled_scores.groups
@@ -157,6 +168,6 @@ def _get_names(
     return terms.format_metric(labelled_scores.row), groups[gap.group], others_name
 
 
-def _format_range(bounds: GapBounds, unit: str) -> str:
-    range_text = f"{format_value(bounds.low, unit)} to {format_value(bounds.high, unit)}"
+def _format_gap_bounds_range(bounds: GapBounds, unit: str) -> str:
+    range_text = f"{format_bare_value(bounds.low, unit)} to {format_bare_value(bounds.high, unit)}"
     return f"{range_text} points" if unit == "fraction" else f"{range_text} {unit}".strip()

@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses._unit_scores import build_ranked_findings_table
 from isolux.analyses.model_changes.changes import (
     ChangeFinding,
     ModelChanges,
-    get_metric_key,
-    get_simultaneous_bounds,
+    metric_class_threshold_key,
+    simultaneous_or_own_bounds,
 )
 from isolux.statements.run_terms import HIDDEN_COMPARED
 from isolux.vocabulary import citations
@@ -91,13 +91,13 @@ def explain(run: Run) -> AnalysisResult:
     if planned and changes.is_shown(planned[0]):
         shown_findings, planned = [changes.describe_planned(planned[0]), *shown_findings], []
     unshown = [*map(changes.describe_planned, planned), *changes.list_gaps(shown=False)]
-    rows = [_build_row(finding) for finding in [*shown_findings, *unshown]]
+    rows = [_change_to_finding_row(finding) for finding in [*shown_findings, *unshown]]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unshown()]
     rows += [{"analysis": _NAME, **row} for row in changes.count_untested()]
-    return AnalysisResult(build_findings_table(rows))
+    return AnalysisResult(build_ranked_findings_table(rows))
 
 
-def summarise_changes(run: Run) -> ChangeSummary:
+def select_summary_claims(run: Run) -> ChangeSummary:
     """Choose the claims that a reader of a comparison sees first."""
     changes = ModelChanges.from_run(run)
     first = "The two models have no metric in common."
@@ -130,25 +130,25 @@ def summarise_changes(run: Run) -> ChangeSummary:
     gaps = [
         gap.claim
         for gap in changes.list_gaps(shown=True)
-        if get_metric_key(gap.row) == changes.main_metric_key
+        if metric_class_threshold_key(gap.row) == changes.main_metric_key
     ]
     gaps += changes.list_unchanged_gaps()
     return ChangeSummary(first, tuple(further), len(change_facts) - len(chosen_facts), tuple(gaps))
 
 
-def describe_gaps(run: Run) -> dict[tuple[Any, ...], str]:
+def describe_gap_changes_by_key(run: Run) -> dict[tuple[Any, ...], str]:
     """Describe for each metric, class, threshold and attribute whether its gap changed."""
     changes = ModelChanges.from_run(run)
     return {
-        (*get_metric_key(row), row["attribute"]): changes.describe_gap(row)
+        (*metric_class_threshold_key(row), row["attribute"]): changes.describe_gap(row)
         for row in changes.gap_rows
         if row["value"] is not None
     }
 
 
-def _build_row(finding: ChangeFinding) -> dict[str, Any]:
+def _change_to_finding_row(finding: ChangeFinding) -> dict[str, Any]:
     row = finding.row
-    low, high = get_simultaneous_bounds(row)
+    low, high = simultaneous_or_own_bounds(row)
     return {
         "analysis": _NAME,
         "claim": finding.claim,

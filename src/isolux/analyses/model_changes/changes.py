@@ -11,8 +11,16 @@ import polars as pl
 from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.groups import GroupPhrases, read_group_phrases
-from isolux.statements.numbers import format_interval, format_points, format_value
-from isolux.statements.run_terms import RunTerms, lower_first_letter, words_of
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_interval,
+)
+from isolux.statements.run_terms import (
+    RunTerms,
+    lower_unless_acronym,
+    read_display_terms,
+)
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise
 from isolux.vocabulary.spec import split_intersection
@@ -34,7 +42,7 @@ class ChangeFinding:
     direction: str = ""
 
 
-def get_metric_key(row: Row) -> tuple[Any, ...]:
+def metric_class_threshold_key(row: Row) -> tuple[Any, ...]:
     """Return the metric, class and threshold of a row."""
     return tuple(row[name] for name in _METRIC_KEY)
 
@@ -67,12 +75,12 @@ class ModelChanges:
             tuple(r[n] for n in names): r["value"] for r in run.group_metrics.iter_rows(named=True)
         }
         rows = rows_by_kind["model_difference"]
-        line = next((get_metric_key(row) for row in rows), None)
+        line = next((metric_class_threshold_key(row) for row in rows), None)
         return cls(
             rows,
             rows_by_kind[GAP_CHANGE],
             values,
-            replace(words_of(run), n_models=1),
+            replace(read_display_terms(run), n_models=1),
             read_group_phrases(run),
             line,
         )
@@ -81,7 +89,9 @@ class ModelChanges:
     def planned(self) -> Row | None:
         """The overall change on the metric requested first."""
         of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
-        return next((row for row in of_all if get_metric_key(row) == self.main_metric_key), None)
+        return next(
+            (row for row in of_all if metric_class_threshold_key(row) == self.main_metric_key), None
+        )
 
     def is_shown(self, row: Row) -> bool:
         """Tell whether a change is established: by its p, or if it has no null distribution."""
@@ -100,20 +110,23 @@ class ModelChanges:
         """Build the key by which changes are sorted."""
         rank_by_direction = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
         rank_by_metric = {
-            line: k for k, line in enumerate(dict.fromkeys(map(get_metric_key, self.rows)))
+            line: k
+            for k, line in enumerate(dict.fromkeys(map(metric_class_threshold_key, self.rows)))
         }
         largest: dict[tuple[Any, ...], float] = {}
         for row in self.rows:
-            key = (get_metric_key(row), row["attribute"], self.get_direction(row))
+            key = (metric_class_threshold_key(row), row["attribute"], self.get_direction(row))
             largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
         def is_covered(row: Row) -> bool:
             components = split_intersection(row["attribute"])
             widest = max(
-                largest.get((get_metric_key(row), component, self.get_direction(row)), 0.0)
+                largest.get(
+                    (metric_class_threshold_key(row), component, self.get_direction(row)), 0.0
+                )
                 for component in components
             )
-            low, high = get_simultaneous_bounds(row)
+            low, high = simultaneous_or_own_bounds(row)
             nearest_bound = 0.0 if low is None or high is None else max(low, -high, 0.0)
             return len(components) > 1 and nearest_bound <= widest
 
@@ -123,7 +136,7 @@ class ModelChanges:
                 is_overall,
                 not is_overall and UNKNOWN in row["group_a"],
                 rank_by_direction[self.get_direction(row)],
-                rank_by_metric[get_metric_key(row)],
+                rank_by_metric[metric_class_threshold_key(row)],
                 not is_overall and is_covered(row),
                 -abs(row["value"]),
             )
@@ -141,7 +154,9 @@ class ModelChanges:
     def _merge_facts(self, rows: Sequence[Row]) -> list[ChangeFinding]:
         """Merge repeated facts: a group's other metrics, and the same people as an intersection."""
         single_attribute_facts = {
-            _fact_key(row) for row in rows if len(split_intersection(row["attribute"] or "")) < 2
+            _key_of_equal_changes(row)
+            for row in rows
+            if len(split_intersection(row["attribute"] or "")) < 2
         }
         first_rows: dict[tuple[Any, ...], Row] = {}
         repeated_rows: dict[tuple[Any, ...], list[Row]] = {}
@@ -149,7 +164,7 @@ class ModelChanges:
             key = (row["attribute"], row["group_a"], self.get_direction(row))
             is_repeated = (
                 len(split_intersection(row["attribute"] or "")) > 1
-                and _fact_key(row) in single_attribute_facts
+                and _key_of_equal_changes(row) in single_attribute_facts
             )
             if key in first_rows:
                 repeated_rows.setdefault(key, []).append(row)
@@ -163,16 +178,20 @@ class ModelChanges:
     def describe_planned(self, row: Row) -> ChangeFinding:
         """Describe whether the second model is better."""
         a, b, direction = row["model_a"], row["model_b"], self.get_direction(row)
-        measure = lower_first_letter(self.terms.format_metric(row))
-        size_text = format_points(
-            row["value"], self.terms.find_unit(row), get_simultaneous_bounds(row)
+        measure = lower_unless_acronym(self.terms.format_metric(row))
+        size_text = format_gap_size(
+            row["value"], self.terms.find_unit(row), simultaneous_or_own_bounds(row)
         )
         change = f"is {size_text} {'higher' if row['value'] > 0 else 'lower'}"
         is_significant = self.is_shown(row)
         if not row["value"]:
-            claim = f"{_capitalise(measure)} for everyone is the same with {b} as with {a}"
+            claim = (
+                f"{_capitalise_first_letter(measure)} for everyone is the same with {b} as with {a}"
+            )
         elif direction not in ("gained", "lost"):
-            claim = f"{_capitalise(measure)} for everyone {change} with {b} than with {a}"
+            claim = (
+                f"{_capitalise_first_letter(measure)} for everyone {change} with {b} than with {a}"
+            )
             if not is_significant:
                 claim = f"No change in {measure} for everyone is shown from {a} to {b}: it {change}"
         else:
@@ -180,41 +199,45 @@ class ModelChanges:
             verdict = better if is_significant else "not shown to be better or worse"
             claim = f"Overall {b} is {verdict} than {a}: {measure} {change}"
         certainty = self._format_certainty(row, "p", is_flipped=row["value"] < 0)
-        return ChangeFinding(row, f"{claim} ({certainty}).{_format_caution(row)}", direction)
+        return ChangeFinding(row, f"{claim} ({certainty}).{_format_caution_clause(row)}", direction)
 
     def _format_change(self, row: Row, repeated_rows: Sequence[Row]) -> str:
         """Describe one group's change, and the other metrics that show it."""
         unit = self.terms.find_unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
         change = (
-            f"{sign}{format_points(row['value'], unit, get_simultaneous_bounds(row))} with"
+            f"{sign}{format_gap_size(row['value'], unit, simultaneous_or_own_bounds(row))} with"
             f" {row['model_b']}"
         )
         names = list(
-            dict.fromkeys(lower_first_letter(self.terms.format_metric(r)) for r in repeated_rows)
+            dict.fromkeys(lower_unless_acronym(self.terms.format_metric(r)) for r in repeated_rows)
         )
         other_metrics = f"; also in {names[0]}" if names else ""
         other_metrics += (
             f" and in {pluralise(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
         )
         return (
-            f"{_capitalise(self.get_direction(row))}: {self._format_group(row)},"
-            f" {lower_first_letter(self.terms.format_metric(row))} {change}"
-            f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}.{_format_caution(row)}"
+            f"{_capitalise_first_letter(self.get_direction(row))}: {self._format_group(row)},"
+            f" {lower_unless_acronym(self.terms.format_metric(row))} {change}"
+            f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}."
+            f"{_format_caution_clause(row)}"
         )
 
     def _format_group(self, row: Row) -> str:
         """Return a group's phrase; where that is long, its name and attribute as in tables."""
         if row["attribute"] is None:
             return "everyone"
-        phrase = self.phrases.describe(row["attribute"], row["group_a"])
+        phrase = self.phrases.describe_table_group(row["attribute"], row["group_a"])
         if len(phrase.split()) <= _MAX_PHRASE:
             return phrase
         return f"{row['group_a']}{self._format_attribute(row)}"
 
     def _format_pair(self, row: Row) -> str:
         """Return the phrases of a gap's two groups, both in the same form."""
-        names = [self.phrases.describe(row["attribute"], row[f"group_{suffix}"]) for suffix in "ab"]
+        names = [
+            self.phrases.describe_table_group(row["attribute"], row[f"group_{suffix}"])
+            for suffix in "ab"
+        ]
         if max(len(name.split()) for name in names) > _MAX_PAIRED_PHRASE:
             names = [row["group_a"], f"{row['group_b']}{self._format_attribute(row)}"]
         return " against ".join(names)
@@ -225,7 +248,7 @@ class ModelChanges:
 
     def _format_certainty(self, row: Row, p_name: str, *, is_flipped: bool = False) -> str:
         """Write the interval, p and n of a change."""
-        low, high = get_simultaneous_bounds(row)
+        low, high = simultaneous_or_own_bounds(row)
         texts = []
         if low is not None and high is not None:
             low, high = (-high, -low) if is_flipped else (low, high)
@@ -244,10 +267,10 @@ class ModelChanges:
         rows = [row for row in self.gap_rows if row["value"] is not None]
         rows = [row for row in rows if self.is_shown(row) == shown]
         if not shown:  # of the metric requested first: the table has the others
-            rows = [row for row in rows if get_metric_key(row) == self.main_metric_key]
+            rows = [row for row in rows if metric_class_threshold_key(row) == self.main_metric_key]
         distinct: dict[tuple[Any, ...], Row] = {}
         for row in rows:
-            distinct.setdefault((*_fact_key(row), row["n_units_b"]), row)
+            distinct.setdefault((*_key_of_equal_changes(row), row["n_units_b"]), row)
         return [ChangeFinding(row, self.describe_gap(row)) for row in distinct.values()][:_MAX_GAPS]
 
     def list_unchanged_gaps(self) -> list[str]:
@@ -260,37 +283,37 @@ class ModelChanges:
             for gap in unchanged[:_MAX_LISTED]
         ]
         n_omitted = len(unchanged) - len(pairs)
-        measure = lower_first_letter(self.terms.format_metric(unchanged[0].row))
+        measure = lower_unless_acronym(self.terms.format_metric(unchanged[0].row))
         claim = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
         return [f"{claim}{f'; {n_omitted:,} more in the table' if n_omitted else ''}."]
 
     def _format_gap_values(self, row: Row) -> str:
         unit = self.terms.find_unit(row)
         old, new = (self._compute_gap(row, row[model]) for model in ("model_a", "model_b"))
-        return f"{format_value(old, unit, [new])} to {format_value(new, unit, [old])}"
+        return f"{format_bare_value(old, unit, [new])} to {format_bare_value(new, unit, [old])}"
 
     def describe_gap(self, row: Row) -> str:
         """Describe whether one gap became wider or narrower."""
         unit = self.terms.find_unit(row)
         values = self._format_gap_values(row)
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
-        low, high = get_simultaneous_bounds(row)
+        low, high = simultaneous_or_own_bounds(row)
         has_interval = low is not None and high is not None
         change = [f"change {format_interval(low, high, unit)}"] if has_interval else []
         certainty = "; ".join([*change, *self._format_p(row)])
         direction = "widened from" if row["value"] > 0 else "narrowed from"
         verdict = f"the gap {direction}" if self.is_shown(row) else "no change of the gap is shown,"
         subject = (
-            f"{_capitalise(lower_first_letter(self.terms.format_metric(row)))},"
+            f"{_capitalise_first_letter(lower_unless_acronym(self.terms.format_metric(row)))},"
             f" {self._format_pair(row)}"
         )
         certainty_text = f" ({certainty})" if certainty else ""
-        return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution(row)}"
+        return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution_clause(row)}"
 
     def _compute_gap(self, row: Row, model: str) -> float:
         """Compute one model's gap of a pair: above 0 where ``group_a`` is worse."""
         metric = self.terms.metrics.get(row["metric"])
-        key = (model, *get_metric_key(row), row["attribute"])
+        key = (model, *metric_class_threshold_key(row), row["attribute"])
         worse, better = (self.values.get((*key, row[f"group_{suffix}"])) or 0.0 for suffix in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
 
@@ -305,7 +328,7 @@ class ModelChanges:
         rows = [
             row
             for row in self.rows
-            if get_metric_key(row) == self.main_metric_key
+            if metric_class_threshold_key(row) == self.main_metric_key
             and row["attribute"] is not None
             and row["value"] is not None
             and not self.is_shown(row)
@@ -314,13 +337,13 @@ class ModelChanges:
         rows.sort(key=lambda row: sign * row["value"])
         unit = self.terms.find_unit(planned)
         names = [
-            f"{self._format_group(row)} ({format_value(row['value'], unit, sign=True)})"
+            f"{self._format_group(row)} ({format_bare_value(row['value'], unit, with_sign=True)})"
             for row in rows[:_MAX_LISTED]
         ]
         if n_omitted := len(rows) - len(names):
             names.append(pluralise(n_omitted, "other group"))
         noun = "gain" if direction == "gained" else "loss"
-        return [f"No {noun} is shown for {join_words(names, last='and')}."] if names else []
+        return [f"No {noun} is shown for {join_words(names, conjunction='and')}."] if names else []
 
     def count_unshown(self) -> list[dict[str, Any]]:
         """Count the changes that are not established, with a limit on their size."""
@@ -335,17 +358,17 @@ class ModelChanges:
         bounds = [
             abs(bound)
             for row in comparable
-            for bound in get_simultaneous_bounds(row)
+            for bound in simultaneous_or_own_bounds(row)
             if bound is not None
         ]
         limit_text = (
-            f": changes up to {format_points(max(bounds), unit)} cannot be ruled out"
+            f": changes up to {format_gap_size(max(bounds), unit)} cannot be ruled out"
             if bounds
             else ""
         )
         if self.terms.is_census:
             widest = max((abs(row["value"]) for row in comparable), default=0.0)
-            limit_text = f": in this population none is larger than {format_points(widest, unit)}"
+            limit_text = f": in this population none is larger than {format_gap_size(widest, unit)}"
         claim = (
             f"For {len(unshown):,} of {len(rows):,} groups and metrics no change is "
             f"shown{limit_text}."
@@ -380,21 +403,21 @@ class ModelChanges:
         }
 
 
-def _fact_key(row: Row) -> tuple[Any, ...]:
+def _key_of_equal_changes(row: Row) -> tuple[Any, ...]:
     """Return a key that equal changes of the same people share: n and size."""
     return row["n_units_a"], round(abs(row["value"]), 12)
 
 
-def _capitalise(text: str) -> str:
+def _capitalise_first_letter(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def get_simultaneous_bounds(row: Row) -> tuple[float | None, float | None]:
+def simultaneous_or_own_bounds(row: Row) -> tuple[float | None, float | None]:
     """Return the simultaneous bounds, else the row's own."""
     if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
         return row["simultaneous_low"], row["simultaneous_high"]
     return row["low"], row["high"]
 
 
-def _format_caution(row: Row) -> str:
+def _format_caution_clause(row: Row) -> str:
     return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""

@@ -32,22 +32,31 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from isolux.analyses._contrasts import Contrasts, adjust_contrasts, compare_means, mask_known_values
+from isolux.analyses._contrasts import (
+    Contrasts,
+    adjust_contrast_p_max_t,
+    contrast_means_of_disjoint_sets,
+    is_attribute_value_known,
+)
 from isolux.analyses._features import (
     Features,
-    build_items,
+    build_boolean_items,
     classify_attributes,
-    drop_outcome_proxies,
+    drop_attributes_determining_outcome,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
+from isolux.analyses._regrouping import (
+    build_minimum_check,
+    check_analysis_settings,
+    read_run_settings,
+)
 from isolux.analyses._unit_scores import (
     ModelFindings,
     ScoreSettings,
     UnitScores,
-    combine_models,
-    find_low_scores,
-    has_no_scored_units,
-    load_unit_scores,
+    combine_model_findings,
+    compares_models_or_has_no_scores,
+    find_worst_scores_or_none,
+    load_unit_scores_by_model,
     nan_to_none,
     read_run_terms,
 )
@@ -56,12 +65,12 @@ from isolux.analyses.patterns.rules import (
     ItemSample,
     RuleConfirmation,
     RuleLimits,
-    confirm_rules,
-    mine_rules,
-    split_clusters,
+    confirm_rules_on_half,
+    mine_low_score_rules,
+    split_sample_by_clusters,
 )
 from isolux.disparity.detectable import find_detectable_difference
-from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.statements.run_terms import RunTerms, lower_unless_acronym
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -157,20 +166,20 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("patterns", max_length=require_at_least(1, max_length))
-    if has_no_scored_units(run):
+    check_analysis_settings("patterns", max_length=build_minimum_check(1, max_length))
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_settings(run, replicates=replicates, seed=seed), read_run_terms(run)
+    spec, terms = read_run_settings(run, replicates=replicates, seed=seed), read_run_terms(run)
     min_sizes = spec.statistics.min_units, spec.statistics.min_clusters
     limits = RuleLimits(min_support, max_length, *min_sizes)
     attributes = tuple(scores.get("attributes", ()))
     settings = _PatternSettings(low_quantile, low_threshold, attributes, limits)
-    scores_by_model = load_unit_scores(run, spec.task, terms, "patterns", scores)
+    scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "patterns", scores)
     findings_by_model = [
-        _analyse_model(run, model_scores, spec, terms, settings, len(scores_by_model))
+        _mine_and_confirm_patterns(run, model_scores, spec, terms, settings, len(scores_by_model))
         for model_scores in scores_by_model
     ]
-    return combine_models(scores_by_model, findings_by_model)
+    return combine_model_findings(scores_by_model, findings_by_model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +192,7 @@ class _PatternSettings:
     limits: RuleLimits
 
 
-def _analyse_model(
+def _mine_and_confirm_patterns(
     run: Run,
     scores: UnitScores,
     spec: AuditSpec,
@@ -191,34 +200,36 @@ def _analyse_model(
     settings: _PatternSettings,
     models: int,
 ) -> ModelFindings:
-    low_scores = find_low_scores(
+    low_scores = find_worst_scores_or_none(
         scores, terms, quantile=settings.low_quantile, threshold=settings.low_threshold
     )
     if low_scores is None:
-        measure = lower_first_letter(terms.format_metric(scores.row))
+        measure = lower_unless_acronym(terms.format_metric(scores.row))
         note = f"{measure}: every unit has the same score, so there is no pattern to look for"
         return ModelFindings(notes=(note,))
     types = classify_attributes(run, spec, scores.units, settings.attributes, analysis="patterns")
-    items = build_items(run, spec, scores.units, types, bins=_BINS)
-    items = drop_outcome_proxies(items, low_scores.is_low.astype(np.float64))
-    first, second = split_clusters(
+    items = build_boolean_items(run, spec, scores.units, types, bins=_BINS)
+    items = drop_attributes_determining_outcome(items, low_scores.is_low.astype(np.float64))
+    first, second = split_sample_by_clusters(
         items.matrix.astype(np.bool_), low_scores.is_low, scores.cluster, spec.statistics.seed
     )
     context = say.PatternContext(
-        scores, low_scores, items, terms, mine_rules(first, settings.limits)
+        scores, low_scores, items, terms, mine_low_score_rules(first, settings.limits)
     )
-    confirmed = confirm_rules(
+    confirmed = confirm_rules_on_half(
         second,
         context.mined.members,
         settings.limits,
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
     )
-    rows, tables = _build_findings(context, confirmed, second, spec, settings.limits, models)
+    rows, tables = _build_pattern_findings_and_tables(
+        context, confirmed, second, spec, settings.limits, models
+    )
     return ModelFindings(rows, tables, items.notes)
 
 
-def _build_findings(
+def _build_pattern_findings_and_tables(
     context: say.PatternContext,
     confirmed: RuleConfirmation,
     half: ItemSample,
@@ -238,19 +249,21 @@ def _build_findings(
     for k in confirmed_rules:
         name = say.format_pattern_name(context, context.mined.members[k])
         claim = say.format_pattern_claim(context, name, confirmed, int(k))
-        finding = _build_finding(context, claim, contrasts, int(k), float(p_adjusted[k]))
+        finding = _build_pattern_finding(context, claim, contrasts, int(k), float(p_adjusted[k]))
         rows.append(finding | {"group_a": name, "group_b": "all others"})
     if not rows:
         rows = [
-            _build_finding(context, _describe_no_pattern(context, confirmed, alpha), None, 0, None)
+            _build_pattern_finding(
+                context, _describe_no_pattern(context, confirmed, alpha), None, 0, None
+            )
         ]
     caption = "Patterns that were tested on the second half"
     tables = {caption: say.build_rules_table(context, confirmed)}
     if len(confirmed_rules):
         tables["Low performance by value of the confirmed patterns' attributes (second half)"] = (
-            _tabulate_by_value(context, half, confirmed_rules)
+            _tabulate_low_scores_by_value(context, half, confirmed_rules)
         )
-        by_group, group_findings = _tabulate_by_group(
+        by_group, group_findings = _compare_groups_within_patterns(
             context, half, confirmed_rules, spec, limits, alpha
         )
         tables["Confirmed patterns and sensitive groups (second half)"] = by_group
@@ -276,7 +289,7 @@ def _describe_no_pattern(
     )
 
 
-def _build_finding(
+def _build_pattern_finding(
     context: say.PatternContext, claim: str, contrasts: Contrasts | None, k: int, p: float | None
 ) -> dict[str, Any]:
     row = context.scores.build_finding(
@@ -290,16 +303,18 @@ def _build_finding(
     return row
 
 
-def _tabulate_by_value(
+def _tabulate_low_scores_by_value(
     context: say.PatternContext, half: ItemSample, confirmed_rules: Any
 ) -> pl.DataFrame:
     """Tabulate low performance over all values of the confirmed patterns' attributes."""
     rule_members = context.mined.members[confirmed_rules]
     names = dict.fromkeys(context.items.attribute[j] for j in rule_members[rule_members >= 0])
     columns = np.concatenate([context.items.column_index(name) for name in names])
-    is_known = mask_known_values(half.items, context.items.attribute)[:, columns]
+    is_known = is_attribute_value_known(half.items, context.items.attribute)[:, columns]
     value_sums = half.sum_low(half.items[:, columns])
-    contrasts = compare_means(value_sums, half.sum_low(is_known).subtract(value_sums))
+    contrasts = contrast_means_of_disjoint_sets(
+        value_sums, half.sum_low(is_known).subtract(value_sums)
+    )
     low, high = contrasts.interval(context.terms.level)
     return (
         pl.DataFrame(
@@ -322,7 +337,7 @@ def _tabulate_by_value(
     )
 
 
-def _tabulate_by_group(
+def _compare_groups_within_patterns(
     context: say.PatternContext,
     half: ItemSample,
     confirmed_rules: Any,
@@ -340,22 +355,22 @@ def _tabulate_by_group(
         return pl.DataFrame(), []
     rules, items = (np.asarray(indices) for indices in zip(*pairs, strict=True))
     has_pattern = half.contains_all(context.mined.members[rules])
-    is_known = mask_known_values(half.items, context.items.attribute)[:, items]
+    is_known = is_attribute_value_known(half.items, context.items.attribute)[:, items]
     pattern_sums = half.sum_low(has_pattern & is_known)
     group_sums = half.sum_low(has_pattern & half.items[:, items])
-    contrasts = compare_means(group_sums, pattern_sums.subtract(group_sums))
+    contrasts = contrast_means_of_disjoint_sets(group_sums, pattern_sums.subtract(group_sums))
     outside = half.sum_low(~has_pattern & half.items[:, items])
     n_outside = outside.count.sum(axis=0)
     share = np.divide(
         outside.total.sum(axis=0), n_outside, out=np.full(len(rules), np.nan), where=n_outside > 0
     )
     is_large_enough = contrasts.is_large_enough(limits.min_units, limits.min_clusters)
-    p = adjust_contrasts(
+    p = adjust_contrast_p_max_t(
         [contrasts],
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         one_sided=False,
-        tested=is_large_enough,
+        is_tested=is_large_enough,
     )
     names = [say.format_pattern_name(context, context.mined.members[k]) for k in rules]
     table = pl.DataFrame(
@@ -375,13 +390,13 @@ def _tabulate_by_group(
     rows = []
     significant = np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha)
     for k in significant:
-        if _is_mirrored(
+        if _is_worse_side_of_mirrored_finding(
             int(k), significant, rules, [context.items.attribute[j] for j in items], contrasts
         ):
             continue
         group = (context.items.attribute[items[k]], str(context.items.value[items[k]]))
         claim = say.format_group_claim(context, names[k], group, contrasts, int(k), float(p[k]))
-        own_row = _build_finding(context, claim, contrasts, int(k), float(p[k]))
+        own_row = _build_pattern_finding(context, claim, contrasts, int(k), float(p[k]))
         rows.append(
             own_row
             | {
@@ -393,7 +408,7 @@ def _tabulate_by_group(
     return table.head(_MAX_LISTED), rows
 
 
-def _is_mirrored(
+def _is_worse_side_of_mirrored_finding(
     k: int, significant: Any, rules: Any, attribute: Sequence[str], contrasts: Contrasts
 ) -> bool:
     """Tell whether the pattern's only other group has the mirrored finding and is the worse one."""

@@ -15,12 +15,17 @@ import numpy.typing as npt
 from isolux.analyses._contrasts import (
     Contrasts,
     ContrastSums,
-    adjust_contrasts,
-    compare_means,
-    sum_by_cluster,
+    adjust_contrast_p_max_t,
+    contrast_means_of_disjoint_sets,
+    sum_scores_of_sets_by_cluster,
 )
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.itemsets import Itemsets, best_subset_value, frequent_itemsets, itemset_counts
+from isolux.stats.itemsets import (
+    Itemsets,
+    count_rows_by_itemset,
+    find_frequent_itemsets,
+    max_value_of_proper_subsets,
+)
 from isolux.stats.statistic import FloatArray
 
 _Bools = npt.NDArray[np.bool_]
@@ -58,7 +63,9 @@ class ItemSample:
 
     def sum_low(self, inside: _Bools) -> ContrastSums:
         """Sum low performance by cluster over sets of units."""
-        return sum_by_cluster(self.is_low.astype(np.float64), inside, self.cluster, self.n_clusters)
+        return sum_scores_of_sets_by_cluster(
+            self.is_low.astype(np.float64), inside, self.cluster, self.n_clusters
+        )
 
     def sum_overall(self) -> ContrastSums:
         """Sum low performance by cluster over all units."""
@@ -104,15 +111,15 @@ class RuleConfirmation:
     is_large_enough: _Bools
 
 
-def split_clusters(
-    items: _Bools, low: _Bools, cluster: IntArray, seed: int
+def split_sample_by_clusters(
+    items: _Bools, is_low: _Bools, cluster: IntArray, seed: int
 ) -> tuple[ItemSample, ItemSample]:
     """Split clusters at random in two; of an odd number the second half has one more.
 
     Examples
     --------
     >>> items, low = np.ones((4, 1), dtype=bool), np.zeros(4, dtype=bool)
-    >>> [h.n_clusters for h in split_clusters(items, low, np.array([0, 0, 1, 2]), 0)]
+    >>> [h.n_clusters for h in split_sample_by_clusters(items, low, np.array([0, 0, 1, 2]), 0)]
     [1, 2]
     """
     n = int(cluster.max(initial=-1)) + 1
@@ -123,12 +130,12 @@ def split_clusters(
     for is_in_half in (is_first[cluster], ~is_first[cluster]):
         cluster_index = np.unique(cluster[is_in_half], return_inverse=True)[1]
         samples.append(
-            ItemSample(items[is_in_half], low[is_in_half], cluster_index.astype(np.int64))
+            ItemSample(items[is_in_half], is_low[is_in_half], cluster_index.astype(np.int64))
         )
     return samples[0], samples[1]
 
 
-def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
+def mine_low_score_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
     """Mine rules: frequent among the low-performing, better than their subrules, large t.
 
     Parameters
@@ -145,11 +152,13 @@ def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
     if not half.is_low.any() or half.is_low.all():
         return MinedRules(no_rules, 0, 0)
     low_rows = half.items[half.is_low]
-    sets = frequent_itemsets(low_rows, min_support=limits.min_support, max_length=limits.max_length)
-    n_matching = itemset_counts(half.items, sets.members)
+    sets = find_frequent_itemsets(
+        low_rows, min_support=limits.min_support, max_length=limits.max_length
+    )
+    n_matching = count_rows_by_itemset(half.items, sets.members)
     confidence = sets.count / np.maximum(n_matching, 1)
     base_rate = float(half.is_low.mean())
-    best_subrule = best_subset_value(sets, confidence, base_rate)
+    best_subrule = max_value_of_proper_subsets(sets, confidence, base_rate)
     is_improving = confidence >= best_subrule * (1.0 + _MIN_IMPROVEMENT)
     n_complement = len(half.is_low) - n_matching
     is_large_enough = (
@@ -164,37 +173,41 @@ def mine_rules(half: ItemSample, limits: RuleLimits) -> MinedRules:
     shortlist = np.argsort(-approximate_t, kind="stable")[:_MAX_SHORTLIST]
     shortlist = shortlist[np.isfinite(approximate_t[shortlist])]
     return MinedRules(
-        _select_rules(half, sets, shortlist, limits), len(sets.count), int(is_improving.sum())
+        _select_distinct_rules_better_than_subrules(half, sets, shortlist, limits),
+        len(sets.count),
+        int(is_improving.sum()),
     )
 
 
-def confirm_rules(
+def confirm_rules_on_half(
     half: ItemSample, members: npt.NDArray[np.int32], limits: RuleLimits, **test_settings: int
 ) -> RuleConfirmation:
     """Test each rule on the confirmation half; ``how``: replicates and seed."""
     overall = half.sum_overall()
     rule_sums = half.sum_low(half.contains_all(members))
-    contrasts = compare_means(rule_sums, overall.subtract(rule_sums))
+    contrasts = contrast_means_of_disjoint_sets(rule_sums, overall.subtract(rule_sums))
     is_large_enough = contrasts.is_large_enough(limits.min_units, limits.min_clusters)
-    p = adjust_contrasts([contrasts], one_sided=True, tested=is_large_enough, **test_settings)
+    p = adjust_contrast_p_max_t(
+        [contrasts], one_sided=True, is_tested=is_large_enough, **test_settings
+    )
     n_low = max(int(half.is_low.sum()), 1)
-    exceeds_subrules = _exceeds_subrules(half, members, rule_sums)
+    exceeds_subrules = _exceeds_every_subrule(half, members, rule_sums)
     return RuleConfirmation(
         contrasts, p, exceeds_subrules, rule_sums.total.sum(axis=0) / n_low, is_large_enough
     )
 
 
-def _select_rules(
+def _select_distinct_rules_better_than_subrules(
     half: ItemSample, sets: Itemsets, shortlist: IntArray, limits: RuleLimits
 ) -> npt.NDArray[np.int32]:
     members = sets.members[shortlist]
     has_rule = half.contains_all(members)
     rule_sums = half.sum_low(has_rule)
-    contrasts = compare_means(rule_sums, half.sum_overall().subtract(rule_sums))
+    contrasts = contrast_means_of_disjoint_sets(rule_sums, half.sum_overall().subtract(rule_sums))
     is_good = (
         (contrasts.t >= _MIN_T)
         & (np.minimum(contrasts.n_clusters, contrasts.n_clusters_other) >= limits.min_clusters)
-        & _exceeds_subrules(half, members, rule_sums)
+        & _exceeds_every_subrule(half, members, rule_sums)
     )
     selected: list[int] = []
     length = (members >= 0).sum(axis=1)
@@ -212,7 +225,7 @@ def _covers_same_units(first: _Bools, second: _Bools) -> bool:
     return bool((first & second).sum() > _MAX_JACCARD * (first | second).sum())
 
 
-def _exceeds_subrules(
+def _exceeds_every_subrule(
     half: ItemSample, members: npt.NDArray[np.int32], rule_sums: ContrastSums
 ) -> _Bools:
     """Tell which rules exceed every subrule with one condition less, among the subrule's units."""
@@ -226,6 +239,6 @@ def _exceeds_subrules(
         subrule[:, d] = -1
         subrule_sums = half.sum_low(half.contains_all(subrule))
         own_sums = rule_sums.take(longer)
-        t = compare_means(own_sums, subrule_sums.subtract(own_sums)).t
+        t = contrast_means_of_disjoint_sets(own_sums, subrule_sums.subtract(own_sums)).t
         exceeds[longer] &= np.nan_to_num(t) >= _MIN_SUBRULE_T
     return exceeds

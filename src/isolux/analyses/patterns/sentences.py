@@ -13,8 +13,8 @@ from isolux.analyses._contrasts import Contrasts
 from isolux.analyses._features import Features
 from isolux.analyses._unit_scores import LowScores, UnitScores
 from isolux.analyses.patterns.rules import MinedRules, RuleConfirmation
-from isolux.statements.numbers import format_fixed, format_interval, format_value
-from isolux.statements.run_terms import RunTerms, format_level
+from isolux.statements.numbers import format_bare_value, format_fixed, format_interval
+from isolux.statements.run_terms import RunTerms, format_confidence_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,11 @@ def format_pattern_claim(
         lift += f" ({format_fixed(lift_low, 2)} to {format_fixed(lift_high, 2)})"
     text = (
         f"low performance ({context.low_scores.description}) is more frequent with {name}: "
-        f"{format_value(contrasts.mean[k])} % of such units,"
-        f" {format_value(contrasts.other_mean[k])} % of "
-        f"all others, a difference of {format_value(contrasts.difference[k], beside=(low, high))} "
-        f"points ({format_level(terms)} interval "
+        f"{format_bare_value(contrasts.mean[k])} % of such units,"
+        f" {format_bare_value(contrasts.other_mean[k])} % of "
+        "all others, a difference of "
+        f"{format_bare_value(contrasts.difference[k], shared_with=(low, high))} "
+        f"points ({format_confidence_level(terms)} interval "
         f"{format_interval(low, high, 'fraction', contrasts.difference[k])}); {lift}; "
         f"{_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), terms)}, none of which"
         f" chose the pattern; {terms.format_adjusted_p(float(confirmed.p_adjusted[k]))}."
@@ -83,8 +84,8 @@ def format_no_pattern(context: PatternContext, n_tested: int, min_detectable: fl
         text += (
             "No possible difference there could have been shown (power 0.8)."
             if min_detectable is None
-            else f"The one measured best would have been shown from {format_value(min_detectable)} "
-            "points (power 0.8)."
+            else "The one measured best would have been shown from "
+            f"{format_bare_value(min_detectable)} points (power 0.8)."
         )
     return context.terms.begin_sentence(context.scores.model, text)
 
@@ -102,10 +103,12 @@ def format_group_claim(
     title, group_name = context.terms.format_attribute(group[0]), group[1]
     text = (
         f"with {name}, low performance is {'more' if contrasts.difference[k] > 0 else 'less'} "
-        f"frequent for {group_name} ({title}): {format_value(contrasts.mean[k])} %, and "
-        f"{format_value(contrasts.other_mean[k])} % of others of known {title} with that pattern "
-        f"(difference {format_value(contrasts.difference[k], beside=(low, high))} points, "
-        f"{format_level(context.terms)} interval "
+        f"frequent for {group_name} ({title}): {format_bare_value(contrasts.mean[k])} %, and "
+        f"{format_bare_value(contrasts.other_mean[k])} % of others of known {title} with "
+        "that pattern "
+        "(difference "
+        f"{format_bare_value(contrasts.difference[k], shared_with=(low, high))} points, "
+        f"{format_confidence_level(context.terms)} interval "
         f"{format_interval(low, high, 'fraction', contrasts.difference[k])}); "
         f"{_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), context.terms)}; "
         f"{context.terms.format_adjusted_p(p)}."

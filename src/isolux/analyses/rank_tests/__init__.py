@@ -36,32 +36,36 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE, read_survey_sample
-from isolux.analyses._unit_scores import build_findings_table
+from isolux.analyses._regrouping import (
+    build_minimum_check,
+    check_analysis_settings,
+    read_run_settings,
+)
+from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE, read_survey_sample_or_none
+from isolux.analyses._unit_scores import build_ranked_findings_table
 from isolux.analyses.rank_tests.pair_results import (
     Correction,
     Test,
-    add_intervals,
-    adjust_pairs,
-    orient_pairs,
-    select_leading_pairs,
+    add_adjusted_p_to_pairs,
+    add_disparity_intervals,
+    orient_worse_group_first,
+    select_leading_pair_by_attribute,
 )
 from isolux.analyses.rank_tests.pairs import (
     MIN_SUBJECTS,
     ScoreVectors,
-    build_attribute_groups,
+    build_known_attribute_groups,
     build_score_vectors,
-    test_pairs,
+    run_pair_tests_and_list_small_groups,
 )
 from isolux.analyses.rank_tests.sentences import (
     CORRECTIONS,
     TESTS,
-    format_difference,
-    format_no_difference,
+    format_leading_pair_difference,
+    format_no_difference_found,
 )
 from isolux.statements.leading import MEASURE_COLUMNS
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.ranks.weighted import RankWeights
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -150,10 +154,10 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("rank_tests", replicates=require_at_least(100, replicates))
-    if "model_a" in run.disparities.columns or _has_no_people(run):
+    check_analysis_settings("rank_tests", replicates=build_minimum_check(100, replicates))
+    if "model_a" in run.disparities.columns or _has_no_scores_or_raise(run):
         return AnalysisResult(FINDINGS.empty())
-    spec = read_settings(run, replicates=replicates)
+    spec = read_run_settings(run, replicates=replicates)
     if not spec.groups.by and attributes == "by":
         raise SpecError(
             "this run has no attribute to compare groups of",
@@ -161,19 +165,19 @@ def explain(
             hint="--analysis-option rank_tests.attributes=all takes all that the dataset has",
         )
     score_vectors = build_score_vectors(run.scores)
-    survey_sample = read_survey_sample(
+    survey_sample = read_survey_sample_or_none(
         run, score_vectors.units, score_vectors.cluster, "the analysis rank_tests"
     )
     if survey_sample is not None:
         weights = RankWeights(survey_sample.weight, score_vectors.cluster, survey_sample.strata)
         score_vectors = replace(score_vectors, survey_weights=weights)
-    attribute_groups, left_out = build_attribute_groups(
+    attribute_groups, left_out = build_known_attribute_groups(
         run, spec, score_vectors, is_every=attributes == "all"
     )
-    pairs, small_groups = test_pairs(score_vectors, attribute_groups)
-    terms = words_of(run)
+    pairs, small_groups = run_pair_tests_and_list_small_groups(score_vectors, attribute_groups)
+    terms = read_display_terms(run)
     notes = [
-        *_build_notes(run, score_vectors, terms),
+        *_build_rank_test_notes(run, score_vectors, terms),
         *(
             [f"rank_tests: {FIXED_WEIGHTS_NOTE}"]
             if survey_sample is not None and survey_sample.is_calibrated
@@ -185,11 +189,11 @@ def explain(
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
         return AnalysisResult(FINDINGS.empty(), {}, tuple(notes))
-    tested_pairs = orient_pairs(
-        adjust_pairs(pairs, test, correction, 1.0 - spec.statistics.level), terms.metrics
+    tested_pairs = orient_worse_group_first(
+        add_adjusted_p_to_pairs(pairs, test, correction, 1.0 - spec.statistics.level), terms.metrics
     )
-    leading_pairs = add_intervals(
-        select_leading_pairs(tested_pairs),
+    leading_pairs = add_disparity_intervals(
+        select_leading_pair_by_attribute(tested_pairs),
         score_vectors,
         attribute_groups,
         replicates=spec.statistics.replicates,
@@ -201,13 +205,15 @@ def explain(
     else:
         name = TESTS["rows" if terms.cluster is None else test]
     test_description = f"{name}, {CORRECTIONS[correction].format(m=tested_pairs['p'].count())}"
-    findings = _build_findings(leading_pairs, terms, name, test_description, spec.statistics.level)
+    findings = _build_rank_test_findings(
+        leading_pairs, terms, name, test_description, spec.statistics.level
+    )
     return AnalysisResult(
-        findings, _build_tables(leading_pairs, terms, test_description), tuple(notes)
+        findings, _build_leading_pair_tables(leading_pairs, terms, test_description), tuple(notes)
     )
 
 
-def _has_no_people(run: Run) -> bool:
+def _has_no_scores_or_raise(run: Run) -> bool:
     """Tell whether no people were scored; refuse a run of metrics that no single unit has."""
     if run.scores["value"].count():
         return False
@@ -221,7 +227,7 @@ def _has_no_people(run: Run) -> bool:
     )
 
 
-def _build_notes(run: Run, score_vectors: ScoreVectors, terms: RunTerms) -> list[str]:
+def _build_rank_test_notes(run: Run, score_vectors: ScoreVectors, terms: RunTerms) -> list[str]:
     notes = []
     ranked_metrics = set(score_vectors.measures["metric"])
     unranked = [m for m in run.group_metrics["metric"].unique().sort() if m not in ranked_metrics]
@@ -261,7 +267,7 @@ def _note_small_groups(small_groups: pl.DataFrame, terms: RunTerms) -> list[str]
     return notes
 
 
-def _build_findings(
+def _build_rank_test_findings(
     leading_pairs: pl.DataFrame,
     terms: RunTerms,
     test_name: str,
@@ -269,30 +275,33 @@ def _build_findings(
     level: float,
 ) -> pl.DataFrame:
     differ = leading_pairs.filter("found").sort("p_adjusted", maintain_order=True)
-    rows = [_build_finding(row, terms, test_description) for row in differ.iter_rows(named=True)]
+    rows = [
+        _build_difference_finding(row, terms, test_description)
+        for row in differ.iter_rows(named=True)
+    ]
     not_differing = leading_pairs.filter(~pl.col("found"))
     for measure_rows in not_differing.partition_by(MEASURE_COLUMNS, maintain_order=True):
         attribute_rows = measure_rows.rows(named=True)
         rows.append(
             {
                 "analysis": "rank_tests",
-                "claim": format_no_difference(attribute_rows, terms, test_name, level),
+                "claim": format_no_difference_found(attribute_rows, terms, test_name, level),
                 "reference": "fhibe",
                 "status": "ok",
                 "metric": attribute_rows[0]["metric"],
                 "label": attribute_rows[0]["label"],
             }
         )
-    return build_findings_table(rows)
+    return build_ranked_findings_table(rows)
 
 
-def _build_finding(
+def _build_difference_finding(
     row: Mapping[str, Any], terms: RunTerms, test_description: str
 ) -> dict[str, Any]:
     names = ("low", "high", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
     return {
         "analysis": "rank_tests",
-        "claim": format_difference(row, terms, test_description),
+        "claim": format_leading_pair_difference(row, terms, test_description),
         "effect": row["disparity"],
         "n": row["n_a"] + row["n_b"],
         "reference": "fhibe",
@@ -301,7 +310,7 @@ def _build_finding(
     }
 
 
-def _build_tables(
+def _build_leading_pair_tables(
     leading_pairs: pl.DataFrame, terms: RunTerms, test_description: str
 ) -> dict[str, pl.DataFrame]:
     """Build tables: each attribute's leading pair by p, and where the two procedures disagree."""
@@ -316,10 +325,13 @@ def _build_tables(
     if disagreeing.height:
         caption = "Where the published procedure and this one disagree whether groups differ"
         tables[f"{caption} (first {_MAX_LISTED})"] = disagreeing
-    return {name: _format_table(frame.head(_MAX_LISTED), terms) for name, frame in tables.items()}
+    return {
+        name: _format_leading_pairs_table(frame.head(_MAX_LISTED), terms)
+        for name, frame in tables.items()
+    }
 
 
-def _format_table(leading_pairs: pl.DataFrame, terms: RunTerms) -> pl.DataFrame:
+def _format_leading_pairs_table(leading_pairs: pl.DataFrame, terms: RunTerms) -> pl.DataFrame:
     rows = [
         {
             "model": row["model"],

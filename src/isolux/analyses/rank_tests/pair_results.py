@@ -16,11 +16,15 @@ import polars as pl
 from isolux.analyses.rank_tests.pairs import AttributeGroups, ScoreVectors
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.multiplicity import benjamini_hochberg, bonferroni, holm
-from isolux.stats.ranks import disparity_of_medians, median_replicates
-from isolux.stats.sampling import rao_wu_weights
+from isolux.stats.multiplicity import (
+    adjust_p_benjamini_hochberg,
+    adjust_p_bonferroni,
+    adjust_p_holm,
+)
+from isolux.stats.ranks import fhibe_median_disparity, replicate_medians
+from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, seeded_blocks
+from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
 from isolux.vocabulary.info import Metric
 
 Test = Literal["clustered", "naive"]
@@ -29,18 +33,18 @@ ATTRIBUTE_KEY = (*MEASURE_COLUMNS, "attribute")
 _GROUP_COLUMNS = ("group", "n", "clusters", "median", "mean")
 
 
-def adjust_pairs(
+def add_adjusted_p_to_pairs(
     pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float
 ) -> pl.DataFrame:
     """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``."""
     pairs = pairs.with_columns(p=pl.col(f"p_{test}"))
     line_index = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
-    published = _adjust_within(pairs["p_naive"].to_numpy(), line_index)
+    published = _adjust_p_within_lines(pairs["p_naive"].to_numpy(), line_index)
     p = pairs["p"].to_numpy()
     if correction == "published":
-        p_adjusted = _adjust_within(p, line_index)
+        p_adjusted = _adjust_p_within_lines(p, line_index)
     else:
-        p_adjusted = holm(p) if correction == "holm" else benjamini_hochberg(p)
+        p_adjusted = adjust_p_holm(p) if correction == "holm" else adjust_p_benjamini_hochberg(p)
     return pairs.with_columns(
         p_published=pl.Series(published, dtype=pl.Float64).fill_nan(None),
         p_adjusted=pl.Series(p_adjusted, dtype=pl.Float64).fill_nan(None),
@@ -50,15 +54,15 @@ def adjust_pairs(
     )
 
 
-def _adjust_within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
+def _adjust_p_within_lines(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
     p_adjusted = np.full(len(p), np.nan)
     order = np.argsort(line_index, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(line_index[order])) + 1):
-        p_adjusted[rows] = bonferroni(p[rows])
+        p_adjusted[rows] = adjust_p_bonferroni(p[rows])
     return p_adjusted
 
 
-def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
+def orient_worse_group_first(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
     """Orient pairs so that ``a`` is the worse group, and add D."""
     directions = {name: metric.direction for name, metric in metrics.items()}
     metric = pl.col("metric")
@@ -97,12 +101,12 @@ def orient_pairs(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataF
     high = oriented.select(pl.max_horizontal("median_a", "median_b")).to_series().to_numpy()
     reversed_score = pl.col("direction") == "lower"
     return oriented.with_columns(
-        disparity=pl.Series(disparity_of_medians(low, high)).fill_nan(None),
+        disparity=pl.Series(fhibe_median_disparity(low, high)).fill_nan(None),
         worse=pl.when(reversed_score).then("superiority").otherwise(1.0 - pl.col("superiority")),
     ).with_columns(against=pl.col("worse") < 0.5)
 
 
-def select_leading_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
+def select_leading_pair_by_attribute(pairs: pl.DataFrame) -> pl.DataFrame:
     """Select one pair for each measure and attribute: the significant one with the highest D."""
     counts = pairs.group_by(ATTRIBUTE_KEY, maintain_order=True).agg(
         pairs=pl.len(), n_found=pl.sum("found"), n_published=pl.sum("found_published")
@@ -129,7 +133,7 @@ def select_leading_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def add_intervals(
+def add_disparity_intervals(
     leading_pairs: pl.DataFrame,
     score_vectors: ScoreVectors,
     attributes: list[AttributeGroups],
@@ -153,7 +157,7 @@ def add_intervals(
         ]
         if row["direction"] == "lower":
             group_units.reverse()
-        replicate_disparities = _replicate_disparity(
+        replicate_disparities = _replicate_median_disparity(
             values, score_vectors, group_units, replicates, seed
         )
         bounds = np.nanquantile(replicate_disparities, [(1 - level) / 2, (1 + level) / 2])
@@ -164,7 +168,7 @@ def add_intervals(
     )
 
 
-def _replicate_disparity(
+def _replicate_median_disparity(
     values: FloatArray,
     score_vectors: ScoreVectors,
     group_units: list[IntArray],
@@ -176,19 +180,19 @@ def _replicate_disparity(
     cluster_ids, code = np.unique(cluster[np.concatenate(group_units)], return_inverse=True)
     codes = np.split(code, [len(group_units[0])])
     blocks_evaluated = []
-    for rng, size in seeded_blocks(replicates, seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(replicates, seed, "rank bootstrap"):
         if survey_weights is None:
-            weights = multinomial_weights(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
+            weights = draw_multinomial_weights(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
             low, high = (
-                median_replicates(values[units], cluster_code, weights)
+                replicate_medians(values[units], cluster_code, weights)
                 for units, cluster_code in zip(group_units, codes, strict=True)
             )
         else:
-            resampling_weights = rao_wu_weights(
+            resampling_weights = draw_rao_wu_weights(
                 rng, int(cluster.max(initial=-1)) + 1, survey_weights.strata, size
             )
             low, high = (
-                median_replicates(
+                replicate_medians(
                     values[units],
                     np.arange(len(units)),
                     survey_weights.weight[units][:, None] * resampling_weights[cluster[units]],

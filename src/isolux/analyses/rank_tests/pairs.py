@@ -14,11 +14,16 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._model_columns import find_prediction_columns
-from isolux.analyses._regrouping import build_groups
+from isolux.analyses._regrouping import build_membership_table
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.ranks import RankTests, build_group_cells, compare_groups, sort_scores
-from isolux.stats.ranks.weighted import RankWeights, compare_weighted, weighted_median
+from isolux.stats.ranks import (
+    RankTests,
+    index_groups_by_cluster,
+    rank_test_all_group_pairs,
+    sort_score_vectors,
+)
+from isolux.stats.ranks.weighted import RankWeights, weighted_median, weighted_rank_test_two_groups
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
@@ -94,14 +99,14 @@ def build_score_vectors(scores: pl.DataFrame) -> ScoreVectors:
     return ScoreVectors(measures, values, units, cluster)
 
 
-def build_attribute_groups(
+def build_known_attribute_groups(
     run: Run, spec: AuditSpec, score_vectors: ScoreVectors, *, is_every: bool
 ) -> tuple[list[AttributeGroups], list[str]]:
     """Build every attribute's groups by the run's settings, without unknown values."""
     settings = spec.groups.model_copy(update={"unknown": "drop"})
     if not is_every:
-        return _split_attributes(
-            build_groups(run, settings, score_vectors.units), score_vectors
+        return _split_membership_by_attribute(
+            build_membership_table(run, settings, score_vectors.units), score_vectors
         ), []
     groups: list[AttributeGroups] = []
     notes: list[str] = []
@@ -120,23 +125,25 @@ def build_attribute_groups(
             update={"by": tuple(dict.fromkeys((*settings.by, name)))}
         )
         try:
-            members = build_groups(run, attribute_settings, score_vectors.units).filter(
+            members = build_membership_table(run, attribute_settings, score_vectors.units).filter(
                 pl.col("attribute") == name
             )
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
             continue
-        groups += _split_attributes(members, score_vectors)
+        groups += _split_membership_by_attribute(members, score_vectors)
     crossed = [name for name in settings.by if "*" in name]
     if crossed:
-        members_crossed = build_groups(run, settings, score_vectors.units)
-        groups += _split_attributes(
+        members_crossed = build_membership_table(run, settings, score_vectors.units)
+        groups += _split_membership_by_attribute(
             members_crossed.filter(pl.col("attribute").is_in(crossed)), score_vectors
         )
     return groups, notes
 
 
-def _split_attributes(members: pl.DataFrame, score_vectors: ScoreVectors) -> list[AttributeGroups]:
+def _split_membership_by_attribute(
+    members: pl.DataFrame, score_vectors: ScoreVectors
+) -> list[AttributeGroups]:
     unit_index = pl.DataFrame({"unit_id": score_vectors.units}).with_row_index("unit")
     rows = members.join(unit_index, on="unit_id", how="inner", maintain_order="left").with_columns(
         key=pl.col("values").list.join(_SEPARATOR)
@@ -158,23 +165,25 @@ def _split_attributes(members: pl.DataFrame, score_vectors: ScoreVectors) -> lis
     return attribute_groups
 
 
-def test_pairs(
+def run_pair_tests_and_list_small_groups(
     score_vectors: ScoreVectors, attributes: Sequence[AttributeGroups]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Test every pair of groups that are large enough."""
     pairs, small = [], []
     for start in range(0, len(score_vectors.values), _VECTORS_PER_BATCH):
-        scores = sort_scores(score_vectors.values[start : start + _VECTORS_PER_BATCH])
+        scores = sort_score_vectors(score_vectors.values[start : start + _VECTORS_PER_BATCH])
         for position, groups in enumerate(attributes):
-            cells = build_group_cells(
+            cells = index_groups_by_cluster(
                 groups.unit, groups.group, score_vectors.cluster, len(groups.group_names)
             )
-            tests = compare_groups(scores, cells)
+            tests = rank_test_all_group_pairs(scores, cells)
             is_large_enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
             if score_vectors.survey_weights is not None:
-                tests = _weight_tests(tests, is_large_enough, groups, score_vectors, start)
-            pairs.append(_build_pair_rows(tests, is_large_enough, groups, start, position))
-            small.append(_build_size_rows(tests, is_large_enough, groups))
+                tests = _replace_with_survey_weighted_tests(
+                    tests, is_large_enough, groups, score_vectors, start
+                )
+            pairs.append(_build_large_pair_rows(tests, is_large_enough, groups, start, position))
+            small.append(_build_small_group_rows(tests, is_large_enough, groups))
     measures = score_vectors.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
     tested_pairs = pl.concat(pairs).join(measures, on="vector", how="left", maintain_order="left")
     sizes = pl.concat(small).group_by("attribute", "group", maintain_order=True)
@@ -187,7 +196,7 @@ def test_pairs(
     ), below_minimum.drop("enough")
 
 
-def _weight_tests(
+def _replace_with_survey_weighted_tests(
     tests: RankTests,
     is_large_enough: np.ndarray,
     groups: AttributeGroups,
@@ -208,7 +217,7 @@ def _weight_tests(
             median[v, g] = weighted_median(scores[units], weight)
             mean[v, g] = np.average(scores[units], weights=weight)
         for a, b in combinations(units_by_group, 2):
-            weighted_test = compare_weighted(
+            weighted_test = weighted_rank_test_two_groups(
                 scores, (units_by_group[a], units_by_group[b]), score_vectors.survey_weights
             )
             superiority[v, a, b], superiority[v, b, a] = (
@@ -219,7 +228,7 @@ def _weight_tests(
     return replace(tests, median=median, mean=mean, superiority=superiority, p_clustered=p)
 
 
-def _build_pair_rows(
+def _build_large_pair_rows(
     tests: RankTests,
     is_large_enough: np.ndarray,
     groups: AttributeGroups,
@@ -249,7 +258,7 @@ def _build_pair_rows(
     )
 
 
-def _build_size_rows(
+def _build_small_group_rows(
     tests: RankTests, is_large_enough: np.ndarray, groups: AttributeGroups
 ) -> pl.DataFrame:
     return pl.DataFrame(

@@ -9,8 +9,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from isolux.statements.numbers import format_fixed, format_interval, format_signed_points
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import format_fixed, format_interval, format_signed_gap
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.vocabulary.formatting import join_words
 
 CORRECTIONS = {
@@ -27,7 +31,9 @@ TESTS = {
 _MAX_LISTED = 8
 
 
-def format_difference(row: Mapping[str, Any], terms: RunTerms, test_description: str) -> str:
+def format_leading_pair_difference(
+    row: Mapping[str, Any], terms: RunTerms, test_description: str
+) -> str:
     """Write which pair of groups of one attribute differs most."""
     text = (
         f"{terms.format_metric(row)} by {terms.format_attribute(row['attribute'])}:"
@@ -50,16 +56,16 @@ def format_difference(row: Mapping[str, Any], terms: RunTerms, test_description:
     return terms.begin_sentence(row["model"], text)
 
 
-def format_no_difference(
+def format_no_difference_found(
     rows: Sequence[Mapping[str, Any]], terms: RunTerms, test_name: str, level: float
 ) -> str:
     """Write for one measure where no difference was found, and where the published test claims."""
     names = [terms.format_attribute(row["attribute"]) for row in rows]
     text = (
-        f"{lower_first_letter(terms.format_metric(rows[0]))}: the {test_name} found no difference"
+        f"{lower_unless_acronym(terms.format_metric(rows[0]))}: the {test_name} found no difference"
         " between "
     )
-    text += f"groups of {_format_list(names)}"
+    text += f"groups of {_format_shortened_list(names)}"
     p_values = [row["p_adjusted"] for row in rows if row["p_adjusted"] is not None]
     text += f" (smallest {terms.format_adjusted_p(min(p_values))})." if p_values else "."
     claimed = [row for row in rows if row["n_published"]]
@@ -70,7 +76,8 @@ def format_no_difference(
             for row in claimed
         ]
         text += (
-            f" FHIBE's published test would claim differences by {_format_list(attribute_list)} at "
+            f" FHIBE's published test would claim differences by"
+            f" {_format_shortened_list(attribute_list)} at "
             f"{1 - level:.3g}: it "
             + ("treats every unit as a different person and " if terms.cluster is not None else "")
             + "corrects for one attribute at a time, so they may be chance."
@@ -78,14 +85,14 @@ def format_no_difference(
     return terms.begin_sentence(rows[0]["model"], text)
 
 
-def _format_list(names: Sequence[str]) -> str:
+def _format_shortened_list(names: Sequence[str]) -> str:
     rest_text = [f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else []
-    return join_words([*names[:_MAX_LISTED], *rest_text], last="and")
+    return join_words([*names[:_MAX_LISTED], *rest_text], conjunction="and")
 
 
 def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
     unit = terms.find_unit(row)
-    format_points = partial(format_signed_points, unit=unit)
+    format_points = partial(format_signed_gap, unit=unit)
 
     if row["decided_by"] == "median":
         text = (
@@ -103,8 +110,8 @@ def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
     text += f", D = {format_fixed(row['disparity'], 2)}"
     if row["low"] is None:
         return text
-    interval_text = format_interval(row["low"], row["high"], "", places=2)
-    return f"{text} ({format_level(terms)} interval {interval_text})"
+    interval_text = format_interval(row["low"], row["high"], "", n_decimals=2)
+    return f"{text} ({format_confidence_level(terms)} interval {interval_text})"
 
 
 def _format_counts(row: Mapping[str, Any], terms: RunTerms) -> str:

@@ -25,23 +25,39 @@ import polars as pl
 
 from isolux.analyses._features import (
     Features,
-    build_items,
+    build_boolean_items,
     classify_attributes,
-    drop_outcome_proxies,
+    drop_attributes_determining_outcome,
 )
-from isolux.analyses._regrouping import check_settings, read_settings, require_at_least
-from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE, read_survey_sample, take_sample_rows
+from isolux.analyses._regrouping import (
+    build_minimum_check,
+    check_analysis_settings,
+    read_run_settings,
+)
+from isolux.analyses._survey_sample import (
+    FIXED_WEIGHTS_NOTE,
+    read_survey_sample_or_none,
+    select_sample_rows_by_unit,
+)
 from isolux.analyses._unit_scores import (
     ScoreSettings,
     UnitScores,
-    build_findings_table,
-    has_no_scored_units,
-    load_unit_scores,
+    build_ranked_findings_table,
+    compares_models_or_has_no_scores,
+    load_unit_scores_by_model,
 )
-from isolux.analyses.slices.search import CandidateSlices, compare_slices, find_candidates
-from isolux.statements.numbers import format_points, format_value, format_with_unit
-from isolux.statements.run_terms import RunTerms, format_level, words_of
-from isolux.stats.multiplicity import holm
+from isolux.analyses.slices.search import (
+    CandidateSlices,
+    compare_slices_with_complement,
+    find_candidate_slices,
+)
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_gap_size,
+    format_with_unit,
+)
+from isolux.statements.run_terms import RunTerms, format_confidence_level, read_display_terms
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -144,31 +160,33 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings(
+    check_analysis_settings(
         "slices",
-        max_slices=require_at_least(1, max_slices),
+        max_slices=build_minimum_check(1, max_slices),
         min_support=(min_support, 0.0 < min_support < 1.0, "above 0 and below 1"),
     )
-    if has_no_scored_units(run):
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = read_settings(run), replace(words_of(run), is_adjusted=True)
-    scores_by_model = load_unit_scores(run, spec.task, terms, "slices", scores)
+    spec, terms = read_run_settings(run), replace(read_display_terms(run), is_adjusted=True)
+    scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "slices", scores)
     contexts, notes = [], []
     for model_scores in scores_by_model:
-        items, item_notes = _build_slice_items(
+        items, item_notes = _build_slice_items_and_notes(
             run, model_scores, scores.get("attributes", ()), spec
         )
         notes += [*model_scores.notes, *item_notes]
         metric_info = model_scores.build_metric(terms)
-        survey_sample = read_survey_sample(
+        survey_sample = read_survey_sample_or_none(
             run, model_scores.units, model_scores.cluster, "the analysis slices"
         )
-        candidates = find_candidates(
+        candidates = find_candidate_slices(
             model_scores, items, metric_info, max_slices, min_support, spec.comparing, survey_sample
         )
         task = str(run.scores["task"][0])
-        sample_rows = None if survey_sample is None else take_sample_rows(run, model_scores.units)
-        test_results = compare_slices(
+        sample_rows = (
+            None if survey_sample is None else select_sample_rows_by_unit(run, model_scores.units)
+        )
+        test_results = compare_slices_with_complement(
             model_scores, candidates, metric_info, task, spec.comparing, sample_rows
         )
         contexts.append(_SliceContext(model_scores, items, candidates, test_results, terms))
@@ -176,14 +194,18 @@ def explain(
             notes.append(f"slices: {FIXED_WEIGHTS_NOTE}")
     if not contexts:
         return AnalysisResult(FINDINGS.empty(), notes=tuple(notes))
-    contexts = _add_holm(contexts)
-    rows = [row for context in contexts for row in _build_findings(context, spec.statistics.level)]
-    table = pl.concat([_build_table(context, has_models=len(contexts) > 1) for context in contexts])
+    contexts = _add_holm_p_over_models(contexts)
+    rows = [
+        row for context in contexts for row in _build_slice_findings(context, spec.statistics.level)
+    ]
+    table = pl.concat(
+        [_build_slices_table(context, has_models=len(contexts) > 1) for context in contexts]
+    )
     tables = {CAPTION: table} if table.height else {}
-    return AnalysisResult(build_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
+    return AnalysisResult(build_ranked_findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
-def _build_slice_items(
+def _build_slice_items_and_notes(
     run: Run, scores: UnitScores, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
@@ -205,16 +227,16 @@ def _build_slice_items(
             run = replace(run, attributes=attribute_rows)
             notes.append(f"Slices are not described by {', '.join(excluded)}, {reason}.")
     types = classify_attributes(run, spec, scores.units, attributes, analysis="slices")
-    items = drop_outcome_proxies(
-        build_items(run, spec, scores.units, types, bins=_BINS), scores.value
+    items = drop_attributes_determining_outcome(
+        build_boolean_items(run, spec, scores.units, types, bins=_BINS), scores.value
     )
     return items, (*notes, *items.notes)
 
 
-def _add_holm(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
+def _add_holm_p_over_models(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
     """Add Holm's p-values, over the slices of all models."""
     raw = pl.concat([context.test_results["p_value"] for context in contexts]).cast(pl.Float64)
-    adjusted = pl.Series("p_adjusted", holm(raw.fill_null(float("nan")).to_numpy()))
+    adjusted = pl.Series("p_adjusted", adjust_p_holm(raw.fill_null(float("nan")).to_numpy()))
     adjusted, corrected, offset = adjusted.fill_nan(None), [], 0
     for context in contexts:
         n = context.test_results.height
@@ -224,24 +246,24 @@ def _add_holm(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
     return corrected
 
 
-def _build_findings(context: _SliceContext, level: float) -> list[dict[str, Any]]:
+def _build_slice_findings(context: _SliceContext, level: float) -> list[dict[str, Any]]:
     sign = 1.0 if context.scores.higher_is_better else -1.0
     rows = []
     for k, test_result in enumerate(context.test_results.iter_rows(named=True)):
         p = test_result["p_adjusted"]
         if p is not None and p <= 1.0 - level and sign * test_result["difference"] < 0:
             rows.append(
-                _build_finding(
+                _build_slice_finding(
                     context,
-                    _format_claim(context, k, test_result),
+                    _format_slice_claim(context, k, test_result),
                     test_result,
                     context.format_name(k),
                 )
             )
-    return rows or [_build_finding(context, _format_no_slice(context), None, None)]
+    return rows or [_build_slice_finding(context, _format_no_slice_confirmed(context), None, None)]
 
 
-def _build_finding(
+def _build_slice_finding(
     context: _SliceContext, claim: str, test_result: dict[str, Any] | None, name: str | None
 ) -> dict[str, Any]:
     numbers = test_result or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
@@ -262,7 +284,7 @@ def _build_finding(
     }
 
 
-def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -> str:
+def _format_slice_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -> str:
     terms, row = context.terms, context.scores.row
     unit = terms.find_unit(row)
     direction = "lower" if test_result["difference"] < 0 else "higher"
@@ -273,8 +295,10 @@ def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -
         f"{terms.format_metric(row)} with {context.format_name(k)} is"
         f" {format_with_unit(test_result['value'], unit)}, "
         f"and {format_with_unit(test_result['others'], unit)} for everyone else: "
-        f"{format_points(test_result['difference'], unit)} {direction} ({format_level(terms)}"
-        f" interval {_format_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
+        f"{format_gap_size(test_result['difference'], unit)} {direction} "
+        f"({format_confidence_level(terms)}"
+        " interval "
+        f"{_format_difference_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
         f"{terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
         " One "
         f"half of the data suggested this slice, {100 * context.candidates.share[k]:.1f} % of its "
@@ -282,7 +306,9 @@ def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -
     )
 
 
-def _format_interval(test_result: dict[str, Any], unit: str, *, flip: bool = False) -> str:
+def _format_difference_interval(
+    test_result: dict[str, Any], unit: str, *, flip: bool = False
+) -> str:
     if test_result["low"] is None:
         return "not known"
     low, high = (
@@ -290,10 +316,10 @@ def _format_interval(test_result: dict[str, Any], unit: str, *, flip: bool = Fal
         if flip
         else (test_result["low"], test_result["high"])
     )
-    return f"{format_value(low, unit)} to {format_value(high, unit)}"
+    return f"{format_bare_value(low, unit)} to {format_bare_value(high, unit)}"
 
 
-def _format_no_slice(context: _SliceContext) -> str:
+def _format_no_slice_confirmed(context: _SliceContext) -> str:
     """Write that no slice was confirmed; never that there is none."""
     terms, row = context.terms, context.scores.row
     measure = terms.format_metric(row)
@@ -315,13 +341,14 @@ def _format_no_slice(context: _SliceContext) -> str:
     return (
         f"{claim_start}suggested was confirmed on the other. The first of them,"
         f" {context.format_name(k)}, "
-        f"differs from everyone else there by {format_value(first['difference'], unit)}{unit_text} "
-        f"({format_level(terms)} interval {_format_interval(first, unit)}; "
+        "differs from everyone else there by "
+        f"{format_bare_value(first['difference'], unit)}{unit_text} "
+        f"({format_confidence_level(terms)} interval {_format_difference_interval(first, unit)}; "
         f"{terms.format_p(first['p_adjusted'])})."
     )
 
 
-def _build_table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
+def _build_slices_table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
     slices, results = context.candidates.slices, context.test_results
     names = [context.format_name(k) for k in range(len(slices.score))]
     table = pl.DataFrame(

@@ -25,9 +25,9 @@ from isolux.stats.sampling import Strata
 from isolux.stats.slices import (
     MAX_SLICE_LENGTH,
     Slices,
+    find_worst_slices,
+    is_row_in_slice,
     select_distinct_slices,
-    slice_membership,
-    worst_slices,
 )
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
@@ -66,14 +66,14 @@ class CandidateSlices:
     is_second_half: _BoolArray
 
 
-def choose_held_out_rows(
+def is_in_held_out_clusters(
     cluster: IntArray, share: float, seed: int, strata: Strata | None = None
 ) -> _BoolArray:
     """Choose at random the clusters of the second half, and return the mask of their rows ``[n]``.
 
     Examples
     --------
-    >>> choose_held_out_rows(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
+    >>> is_in_held_out_clusters(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
     [True, True, True, False, False]
     """
     n = int(cluster.max(initial=-1)) + 1
@@ -93,7 +93,7 @@ def choose_held_out_rows(
     return rows
 
 
-def find_candidates(
+def find_candidate_slices(
     scores: UnitScores,
     items: Features,
     metric: Metric,
@@ -104,8 +104,8 @@ def find_candidates(
 ) -> CandidateSlices:
     """Find the worst slices of one half of the clusters."""
     strata = None if survey_sample is None else survey_sample.strata
-    _check_strata(strata)
-    is_second_half = choose_held_out_rows(scores.cluster, _HELD_OUT_SHARE, spec.seed, strata)
+    _check_strata_can_be_halved(strata)
+    is_second_half = is_in_held_out_clusters(scores.cluster, _HELD_OUT_SHARE, spec.seed, strata)
     clusters = [len(np.unique(scores.cluster[half])) for half in (~is_second_half, is_second_half)]
     if min(clusters) < 2 * spec.min_clusters:
         raise SpecError(
@@ -116,9 +116,9 @@ def find_candidates(
             hint="give it more subjects",
         )
     rows, first_values = items.matrix.astype(np.bool_), scores.value[~is_second_half]
-    worst = worst_slices(
+    worst = find_worst_slices(
         rows[~is_second_half],
-        _number_attributes(items.attribute),
+        _encode_attributes(items.attribute),
         _scores_to_errors(first_values, metric, higher_is_better=scores.higher_is_better),
         scores.cluster[~is_second_half],
         max_slices=_MAX_CANDIDATES,
@@ -128,7 +128,7 @@ def find_candidates(
         max_length=MAX_SLICE_LENGTH,
     )
     selected = select_distinct_slices(
-        slice_membership(rows[~is_second_half], worst.members), _MAX_JACCARD
+        is_row_in_slice(rows[~is_second_half], worst.members), _MAX_JACCARD
     )[:max_slices]
     slices = Slices(
         worst.members[selected],
@@ -140,7 +140,7 @@ def find_candidates(
         worst.mean_error,
         worst.n_evaluated,
     )
-    is_member = slice_membership(rows, slices.members)
+    is_member = is_row_in_slice(rows, slices.members)
     sums = np.where(is_member[~is_second_half], first_values[:, None], 0.0).sum(axis=0)
     return CandidateSlices(
         slices,
@@ -151,7 +151,7 @@ def find_candidates(
     )
 
 
-def _check_strata(strata: Strata | None) -> None:
+def _check_strata_can_be_halved(strata: Strata | None) -> None:
     if strata is None:
         return
     n_clusters = np.bincount(strata.stratum_index, minlength=len(strata.n_sampled))
@@ -166,7 +166,7 @@ def _check_strata(strata: Strata | None) -> None:
         )
 
 
-def build_half_sample(
+def build_survey_sample_of_half(
     sample_rows: pl.DataFrame, cluster: IntArray, is_second_half: _BoolArray
 ) -> pl.DataFrame:
     """Build the table ``sample`` of one half, with its share of each stratum's sampled clusters.
@@ -188,7 +188,7 @@ def build_half_sample(
     )
 
 
-def compare_slices(
+def compare_slices_with_complement(
     model_scores: UnitScores,
     candidates: CandidateSlices,
     metric: Metric,
@@ -201,12 +201,14 @@ def compare_slices(
     is_second_half = candidates.is_second_half
     units = model_scores.units.filter(pl.Series(is_second_half))
     score_table = model_scores.to_scores(task, is_second_half)
-    members = _build_membership(names, candidates.is_member[is_second_half], units)
+    members = _build_slice_membership(names, candidates.is_member[is_second_half], units)
     task_info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
     sample = (
         {}
         if sample_rows is None
-        else {SAMPLE: build_half_sample(sample_rows, model_scores.cluster, is_second_half)}
+        else {
+            SAMPLE: build_survey_sample_of_half(sample_rows, model_scores.cluster, is_second_half)
+        }
     )
     estimates = measure_groups(Scores(score_table, task_info, sample, task=task), members, spec)
     disparities = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
@@ -227,7 +229,7 @@ def compare_slices(
     )
 
 
-def _build_membership(
+def _build_slice_membership(
     names: Sequence[str], is_member: _BoolArray, units: pl.Series
 ) -> pl.DataFrame:
     frames = [
@@ -244,7 +246,7 @@ def _build_membership(
     return MEMBERSHIP.conform(frame.sort("attribute", "group", descending=[False, True]))
 
 
-def _number_attributes(names: Sequence[str]) -> IntArray:
+def _encode_attributes(names: Sequence[str]) -> IntArray:
     """Assign a number to each attribute; its columns share it."""
     number_by_name = {name: k for k, name in enumerate(dict.fromkeys(names))}
     return np.asarray([number_by_name[name] for name in names], dtype=np.int64)

@@ -21,12 +21,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import build_groups, read_settings
-from isolux.analyses._unit_scores import build_findings_table, has_no_scored_units
+from isolux.analyses._regrouping import build_membership_table, read_run_settings
+from isolux.analyses._unit_scores import (
+    build_ranked_findings_table,
+    compares_models_or_has_no_scores,
+)
 from isolux.analyses.tradeoffs.curves import (
     CoverageCurves,
     SortedScoreRows,
-    build_score_rows,
+    build_sorted_score_rows,
     estimate_coverage_curves,
 )
 from isolux.analyses.tradeoffs.evidence import (
@@ -34,24 +37,24 @@ from isolux.analyses.tradeoffs.evidence import (
     DETECTIONS,
     ScoredPeople,
     TradeoffView,
-    build_finding,
+    build_tradeoff_finding,
     read_confidences,
     read_detection_scores,
     read_positive_scores,
-    select_large_groups,
+    select_large_groups_and_note_others,
 )
-from isolux.analyses.tradeoffs.pairs import MATCHES, PAIRS, add_match_rates
+from isolux.analyses.tradeoffs.pairs import MATCHES, PAIRS, add_match_rates_at_fixed_fmr
 from isolux.analyses.tradeoffs.thresholds import (
     RATES,
-    add_threshold_view,
+    add_threshold_curves_and_findings,
     format_thresholds_caption,
 )
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import RunTerms, words_of
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.intervals import Interval, logit_interval_at_level, t_interval_at_level
-from isolux.stats.multiplicity import holm
+from isolux.stats.intervals import Interval, logit_or_wilson_interval_at_level, t_interval_at_level
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import AnalysisResult, Run
 from isolux.vocabulary.errors import SpecError
@@ -133,41 +136,51 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if has_no_scored_units(run):
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, view, terms = read_settings(run, replicates=replicates), TradeoffView(), words_of(run)
+    spec, view, terms = (
+        read_run_settings(run, replicates=replicates),
+        TradeoffView(),
+        read_display_terms(run),
+    )
 
-    def members_of(people: ScoredPeople) -> pl.DataFrame:
-        members = _build_membership(run, spec.groups, people.rows["unit_id"])
-        return select_large_groups(people, members, spec.statistics, view)
+    def select_large_groups_of_people(people: ScoredPeople) -> pl.DataFrame:
+        members = _build_membership_of_largest_groups(run, spec.groups, people.rows["unit_id"])
+        return select_large_groups_and_note_others(people, members, spec.statistics, view)
 
     for people in [*read_positive_scores(run, view), *read_detection_scores(run, view)]:
-        members = members_of(people)
-        add_threshold_view(people, members, operating, spec.statistics, terms, view)
-    confident_people = [(people, members_of(people)) for people in read_confidences(run, view)]
-    add_coverage_view(confident_people, spec.statistics, terms, view)
+        members = select_large_groups_of_people(people)
+        add_threshold_curves_and_findings(people, members, operating, spec.statistics, terms, view)
+    confident_people = [
+        (people, select_large_groups_of_people(people)) for people in read_confidences(run, view)
+    ]
+    add_coverage_curves_and_findings(confident_people, spec.statistics, terms, view)
     if PAIRS in run.evidence:
-        units = _list_pair_units(run.evidence[PAIRS])
-        add_match_rates(run, _build_membership(run, spec.groups, units), spec.statistics, view)
+        units = _list_units_in_pairs(run.evidence[PAIRS])
+        add_match_rates_at_fixed_fmr(
+            run, _build_membership_of_largest_groups(run, spec.groups, units), spec.statistics, view
+        )
     if not view.tables:
-        raise _no_scores_error(run, view)
+        raise _build_no_scores_error(run, view)
     notes = dict.fromkeys(
         [*view.notes, *(f"Trade-offs: {reason}." for reason in view.missing_reasons)]
     )
-    return AnalysisResult(build_findings_table(view.findings), view.tables, tuple(notes))
+    return AnalysisResult(build_ranked_findings_table(view.findings), view.tables, tuple(notes))
 
 
-def _build_membership(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
-    return build_groups(run, settings, units.unique(maintain_order=True))
+def _build_membership_of_largest_groups(
+    run: Run, settings: Groups, units: pl.Series
+) -> pl.DataFrame:
+    return build_membership_table(run, settings, units.unique(maintain_order=True))
 
 
-def _list_pair_units(pairs: pl.DataFrame) -> pl.Series:
+def _list_units_in_pairs(pairs: pl.DataFrame) -> pl.Series:
     first = pairs["unit_id"].cast(pl.String)
     second = pairs["other_id"].explode().unique().cast(pl.String)
     return pl.concat([first, second]).drop_nulls().unique().sort()
 
 
-def _no_scores_error(run: Run, view: TradeoffView) -> SpecError:
+def _build_no_scores_error(run: Run, view: TradeoffView) -> SpecError:
     found_text = "; ".join(view.missing_reasons) or "none of them; the task " + repr(
         run.record.get("task")
     )
@@ -212,7 +225,7 @@ class _ModelCurves:
     p_value: FloatArray
 
 
-def add_coverage_view(
+def add_coverage_curves_and_findings(
     people_and_members: Sequence[tuple[ScoredPeople, pl.DataFrame]],
     spec: Statistics,
     terms: RunTerms,
@@ -220,25 +233,32 @@ def add_coverage_view(
 ) -> None:
     """Add curves of all models, and findings on gaps that abstention changes."""
     levels = np.unique([*_COVERAGES, 1.0])[::-1]
-    curves = [_estimate_curves(people, members, spec) for people, members in people_and_members]
+    curves = [
+        _estimate_model_coverage_curves(people, members, spec)
+        for people, members in people_and_members
+    ]
     if not curves:
         return
-    view.tables[COVERAGE] = pl.concat([_build_table(curve, levels, spec) for curve in curves])
-    adjusted = holm(np.concatenate([curve.p_value for curve in curves]))
+    view.tables[COVERAGE] = pl.concat(
+        [_build_coverage_table(curve, levels, spec) for curve in curves]
+    )
+    adjusted = adjust_p_holm(np.concatenate([curve.p_value for curve in curves]))
     offset = 0
     for curve in curves:
         curve_p = adjusted[offset : offset + len(curve.change)]
         offset += len(curve.change)
         for attribute in dict.fromkeys(name for name, _ in curve.rows.names[1:]):
-            view.findings += _build_findings(
+            view.findings += _build_coverage_findings(
                 curve, curve_p, str(attribute), float(levels[-1]), spec, terms
             )
 
 
-def _estimate_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistics) -> _ModelCurves:
+def _estimate_model_coverage_curves(
+    people: ScoredPeople, members: pl.DataFrame, spec: Statistics
+) -> _ModelCurves:
     from scipy.special import stdtr
 
-    rows = build_score_rows(people.rows, members)
+    rows = build_sorted_score_rows(people.rows, members)
     coverage_curves = estimate_coverage_curves(rows, _COVERAGES, spec)
     n, clusters = rows.count_units(np.ones(len(rows.score), dtype=np.bool_))
     gap_changes = coverage_curves.gap[-1] - coverage_curves.gap[0]
@@ -279,12 +299,14 @@ def _find_mirrored_groups(rows: SortedScoreRows, coverage_curves: CoverageCurves
     return np.asarray(mirrored, dtype=np.int64)
 
 
-def _build_table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
+def _build_coverage_table(
+    curves: _ModelCurves, levels: FloatArray, spec: Statistics
+) -> pl.DataFrame:
     coverage_curves, clusters = curves.coverage_curves, curves.n_min_clusters
     error, gap = coverage_curves.error, coverage_curves.gap
     gap_clusters = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
     group_clusters = np.broadcast_to(curves.n_group_clusters.astype(np.float64), error.shape[:2])
-    error_interval = logit_interval_at_level(
+    error_interval = logit_or_wilson_interval_at_level(
         error[..., 0],
         coverage_curves.standard_error(error, group_clusters),
         group_clusters,
@@ -319,7 +341,7 @@ def _build_table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> 
     ).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def _build_findings(
+def _build_coverage_findings(
     curves: _ModelCurves,
     p: FloatArray,
     attribute: str,
@@ -343,13 +365,13 @@ def _build_findings(
         claim = (
             f"keeping the surest {100 * min_coverage:.0f} % of answers is not shown to change a "
             f"gap in error by {terms.format_attribute(attribute)}; most: {curves.rows.names[j][1]},"
-            f" {_format_change(curves, int(j))} points; {terms.format_adjusted_p(float(p[j]))}."
+            f" {_format_gap_change(curves, int(j))} points; {terms.format_adjusted_p(float(p[j]))}."
         )
-        return [_build_finding(curves, claim, int(j), float(p[j]), terms)]
+        return [_build_coverage_finding(curves, claim, int(j), float(p[j]), terms)]
     return [
-        _build_finding(
+        _build_coverage_finding(
             curves,
-            _format_claim(curves, int(j), min_coverage, p, terms),
+            _format_abstention_claim(curves, int(j), min_coverage, p, terms),
             int(j),
             float(p[j]),
             terms,
@@ -358,7 +380,7 @@ def _build_findings(
     ]
 
 
-def _format_claim(
+def _format_abstention_claim(
     curves: _ModelCurves, j: int, min_coverage: float, p: FloatArray, terms: RunTerms
 ) -> str:
     before, after = curves.coverage_curves.gap[0, j, 0], curves.coverage_curves.gap[-1, j, 0]
@@ -367,21 +389,21 @@ def _format_claim(
     return (
         f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
         f"{group} ({terms.format_attribute(str(attribute))}) from"
-        f" {format_value(before, 'fraction')} to "
-        f"{format_value(after, 'fraction')} points, by {_format_change(curves, j)}; "
+        f" {format_bare_value(before, 'fraction')} to "
+        f"{format_bare_value(after, 'fraction')} points, by {_format_gap_change(curves, j)}; "
         f"{terms.format_adjusted_p(float(p[j]))}."
     )
 
 
-def _format_change(curves: _ModelCurves, j: int) -> str:
+def _format_gap_change(curves: _ModelCurves, j: int) -> str:
     change, low, high = (
-        format_value(x[j], "fraction")
+        format_bare_value(x[j], "fraction")
         for x in (curves.change, curves.change_interval.low, curves.change_interval.high)
     )
     return f"{change} ({low} to {high})"
 
 
-def _build_finding(
+def _build_coverage_finding(
     curves: _ModelCurves, claim: str, j: int, p: float, terms: RunTerms
 ) -> dict[str, Any]:
     status = (
@@ -400,4 +422,4 @@ def _build_finding(
         "p_adjusted": p,
         "group_b": "everyone else",
     }
-    return build_finding(terms, curves.people.model, claim, numbers, curves.rows.names[j])
+    return build_tradeoff_finding(terms, curves.people.model, claim, numbers, curves.rows.names[j])

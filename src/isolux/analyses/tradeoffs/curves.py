@@ -18,11 +18,15 @@ from isolux.analyses._regrouping import OWN_CLUSTER
 from isolux.groups.interval_methods import standard_error
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights, poisson_weights, seeded_blocks
+from isolux.stats.weights import (
+    draw_multinomial_weights,
+    draw_poisson_weights,
+    iterate_seeded_replicate_blocks,
+)
 from isolux.vocabulary.spec import Statistics
 
 _BoolArray = npt.NDArray[np.bool_]
-_WEIGHT_FUNCTIONS = {"multinomial": multinomial_weights, "poisson": poisson_weights}
+_WEIGHT_FUNCTIONS = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class CoverageCurves:
         return standard_error(curves[..., 1:], clusters.astype(np.int64))
 
 
-def build_score_rows(people: pl.DataFrame, members: pl.DataFrame) -> SortedScoreRows:
+def build_sorted_score_rows(people: pl.DataFrame, members: pl.DataFrame) -> SortedScoreRows:
     """Build the rows: people by descending score, with their groups."""
     ordered = people.sort("score", "unit_id", descending=[True, False])
     number = OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
@@ -133,14 +137,14 @@ def find_equal_rate_thresholds(
     rows: SortedScoreRows, operating: float, spec: Statistics
 ) -> OperatingRates:
     """Find each group's threshold with the overall true positive rate at ``operating``."""
-    from isolux.analyses.tradeoffs.tradeoff_kernels import find_equal_rates
+    from isolux.analyses.tradeoffs.tradeoff_kernels import find_equal_tpr_thresholds
 
     g = len(rows.names)
 
     def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
         r = len(weights)
         rate, threshold, false_rates = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
-        find_equal_rates(
+        find_equal_tpr_thresholds(
             weights,
             rows.cluster,
             rows.score,
@@ -154,21 +158,21 @@ def find_equal_rate_thresholds(
         )
         return rate[1], rate[0], threshold, false_rates
 
-    return OperatingRates(*_evaluate_replicates(evaluate, rows, spec))
+    return OperatingRates(*_evaluate_data_and_replicates(evaluate, rows, spec))
 
 
 def estimate_coverage_curves(
     rows: SortedScoreRows, coverages: Sequence[float], spec: Statistics
 ) -> CoverageCurves:
     """Estimate each group's coverage, error and gap when the least confident are rejected."""
-    from isolux.analyses.tradeoffs.tradeoff_kernels import accumulate_coverage
+    from isolux.analyses.tradeoffs.tradeoff_kernels import sum_weights_within_coverages
 
     coverage_levels = np.unique([*coverages, 1.0])
     k, g = len(coverage_levels), len(rows.names)
 
     def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
         kept_weights = np.zeros((2, k, g, len(weights)))
-        accumulate_coverage(
+        sum_weights_within_coverages(
             weights,
             rows.cluster,
             rows.score,
@@ -183,7 +187,7 @@ def estimate_coverage_curves(
         complement_error = _divide_or_nan(error_weights[:, :1] - error_weights, n[:, :1] - n)
         return _divide_or_nan(n, np.broadcast_to(n[:1], n.shape)), error, error - complement_error
 
-    return CoverageCurves(*_evaluate_replicates(evaluate, rows, spec))
+    return CoverageCurves(*_evaluate_data_and_replicates(evaluate, rows, spec))
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
@@ -194,14 +198,14 @@ def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray
     return share
 
 
-def _evaluate_replicates(
+def _evaluate_data_and_replicates(
     evaluate: Callable[[FloatArray], Sequence[FloatArray]], rows: SortedScoreRows, spec: Statistics
 ) -> list[FloatArray]:
     """Evaluate on the data, then on resampled clusters; concatenated on the last axis."""
     n = int(rows.cluster.max(initial=-1)) + 1
     unit_counts, draw_weights = np.ones(n, dtype=np.int64), _WEIGHT_FUNCTIONS[spec.weights]
     blocks_evaluated = [evaluate(np.ones((1, n)))]
-    for rng, size in seeded_blocks(spec.replicates, spec.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(spec.replicates, spec.seed, "rank bootstrap"):
         weights = np.ascontiguousarray(draw_weights(rng, unit_counts, size).T)  # [size, n]
         blocks_evaluated.append(evaluate(weights))
     return [np.concatenate(columns, axis=-1) for columns in zip(*blocks_evaluated, strict=True)]

@@ -63,7 +63,7 @@ def read_positive_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
         "model", "unit_id", "cluster_id", score="positive_score", mark="is_positive"
     )
     names = f"true positive rate of {positive}", f"false positive rate of {positive}"
-    return _split_by_model(rows, view, "rates by threshold", names)
+    return _split_scored_people_by_model(rows, view, "rates by threshold", names)
 
 
 def read_confidences(run: Run, view: TradeoffView) -> list[ScoredPeople]:
@@ -80,7 +80,7 @@ def read_confidences(run: Run, view: TradeoffView) -> list[ScoredPeople]:
         return []
     is_wrong = pl.col("correct").cast(pl.Boolean).not_()
     rows = scored.select("model", "unit_id", "cluster_id", score="confidence", mark=is_wrong)
-    return _split_by_model(rows, view, "coverage against error", ("", ""))
+    return _split_scored_people_by_model(rows, view, "coverage against error", ("", ""))
 
 
 def read_detection_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
@@ -100,10 +100,12 @@ def read_detection_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
         .join(best, on=keys, how="left", maintain_order="left")
         .with_columns(pl.col("score").fill_null(float("-inf")), mark=pl.lit(value=True))
     )
-    return _split_by_model(rows, view, "the share found by threshold", ("share found", ""))
+    return _split_scored_people_by_model(
+        rows, view, "the share found by threshold", ("share found", "")
+    )
 
 
-def _split_by_model(
+def _split_scored_people_by_model(
     rows: pl.DataFrame, tradeoff_view: TradeoffView, view_name: str, names: tuple[str, str]
 ) -> list[ScoredPeople]:
     people = []
@@ -122,7 +124,7 @@ def _split_by_model(
     return people
 
 
-def select_large_groups(
+def select_large_groups_and_note_others(
     people: ScoredPeople, members: pl.DataFrame, spec: Statistics, view: TradeoffView
 ) -> pl.DataFrame:
     """Select each attribute's largest groups with enough of these people, and note the rest."""
@@ -152,7 +154,7 @@ def select_large_groups(
     return members.join(selected, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
-def build_finding(
+def build_tradeoff_finding(
     terms: RunTerms, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
 ) -> dict[str, Any]:
     """Build one row of the table ``findings``; ``group``: attribute and group."""

@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux.analyses.tradeoffs.evidence import TradeoffView
 from isolux.groups.measure import measure_groups
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -27,7 +27,9 @@ _DIGITS = 5
 _FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # over all impostor pairs
 
 
-def add_match_rates(run: Run, members: pl.DataFrame, spec: Statistics, view: TradeoffView) -> None:
+def add_match_rates_at_fixed_fmr(
+    run: Run, members: pl.DataFrame, spec: Statistics, view: TradeoffView
+) -> None:
     """Measure both rates by group at the thresholds of several false match rates."""
     pairs = run.evidence.get(PAIRS)
     if pairs is None or pairs.is_empty():
@@ -43,7 +45,7 @@ def add_match_rates(run: Run, members: pl.DataFrame, spec: Statistics, view: Tra
     units = run.scores.filter(pl.col("metric") == _FAILURE_RATE)
     tables = []
     for false_match_rate in _FALSE_MATCH_RATES:
-        thresholds = _set_thresholds(pairs, false_match_rate)
+        thresholds = _set_thresholds_at_false_match_rate(pairs, false_match_rate)
         evidence = (
             pairs.drop("threshold", "far")
             .join(thresholds, on="model")
@@ -68,7 +70,9 @@ def add_match_rates(run: Run, members: pl.DataFrame, spec: Statistics, view: Tra
     )
 
 
-def _set_thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFrame:
+def _set_thresholds_at_false_match_rate(
+    pairs: pl.DataFrame, false_match_rate: float
+) -> pl.DataFrame:
     """Set each model's threshold at which ``false_match_rate`` of its impostor pairs would pass."""
     rows = []
     for (model,), model_pairs in pairs.partition_by("model", as_dict=True).items():
@@ -76,5 +80,7 @@ def _set_thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFram
             pl.col("similarity").explode(), genuine=pl.col("genuine").explode()
         )
         impostors = exploded.filter(pl.col("genuine").eq(other=False)).drop_nulls("similarity")
-        rows.append((model, threshold_at_far(impostors["similarity"].to_numpy(), false_match_rate)))
+        rows.append(
+            (model, lowest_threshold_at_far(impostors["similarity"].to_numpy(), false_match_rate))
+        )
     return pl.DataFrame(rows, schema={"model": pl.String, "threshold": pl.Float64}, orient="row")

@@ -12,19 +12,23 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.analyses._regrouping import ROUNDED_VALUES, build_threshold_scores, remeasure_groups
+from isolux.analyses._regrouping import (
+    ROUNDED_VALUES,
+    build_scores_by_threshold,
+    measure_group_means,
+)
 from isolux.analyses.tradeoffs.curves import (
     OperatingRates,
     SortedScoreRows,
-    build_score_rows,
+    build_sorted_score_rows,
     find_equal_rate_thresholds,
 )
-from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_finding
-from isolux.statements.numbers import format_value
-from isolux.statements.run_terms import RunTerms, lower_first_letter
+from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_tradeoff_finding
+from isolux.statements.numbers import format_bare_value
+from isolux.statements.run_terms import RunTerms, lower_unless_acronym
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
-from isolux.stats.intervals import percentile
+from isolux.stats.intervals import percentile_interval
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
@@ -45,7 +49,7 @@ def format_thresholds_caption(operating: float) -> str:
     return f"Each group's threshold at which it would fare as everyone does at {operating:g}"
 
 
-def add_threshold_view(
+def add_threshold_curves_and_findings(
     people: ScoredPeople,
     members: pl.DataFrame,
     operating: float,
@@ -54,24 +58,28 @@ def add_threshold_view(
     view: TradeoffView,
 ) -> None:
     """Add one model's curves, its thresholds, and a finding for each attribute."""
-    rows = build_score_rows(people.rows, members)
+    rows = build_sorted_score_rows(people.rows, members)
     equal_rates = find_equal_rate_thresholds(rows, operating, spec)
     n, n_clusters = rows.count_units(rows.is_marked)
-    table = _build_table(people, rows, equal_rates, (n, n_clusters), spec)
-    _append_table(view, format_thresholds_caption(operating), table)
-    _append_table(view, RATES, _measure_curves(people, members, spec))
+    table = _build_equal_rate_threshold_table(people, rows, equal_rates, (n, n_clusters), spec)
+    _append_rows_to_captioned_table(view, format_thresholds_caption(operating), table)
+    _append_rows_to_captioned_table(
+        view, RATES, _measure_rates_at_fixed_thresholds(people, members, spec)
+    )
     for attribute in dict.fromkeys(name for name, _ in rows.names[1:]):
         attribute_rows = table.filter(pl.col("attribute") == attribute)
-        row = _build_finding(attribute_rows, table.row(0, named=True), people, operating, terms)
+        row = _build_furthest_threshold_finding(
+            attribute_rows, table.row(0, named=True), people, operating, terms
+        )
         view.findings += [row] if row else []
 
 
-def _append_table(view: TradeoffView, caption: str, table: pl.DataFrame) -> None:
+def _append_rows_to_captioned_table(view: TradeoffView, caption: str, table: pl.DataFrame) -> None:
     existing = view.tables.get(caption)
     view.tables[caption] = table if existing is None else pl.concat([existing, table])
 
 
-def _build_table(
+def _build_equal_rate_threshold_table(
     people: ScoredPeople,
     rows: SortedScoreRows,
     equal_rates: OperatingRates,
@@ -79,7 +87,7 @@ def _build_table(
     spec: Statistics,
 ) -> pl.DataFrame:
     n, n_clusters = counts
-    interval = percentile(
+    interval = percentile_interval(
         np.where(np.isfinite(equal_rates.threshold), equal_rates.threshold, np.nan)[:, 1:],
         spec.level,
     )
@@ -129,7 +137,9 @@ def _build_table(
     )
 
 
-def _measure_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
+def _measure_rates_at_fixed_thresholds(
+    people: ScoredPeople, members: pl.DataFrame, spec: Statistics
+) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
     tables, keys = [], ["model", "attribute", "group", "threshold"]
     for name, prefix, is_positive in (
@@ -144,9 +154,9 @@ def _measure_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistic
             name=name, title=name, definition=name, direction="higher" if is_positive else "lower"
         )
         values = {threshold: pl.col("score") >= threshold for threshold in _THRESHOLDS}
-        scores = build_threshold_scores(marked_rows, "tradeoffs", name, values)
+        scores = build_scores_by_threshold(marked_rows, "tradeoffs", name, values)
         marked_members = members.join(marked_rows.select("unit_id"), on="unit_id", how="semi")
-        metrics = remeasure_groups(scores, marked_members, "tradeoffs", metric, spec)
+        metrics = measure_group_means(scores, marked_members, "tradeoffs", metric, spec)
         names = {"value": name, "low": f"{prefix}from", "high": f"{prefix}to"}
         tables.append(metrics.select(*keys, ROUNDED_VALUES).rename(names))
     joined_table = tables[0]
@@ -157,7 +167,7 @@ def _measure_curves(people: ScoredPeople, members: pl.DataFrame, spec: Statistic
     return joined_table.sort("model", "attribute", "group", "threshold", maintain_order=True)
 
 
-def _build_finding(
+def _build_furthest_threshold_finding(
     attribute_rows: pl.DataFrame,
     overall: dict[str, Any],
     people: ScoredPeople,
@@ -179,10 +189,10 @@ def _build_finding(
         f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
     )
     claim = (
-        f"at the threshold {operating:g} the {lower_first_letter(people.positive_rate_name)} is "
-        f"{format_value(row[people.positive_rate_name], 'fraction')} % for {row['group']} "
+        f"at the threshold {operating:g} the {lower_unless_acronym(people.positive_rate_name)} is "
+        f"{format_bare_value(row[people.positive_rate_name], 'fraction')} % for {row['group']} "
         f"({terms.format_attribute(row['attribute'])}),"
-        f" {format_value(overall[people.positive_rate_name], 'fraction')} % for "
+        f" {format_bare_value(overall[people.positive_rate_name], 'fraction')} % for "
         f"everyone; for as much it needs {row['threshold']:.3g} ({interval_text})."
     )
     numbers = {
@@ -195,4 +205,6 @@ def _build_finding(
         "metric": people.positive_rate_name,
         "group_b": "overall",
     }
-    return build_finding(terms, people.model, claim, numbers, (row["attribute"], row["group"]))
+    return build_tradeoff_finding(
+        terms, people.model, claim, numbers, (row["attribute"], row["group"])
+    )

@@ -18,7 +18,7 @@ _RELATIVE_TOLERANCE = 1e-9
 
 
 @njit(nogil=True)
-def _sum_by_group(
+def _add_group_weights_by_mark(
     weight: _Floats, cluster: _Ints, is_marked: _Bools, start: _Ints, group: _Ints, totals: _Floats
 ) -> None:
     """Sum each group's weights, unmarked and marked rows apart: ``totals [2, g]``."""
@@ -30,7 +30,7 @@ def _sum_by_group(
 
 
 @njit(nogil=True)
-def accumulate_coverage(
+def sum_weights_within_coverages(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,
@@ -45,7 +45,7 @@ def accumulate_coverage(
     total, running = np.zeros((2, g)), np.zeros((2, g))
     for j in range(weights.shape[0]):
         weight = weights[j]
-        _sum_by_group(weight, cluster, is_wrong, start, group, total)
+        _add_group_weights_by_mark(weight, cluster, is_wrong, start, group, total)
         overall_total = total[0, 0] + total[1, 0]
         running[:] = 0.0
         level = 0
@@ -62,7 +62,7 @@ def accumulate_coverage(
 
 
 @njit(nogil=True)
-def _find_thresholds(
+def _find_thresholds_at_target_weights(
     weight: _Floats,
     cluster: _Ints,
     score: _Floats,
@@ -110,7 +110,7 @@ def _sum_negatives_above(
 
 
 @njit(nogil=True)
-def find_equal_rates(
+def find_equal_tpr_thresholds(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,
@@ -135,13 +135,15 @@ def find_equal_rates(
         n_above += 1
     for j in range(weights.shape[0]):
         weight = weights[j]
-        _sum_by_group(weight, cluster, is_positive, start, group, total)
-        _sum_by_group(weight, cluster[:n_above], is_positive, start, group, above_totals)
+        _add_group_weights_by_mark(weight, cluster, is_positive, start, group, total)
+        _add_group_weights_by_mark(
+            weight, cluster[:n_above], is_positive, start, group, above_totals
+        )
         rate[:, :, j] = np.where(total > 0, above_totals / np.where(total > 0, total, 1.0), np.nan)
         group_thresholds[:] = np.nan
         if rate[1, 0, j] > 0:
             target_weights = rate[1, 0, j] * total[1]
-            _find_thresholds(
+            _find_thresholds_at_target_weights(
                 weight, cluster, score, is_positive, start, group, target_weights, group_thresholds
             )
         _sum_negatives_above(

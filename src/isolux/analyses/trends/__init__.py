@@ -27,32 +27,41 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.analyses._contrasts import Contrasts, adjust_contrasts, compare_means, sum_by_cluster
+from isolux.analyses._contrasts import (
+    Contrasts,
+    adjust_contrast_p_max_t,
+    contrast_means_of_disjoint_sets,
+    sum_scores_of_sets_by_cluster,
+)
 from isolux.analyses._regrouping import (
     MAX_GROUPS,
-    build_groups,
-    check_settings,
-    read_settings,
-    require_at_least,
-    select_largest_groups,
+    build_membership_table,
+    build_minimum_check,
+    check_analysis_settings,
+    read_run_settings,
+    select_largest_groups_by_attribute,
 )
 from isolux.analyses._unit_scores import (
     UnitScores,
-    build_findings_table,
-    has_no_scored_units,
-    load_unit_scores,
+    build_ranked_findings_table,
+    compares_models_or_has_no_scores,
+    load_unit_scores_by_model,
     read_run_terms,
 )
 from isolux.analyses.trends.bins import (
     BinnedNumber,
-    bin_numbers,
-    choose_numbers,
-    describe_distributions,
-    measure_curves,
+    bin_numeric_attribute,
+    choose_numeric_attributes,
+    measure_groups_by_bin,
+    tabulate_group_quantiles,
 )
 from isolux.groups.unknown_values import KNOWN_SUFFIX
-from isolux.statements.numbers import format_interval, format_points
-from isolux.statements.run_terms import RunTerms, format_level, lower_first_letter
+from isolux.statements.numbers import format_gap_size, format_interval
+from isolux.statements.run_terms import (
+    RunTerms,
+    format_confidence_level,
+    lower_unless_acronym,
+)
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary import citations
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -134,46 +143,48 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    check_settings("trends", replicates=require_at_least(100, replicates))
-    if has_no_scored_units(run):
+    check_analysis_settings("trends", replicates=build_minimum_check(100, replicates))
+    if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
     spec, terms = (
-        read_settings(run, replicates=replicates),
+        read_run_settings(run, replicates=replicates),
         replace(read_run_terms(run), is_adjusted=True),
     )
-    scores_by_model = load_unit_scores(run, spec.task, terms, "trends", {"metric": metric})
-    names = choose_numbers(run, spec.groups, attribute)
-    _check_bin_names(bins, names)
+    scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "trends", {"metric": metric})
+    names = choose_numeric_attributes(run, spec.groups, attribute)
+    _check_binned_attributes_requested(bins, names)
     comparisons: list[ExtremeBins] = []
     tables: dict[str, list[pl.DataFrame]] = {}
     for model_scores in scores_by_model:
-        members = _build_membership(run, spec.groups, model_scores.units, by)
+        members = _build_membership_of_largest_groups(run, spec.groups, model_scores.units, by)
         for name in names:
-            binned_number = bin_numbers(run, spec.groups, model_scores.units, name, bins.get(name))
+            binned_number = bin_numeric_attribute(
+                run, spec.groups, model_scores.units, name, bins.get(name)
+            )
             comparisons.append(compare_extreme_bins(model_scores, binned_number))
-            other_members = members.filter(~_is_made_of(name))
+            other_members = members.filter(~_is_group_of_number_expr(name))
             title, measure = (
                 terms.format_attribute(name),
-                lower_first_letter(terms.format_metric(model_scores.row)),
+                lower_unless_acronym(terms.format_metric(model_scores.row)),
             )
-            curve = measure_curves(
+            curve = measure_groups_by_bin(
                 model_scores, binned_number, other_members, terms, spec.statistics
             )
-            distribution = describe_distributions(binned_number, other_members)
+            distribution = tabulate_group_quantiles(binned_number, other_members)
             distribution = distribution.select(pl.lit(model_scores.model).alias("model"), pl.all())
             caption = CURVE.format(measure, title)
             tables.setdefault(caption[:1].upper() + caption[1:], []).append(curve)
             tables.setdefault(SPREAD.format(title), []).append(distribution)
-    findings = build_findings(comparisons, terms, spec.statistics)
+    findings = build_extreme_bin_findings(comparisons, terms, spec.statistics)
     notes = [note for model_scores in scores_by_model for note in model_scores.notes]
     notes += [
-        note for comparison in comparisons for note in _build_unknown_notes(comparison, terms)
+        note for comparison in comparisons for note in _build_unknown_value_notes(comparison, terms)
     ]
     joined_tables = {caption: pl.concat(frames) for caption, frames in tables.items()}
     return AnalysisResult(findings, joined_tables, tuple(dict.fromkeys(notes)))
 
 
-def _check_bin_names(bins: Mapping[str, str], names: Sequence[str]) -> None:
+def _check_binned_attributes_requested(bins: Mapping[str, str], names: Sequence[str]) -> None:
     unknown_names = sorted(set(bins) - set(names))
     if unknown_names:
         raise SpecError(
@@ -184,7 +195,7 @@ def _check_bin_names(bins: Mapping[str, str], names: Sequence[str]) -> None:
         )
 
 
-def _build_membership(
+def _build_membership_of_largest_groups(
     run: Run, settings: Groups, units: pl.Series, by: Sequence[str]
 ) -> pl.DataFrame:
     """Build the membership of the audit's largest groups of each attribute."""
@@ -196,19 +207,19 @@ def _build_membership(
             found=", ".join(unknown_names),
             where="--analysis-option trends.by",
         )
-    members = build_groups(run, settings, units)
+    members = build_membership_table(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
-    return select_largest_groups(members, MAX_GROUPS)
+    return select_largest_groups_by_attribute(members, MAX_GROUPS)
 
 
-def _is_made_of(name: str) -> pl.Expr:
+def _is_group_of_number_expr(name: str) -> pl.Expr:
     """Build the mask of groups that are made of the number itself."""
     attribute = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
     return attribute.str.split("*").list.contains(name)
 
 
-def _build_unknown_notes(comparison: ExtremeBins, terms: RunTerms) -> list[str]:
+def _build_unknown_value_notes(comparison: ExtremeBins, terms: RunTerms) -> list[str]:
     n_unknown = int((comparison.binned_number.bin_index < 0).sum())
     title = terms.format_attribute(comparison.binned_number.name)
     return [f"Along {title}: {n_unknown:,} unit(s) of unknown {title} are left out"] * bool(
@@ -232,12 +243,14 @@ def compare_extreme_bins(scores: UnitScores, binned_number: BinnedNumber) -> Ext
     """Compare the mean score of the lowest bin with that of the highest."""
     last = len(binned_number.labels) - 1
     is_member = np.column_stack([binned_number.bin_index == 0, binned_number.bin_index == last])
-    sums = sum_by_cluster(scores.value, is_member, scores.cluster, scores.n_clusters)
-    differences = compare_means(sums.take(np.array([0])), sums.take(np.array([1])))
+    sums = sum_scores_of_sets_by_cluster(scores.value, is_member, scores.cluster, scores.n_clusters)
+    differences = contrast_means_of_disjoint_sets(
+        sums.take(np.array([0])), sums.take(np.array([1]))
+    )
     return ExtremeBins(scores, binned_number, differences)
 
 
-def build_findings(
+def build_extreme_bin_findings(
     comparisons: Sequence[ExtremeBins], terms: RunTerms, spec: Statistics
 ) -> pl.DataFrame:
     """Build the findings on each model and attribute: whether the extreme bins differ."""
@@ -246,9 +259,9 @@ def build_findings(
         [comparison.contrast.is_large_enough(*min_sizes)[0] for comparison in comparisons],
         dtype=np.bool_,
     )
-    p = _adjust_p(comparisons, is_large_enough, spec)
+    p = _adjust_p_over_attributes_and_models(comparisons, is_large_enough, spec)
     rows = [
-        _build_finding(
+        _build_extreme_bin_finding(
             comparison,
             terms,
             spec,
@@ -258,10 +271,10 @@ def build_findings(
         for k, comparison in enumerate(comparisons)
     ]
     rows.sort(key=lambda row: (row["p_adjusted"] is None, row["p_adjusted"] or 0.0))
-    return build_findings_table(rows)
+    return build_ranked_findings_table(rows)
 
 
-def _adjust_p(
+def _adjust_p_over_attributes_and_models(
     comparisons: Sequence[ExtremeBins], is_large_enough: npt.NDArray[np.bool_], spec: Statistics
 ) -> FloatArray:
     """Adjust p-values over attributes by max-T, and over models by Bonferroni.
@@ -275,18 +288,18 @@ def _adjust_p(
             [k for k, comparison in enumerate(comparisons) if comparison.scores.model == model]
         )
         contrasts = [comparisons[k].contrast for k in model_index]
-        adjusted = adjust_contrasts(
+        adjusted = adjust_contrast_p_max_t(
             contrasts,
             replicates=spec.replicates,
             seed=spec.seed,
             one_sided=False,
-            tested=is_large_enough[model_index],
+            is_tested=is_large_enough[model_index],
         )
         p[model_index] = np.minimum(adjusted * len(models), 1.0)  # Bonferroni between models
     return p
 
 
-def _build_finding(
+def _build_extreme_bin_finding(
     comparison: ExtremeBins,
     terms: RunTerms,
     spec: Statistics,
@@ -303,7 +316,9 @@ def _build_finding(
     labels = comparison.binned_number.labels
     claim = terms.begin_sentence(
         comparison.scores.model,
-        _format_claim(comparison, terms, spec, bounds, p, is_large_enough=is_large_enough),
+        _format_extreme_bin_claim(
+            comparison, terms, spec, bounds, p, is_large_enough=is_large_enough
+        ),
     )
     row = comparison.scores.build_finding(
         "trends",
@@ -322,7 +337,7 @@ def _build_finding(
     return row | columns | {"status": status.value, "p_adjusted": p}
 
 
-def _format_claim(
+def _format_extreme_bin_claim(
     comparison: ExtremeBins,
     terms: RunTerms,
     spec: Statistics,
@@ -346,16 +361,17 @@ def _format_claim(
     else:
         low, high = (-bounds[1], -bounds[0]) if difference < 0 else (bounds[0], bounds[1])
         range_text = (
-            f"{format_level(terms)} interval {format_interval(low, high, unit, difference)}"
+            f"{format_confidence_level(terms)} interval "
+            f"{format_interval(low, high, unit, difference)}"
         )
     if p is None or p > 1.0 - spec.level:
         return (
-            f"no difference in {lower_first_letter(measure)} was found between {bins_phrase}: "
-            f"{format_points(difference, unit)} ({range_text}; {terms.format_p(p)}; {n})."
+            f"no difference in {lower_unless_acronym(measure)} was found between {bins_phrase}: "
+            f"{format_gap_size(difference, unit)} ({range_text}; {terms.format_p(p)}; {n})."
         )
     direction = "lower" if difference < 0 else "higher"
     return (
-        f"{measure} is {format_points(difference, unit)} {direction} ({range_text}) in the lowest"
+        f"{measure} is {format_gap_size(difference, unit)} {direction} ({range_text}) in the lowest"
         " bin of "
         f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)}; {n}. The"
         " table shows whether groups differ within the bins."

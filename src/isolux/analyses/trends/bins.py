@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
-from isolux.analyses._features import read_known_numbers
-from isolux.analyses._regrouping import ROUNDED_VALUES, measure_strata
-from isolux.analyses._unit_scores import UnitScores, check_attributes
+from isolux.analyses._features import read_known_values_as_numbers
+from isolux.analyses._regrouping import ROUNDED_VALUES, measure_group_means_by_stratum
+from isolux.analyses._unit_scores import UnitScores, check_attributes_exist
 from isolux.groups.binning import bin_labels, parse_bins
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
@@ -52,11 +52,11 @@ class BinnedNumber:
         return bins.filter(pl.col("stratum") >= 0).with_columns(pl.col("stratum").cast(pl.String))
 
 
-def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
+def choose_numeric_attributes(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
     """Choose the numeric attributes: those requested, else those computed, else the first ones."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    check_attributes(run, names, "--analysis-option trends.attribute")
-    numeric = {name: _read_numbers(run, settings, name) for name in (names or present)}
+    check_attributes_exist(run, names, "--analysis-option trends.attribute")
+    numeric = {name: _read_numbers_or_none(run, settings, name) for name in (names or present)}
     usable = [name for name, rows in numeric.items() if rows is not None]
     not_numeric = [name for name in names if name not in usable]
     if not_numeric or not usable:
@@ -73,11 +73,11 @@ def choose_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
     return (computed or usable)[:_MAX_ATTRIBUTES]
 
 
-def bin_numbers(
+def bin_numeric_attribute(
     run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None
 ) -> BinnedNumber:
     """Assign every scored unit its bin."""
-    rows = _read_numbers(run, settings, name)
+    rows = _read_numbers_or_none(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
     medians = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
     unit_rows = pl.DataFrame({"unit_id": units})
@@ -101,7 +101,7 @@ def bin_numbers(
     )
 
 
-def describe_distributions(binned_number: BinnedNumber, members: pl.DataFrame) -> pl.DataFrame:
+def tabulate_group_quantiles(binned_number: BinnedNumber, members: pl.DataFrame) -> pl.DataFrame:
     """Describe the number's quantiles overall and in each group (FairFace, Figure 5)."""
     overall = binned_number.numbers.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("overall"), unit_id="unit_id"
@@ -119,16 +119,16 @@ def describe_distributions(binned_number: BinnedNumber, members: pl.DataFrame) -
     )
 
 
-def _read_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
+def _read_numbers_or_none(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
     """Return ``unit_id, number`` of an attribute; None where a known value is not a number."""
-    known_rows = read_known_numbers(run, settings, name)
+    known_rows = read_known_values_as_numbers(run, settings, name)
     number = known_rows["number"]
     if number.null_count() or not number.is_finite().all() or number.n_unique() < _MIN_VALUES:
         return None
     return known_rows.select("unit_id", "number")
 
 
-def measure_curves(
+def measure_groups_by_bin(
     scores: UnitScores,
     binned_number: BinnedNumber,
     members: pl.DataFrame,
@@ -136,7 +136,7 @@ def measure_curves(
     spec: Statistics,
 ) -> pl.DataFrame:
     """Measure overall and each group in each bin (FairFace, Figure 6)."""
-    metrics = measure_strata(
+    metrics = measure_group_means_by_stratum(
         scores.to_scores("trends"),
         members,
         binned_number.to_strata(),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERBS = {"fairface": "isolux.verbs.train_fairface:train_fairface"}
 
@@ -28,12 +28,12 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.train_fairface import train_fairface
     from isolux.vocabulary.progress import listen_to_lines
 
-    with listen_to_lines(say):
+    with listen_to_lines(print_clean_lines):
         training_result = train_fairface(data, out=out, **settings)
     command_output.report_notes(training_result.notes)
     command_output.report_file("network", training_result.folder)
     heads = list(training_result.classes)
-    say(
+    print_clean_lines(
         f"run it: isolux predict DATA --model fairface:{training_result.folder}"
         f" --model-option answers={heads[0]} --out ANSWERS"
     )

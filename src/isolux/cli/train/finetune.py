@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 
 VERBS = {"finetune": "isolux.verbs.train_finetune:train_finetune"}
 
@@ -28,7 +28,7 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
     from isolux.verbs.train_finetune import train_finetune
     from isolux.vocabulary.progress import listen_to_lines
 
-    with listen_to_lines(say):
+    with listen_to_lines(print_clean_lines):
         training_result = train_finetune(data, out=out, **settings)
     command_output.report_notes(training_result.notes)
     command_output.report_file("model", training_result.folder)

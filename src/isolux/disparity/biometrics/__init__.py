@@ -29,10 +29,10 @@ from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
 from isolux.groups.measure.pairs import required_impostors
 from isolux.groups.membership import Membership, build_membership
 from isolux.groups.option_parsing import read_groupings
-from isolux.stats.intervals import has_nominal_coverage, logit_interval_at_level
-from isolux.stats.resampling.rows import replicate_pairs
+from isolux.stats.intervals import has_fraction_nominal_coverage, logit_or_wilson_interval_at_level
+from isolux.stats.resampling.rows import replicate_pair_statistics
 from isolux.stats.statistic import IntArray, UnitPairs
-from isolux.stats.verification import count_pairs_by_cluster, false_match_rate
+from isolux.stats.verification import count_pairs_by_cluster, false_match_rate_statistic
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
@@ -178,7 +178,7 @@ def _measure_cell(
         second=cluster[second[pair_index]],
     )
     n_clusters = _count_clusters(cell_pairs, (first[pair_index], second[pair_index]), a, b)
-    threshold = rows.operating_point(false_match_rate())
+    threshold = rows.operating_point(false_match_rate_statistic())
     cell: dict[str, object] = {
         "pairs": len(pair_index),
         "clusters": n_clusters,
@@ -203,8 +203,8 @@ def _measure_cell(
     ):
         if is_excluded:
             return cell | {"status": excluded_status.value, "reason": exclusion}
-    rate, replicates = replicate_pairs(
-        [false_match_rate()],
+    rate, replicates = replicate_pair_statistics(
+        [false_match_rate_statistic()],
         count_pairs_by_cluster(cell_pairs),
         int(cluster.max(initial=-1)) + 1,
         spec,
@@ -212,12 +212,12 @@ def _measure_cell(
     counts: IntArray = np.array([n_clusters])
     # Pairs share people: the effective sample is the clusters of the group with fewer.
     se = standard_error(replicates, counts)
-    interval = logit_interval_at_level(rate, se, counts.astype(float), spec.level)
+    interval = logit_or_wilson_interval_at_level(rate, se, counts.astype(float), spec.level)
     has_enough_clusters = n_clusters >= spec.min_clusters
     status, reason = Status.OK, None
     if not has_enough_clusters:
         status, reason = Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters"
-    elif not has_nominal_coverage(rate, se, counts.astype(float))[0]:
+    elif not has_fraction_nominal_coverage(rate, se, counts.astype(float))[0]:
         status, reason = Status.BOUNDARY, "too near 0 or 1 for its size"
     return cell | {
         _FMR: float(rate[0]),

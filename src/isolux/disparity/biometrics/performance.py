@@ -25,7 +25,7 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from isolux.stats.verification_disparity import gini
+from isolux.stats.verification_disparity import unbiased_gini
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.schema import Status
@@ -250,7 +250,7 @@ def _summarise_rates(
     mean = 0.0 if rates[low] == 0.0 else float(np.exp(np.log(rates).mean()))
     # NISTIR 8429: the largest rate over the geometric mean, and over the smallest.
     ratio = [float(rates[high]) / x if x > 0 else None for x in (mean, float(rates[low]))]
-    coefficient = float(gini(rates))
+    coefficient = float(unbiased_gini(rates))
     return row | {
         "lowest": float(rates[low]),
         "lowest_group": names[low],

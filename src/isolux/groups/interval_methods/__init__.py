@@ -30,14 +30,14 @@ from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
-    has_no_variation,
-    logit_interval_at_level,
-    normal_quantile,
-    percentile,
+    is_fraction_without_variation,
+    logit_or_wilson_interval_at_level,
+    percentile_interval,
     t_interval_at_level,
+    two_sided_normal_quantile,
 )
-from isolux.stats.proportions import clopper_pearson, wilson
-from isolux.stats.resampling.sums import jackknife_acceleration
+from isolux.stats.proportions import clopper_pearson_interval, wilson_interval
+from isolux.stats.resampling.sums import bca_acceleration_by_jackknife
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.vocabulary.spec import Statistics
@@ -55,11 +55,11 @@ def closed_form_interval(
         )
         largest_effect = n_units / n_clusters
     # Without variation the correlation is unknown: each cluster counts as one observation.
-    is_degenerate = has_no_variation(proportion, np.sqrt(mean.variance))
+    is_degenerate = is_fraction_without_variation(proportion, np.sqrt(mean.variance))
     design_effects = np.where(
         is_degenerate, largest_effect, np.maximum(np.nan_to_num(design_effects, nan=1.0), 1.0)
     )
-    build_interval = wilson if name == "wilson" else clopper_pearson
+    build_interval = wilson_interval if name == "wilson" else clopper_pearson_interval
     has_units = n_units > 0
     bounds = build_interval(
         np.where(has_units, proportion * n_units, 0.0),
@@ -67,7 +67,7 @@ def closed_form_interval(
         level,
         design_effect=np.where(has_units, design_effects, 1.0),
     )
-    return Interval(bounds.low, bounds.high).apply_mask(has_units)
+    return Interval(bounds.low, bounds.high).set_nan_where_false(has_units)
 
 
 SKEWNESS_ADJUSTED = "skewness-adjusted t"
@@ -113,7 +113,7 @@ class _MeasureColumn:
 
     @property
     def z(self) -> float:
-        return normal_quantile(self.spec.level)
+        return two_sided_normal_quantile(self.spec.level)
 
     @property
     def rows(self) -> IntArray:
@@ -141,7 +141,9 @@ def _macro_average_interval(column: _MeasureColumn) -> Interval:
 
 def _bca_interval(column: _MeasureColumn) -> Interval:
     assert column.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
-    acceleration = jackknife_acceleration(column.cluster_sums, column.measure.columns, column.rows)
+    acceleration = bca_acceleration_by_jackknife(
+        column.cluster_sums, column.measure.columns, column.rows
+    )
     return bca_interval(column.value, column.replicates, acceleration, column.spec.level)
 
 
@@ -180,12 +182,12 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
     SKEWNESS_ADJUSTED: _skewness_adjusted_interval,
     ROOT_MEAN_SQUARE: _rms_interval,
     MACRO_AVERAGE: _macro_average_interval,
-    "logit-t": lambda column: logit_interval_at_level(
+    "logit-t": lambda column: logit_or_wilson_interval_at_level(
         column.value, column.se, column.n_effective_clusters, column.spec.level
     ),
     "t": _student_interval,
     "bca": _bca_interval,
-    "percentile": lambda column: percentile(column.replicates, column.spec.level),
+    "percentile": lambda column: percentile_interval(column.replicates, column.spec.level),
     "wilson": _closed_form_interval,
     "clopper-pearson": _closed_form_interval,
 }
@@ -246,7 +248,7 @@ def compute_intervals(
         low[:, j], high[:, j] = np.where(is_shown, (interval.low, interval.high), np.nan)
         has_edge = name == "logit-t" or (name == SKEWNESS_ADJUSTED and measure.is_fraction)
         # In these cells the logit interval is Wilson's (stats/intervals.py), so its name is, too.
-        is_at_edge = has_edge & has_no_variation(estimates[:, j], se[:, j])
+        is_at_edge = has_edge & is_fraction_without_variation(estimates[:, j], se[:, j])
         method[:, j] = np.where(is_at_edge, "wilson, one per cluster", name)
     return Interval(low, high), method
 

@@ -67,7 +67,7 @@ class MacroAverages:
         low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
         high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
         is_known = np.isfinite(n)
-        return Interval(low, high).apply_mask(is_known)
+        return Interval(low, high).set_nan_where_false(is_known)
 
     def mean(self) -> FloatArray:
         """Return the mean of the proportions of the classes that occur: ``[g]``."""

@@ -49,8 +49,8 @@ def estimate_noise_bias(cluster_sums: ClusterSums, measure: Measure, rows: IntAr
 
 def equalise_noise_bias(bias_a: NoiseBias, bias_b: NoiseBias) -> tuple[FloatArray, FloatArray]:
     """Return both values of each pair of groups as expected with equal noise: ``[h]`` each."""
-    # Noise is added to the less noisy value, never removed from the other: no unbiased estimate of
-    # a mean of absolute gaps exists (docs/methods/other_statistics.md).
+    # Noise is added to the less noisy value, never removed from the other: no estimate of a mean of
+    # absolute gaps is right on average (docs/methods/other_statistics.md).
     return (
         bias_a.expected_value(np.maximum(bias_b.noise_variance - bias_a.noise_variance, 0.0)),
         bias_b.expected_value(np.maximum(bias_a.noise_variance - bias_b.noise_variance, 0.0)),

@@ -49,7 +49,7 @@ from isolux.stats.constants import (
     TAIL_SHARE,
 )
 from isolux.stats.intervals import Interval
-from isolux.stats.sparse_rows import align_entries, take_rows
+from isolux.stats.sparse_rows import align_sum_and_count_entries, take_rows_of_all_arrays
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
@@ -153,7 +153,7 @@ class HeavyTails:
 
     def take(self, rows: IntArray) -> HeavyTails:
         """Return some of the groups."""
-        tails: HeavyTails = take_rows(self, rows)
+        tails: HeavyTails = take_rows_of_all_arrays(self, rows)
         return tails
 
     def upper_means(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
@@ -202,7 +202,7 @@ def find_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> He
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
-    rows, s, n, c = align_entries(sums, counts, multiplicity)
+    rows, s, n, c = align_sum_and_count_entries(sums, counts, multiplicity)
     row_bounds = np.searchsorted(rows, np.arange(sums.shape[0] + 1))
     row_slices = [
         slice(*pair) for pair in zip(row_bounds[:-1].tolist(), row_bounds[1:].tolist(), strict=True)

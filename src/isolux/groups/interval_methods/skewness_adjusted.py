@@ -32,7 +32,7 @@ import numpy as np
 from isolux.groups.estimates import Measure
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import HALF_WEIGHT_POOLED_DOF
-from isolux.stats.intervals import Interval, logit_interval, t_from_z, t_interval
+from isolux.stats.intervals import Interval, logit_t_interval, t_from_z, t_interval
 from isolux.stats.statistic import FloatArray, IntArray
 
 
@@ -116,7 +116,7 @@ def skewness_adjusted_interval(
 ) -> Interval:
     """Return skewness-adjusted intervals of means at normal quantile z (Johnson, Hall)."""
     # The logit keeps a fraction's interval within 0 and 1.
-    build_interval = logit_interval if is_fraction else t_interval
+    build_interval = logit_t_interval if is_fraction else t_interval
     base_interval = build_interval(means.value, np.sqrt(means.variance), means.dof, z)
     t_squared = t_from_z(z, means.dof) ** 2
     student_half_width = np.sqrt(t_squared * means.variance)

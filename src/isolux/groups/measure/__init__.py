@@ -36,10 +36,10 @@ from isolux.groups.membership import Membership
 from isolux.groups.statuses import StatusCells, assign_statuses, flag_rare_class
 from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.constants import TIE_WINDOW_SE
-from isolux.stats.resampling.rows import RowStatistic, replicate_ranks
-from isolux.stats.resampling.sums import replicate_sums
+from isolux.stats.resampling.rows import RowStatistic, replicate_row_statistics
+from isolux.stats.resampling.sums import replicate_sum_statistics
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import SurveyClusterSums, drop_weights
+from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics
@@ -259,8 +259,8 @@ def measure_groups(
         cluster_sums, score_matrix, (group_index, unit_index), scores.evidence, spec
     )
     measures = tuple(Measure(*measure_parts) for measure_parts in score_matrix.measures)
-    totals = drop_weights(cluster_sums).totals()
-    clusters_by_row = _count_clusters(drop_weights(cluster_sums))
+    totals = unweighted_cluster_sums(cluster_sums).totals()
+    clusters_by_row = _count_clusters(unweighted_cluster_sums(cluster_sums))
     # Of two kinds of clusters, the one with fewer decides (docs/methods/samples.md).
     if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         clusters_by_row = np.minimum(
@@ -435,7 +435,9 @@ def _evaluate(
             *fixed_compositions.values(),
             *complement_columns,
         ]
-        replicate_values = replicate_sums(cluster_sums, columns_to_evaluate, bootstrap)[:n_groups]
+        replicate_values = replicate_sum_statistics(cluster_sums, columns_to_evaluate, bootstrap)[
+            :n_groups
+        ]
         replicates[:, [*sum_columns]] = replicate_values[:, : len(sum_columns)]
         for j, columns in sum_columns.items():
             estimates[:, j] = columns.evaluate(totals[:, :, None])[:n_groups, 0]
@@ -457,7 +459,9 @@ def _evaluate(
     for j, rows in small_complements.items():
         ranked[j].rows_by_group.extend(rows.values())
     evaluations = (
-        replicate_ranks([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
+        replicate_row_statistics([*ranked.values()], n_clusters, bootstrap, sample)
+        if ranked
+        else []
     )
     for j, evaluated_rows in zip(ranked, evaluations, strict=True):
         complement_replicates = ComplementReplicates(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.overlaps import OverlapRows, overlap_rows
-from isolux.stats.resampling.rows import replicate_rankings
+from isolux.stats.resampling.rows import replicate_detection_statistics
 from isolux.stats.statistic import DetectionStatistic, FloatArray, IntArray, Ranking
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.spec import Statistics
@@ -222,7 +222,7 @@ def measure_detections(
             inside[unit_index[group_index == g]] = True
             rankings.append(rows.rank_group(inside))
         statistics = [(detection_measures[j][0], detection_measures[j][2]) for j in measures]
-        values_and_replicates = replicate_rankings(
+        values_and_replicates = replicate_detection_statistics(
             statistics, rankings, peers, rows.n_clusters, spec, common_count=rows.common_count
         )
         estimates[:, measures], replicates[:, measures] = values_and_replicates

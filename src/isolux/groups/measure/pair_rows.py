@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import IntArray, PairStatistic, UnitPairs
-from isolux.stats.verification import sort_pairs, threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far, sort_pairs_by_descending_similarity
 
 PairIndices = npt.NDArray[Any]
 """Indices of units or clusters, int32: half the memory of numpy's default."""
@@ -103,7 +103,7 @@ def build_pair_rows(
     if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
         is_compared = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
         is_known = is_compared & (second >= 0) & (_repeat_by_pair(evidence, unit) >= 0)
-    order, sorted_similarity, sorted_genuine = sort_pairs(
+    order, sorted_similarity, sorted_genuine = sort_pairs_by_descending_similarity(
         similarity.to_numpy()[is_known], genuine.fill_null(value=False).to_numpy()[is_known]
     )
     del similarity, genuine
@@ -207,6 +207,6 @@ def _weighted_threshold(model_pairs: pl.DataFrame, unit_weights: pl.DataFrame) -
     # A pair in one cluster has that cluster's weight, as in replicates.
     weight = np.where(is_same_cluster.to_numpy(), weight_a, weight_a * weight_b)
     false_accept_rate = float(model_pairs["far"][0])
-    return threshold_at_far(
+    return lowest_threshold_at_far(
         weighted_pairs["similarity"].to_numpy().astype(np.float64), false_accept_rate, weight
     )

@@ -19,7 +19,7 @@ from isolux.groups.statuses import flag_rare_class
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.constants import MIN_EXPECTED_IMPOSTORS
 from isolux.stats.intervals import Interval
-from isolux.stats.resampling.rows import PairSample, replicate_pairs
+from isolux.stats.resampling.rows import PairSample, replicate_pair_statistics
 from isolux.stats.sampling import kish_effective_size
 from isolux.stats.statistic import FloatArray, IntArray, PairStatistic, UnitPairs
 from isolux.stats.survey_sums import SurveyClusterSums
@@ -173,7 +173,7 @@ def measure_pair_statistics(
             rows = pair_measures[measures[0]][1]
             group_pairs = rows.select_pairs(inside)
             statistics = [pair_measures[j][0] for j in measures]
-            values_and_replicates = replicate_pairs(
+            values_and_replicates = replicate_pair_statistics(
                 statistics, count_pairs_by_cluster(group_pairs), n_clusters, spec, sample
             )
             counted_pairs = _GroupPairs(group_pairs, None if sample is None else sample.weight)

@@ -22,7 +22,7 @@ from isolux.stats.statistic import (
     PairStatistic,
     RankStatistic,
     SumStatistic,
-    centred_mean,
+    centred_mean_statistic,
 )
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
@@ -230,7 +230,7 @@ def _lay_out_means(
         # Comparisons without failures: only for their units and reasons, not as a measure.
         if metric not in declared and not (values[rows] != 0).any():
             continue
-        mean = centred_mean(centres.get(str(metric), 0.0))
+        mean = centred_mean_statistic(centres.get(str(metric), 0.0))
         block = mean.columns(
             value_frame[rows] if isinstance(rows, slice) else value_frame[pl.Series(rows)]
         )

@@ -17,7 +17,11 @@ from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.stats.survey_sums import MAX_CENSUS_FRACTION, add_second_clustering, build_survey_sums
+from isolux.stats.survey_sums import (
+    MAX_CENSUS_FRACTION,
+    add_second_clustering,
+    build_survey_cluster_sums,
+)
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics
@@ -72,7 +76,7 @@ def apply_survey_weights(
     strata = number_strata(unit_sample, score_matrix.cluster_index)
     rows = score_matrix.columns[score_matrix.row_index]
     margins = _read_margins(unit_sample)
-    survey_sums = build_survey_sums(
+    survey_sums = build_survey_cluster_sums(
         rows, score_matrix.cluster_index, entries, cluster_sums, scaled, strata, margins
     )
     if "other_cluster" not in unit_sample.columns or unit_sample["other_cluster"].is_null().all():

@@ -249,7 +249,7 @@ class ShardedTable:
 
     def _run_counting(self, pieces: list[Job], store: JobStore) -> None:
         engine = self.spec.engine
-        engine.refuse_what_only_ray_takes()
+        engine.refuse_ray_only_settings()
         limited = "time_limit" in self.spec.model.model_fields_set
         workers = engine.workers or (1 if limited and engine.name == "local" else 0)
         run_jobs(

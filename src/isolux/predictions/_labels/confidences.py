@@ -9,7 +9,7 @@ import polars as pl
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.table_rows import count_people_where
+from isolux.vocabulary.table_rows import count_people_in_mask
 
 _SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
 _DETECTED_WORDS = (*YES, "found", "detected")
@@ -95,7 +95,7 @@ def _refuse_undecided(
             " from there on and 0 below"
         )
     raise TableError(
-        f"{count_people_where(is_undecided, source):,} cell(s) do not say whether a person was"
+        f"{count_people_in_mask(is_undecided, source):,} cell(s) do not say whether a person was"
         " detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",

@@ -29,7 +29,7 @@ from isolux.predictions._id_parts import shorten_ids
 from isolux.predictions._labels.confidences import read_is_detected, to_confidences
 from isolux.vocabulary.errors import SpecError, TableError, format_columns, format_location
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
-from isolux.vocabulary.unit_index import is_unrepeated
+from isolux.vocabulary.unit_index import has_no_duplicates
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
 QUESTION_COLUMNS = ("question", "prompt")
@@ -242,7 +242,7 @@ def _build_rows_from_cells(
         rows = pl.int_range(frame.height, eager=True)
         score = to_confidences(numbers, rows, label_columns.scale, source, label_columns.score)
     table = people.with_columns(label=as_labels(frame[label_columns.column]), score=score)
-    if is_unrepeated(table.select(_PERSON_KEY)):
+    if has_no_duplicates(table.select(_PERSON_KEY)):
         return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
     is_repeated = table.select(_PERSON_KEY).is_duplicated()
     _refuse_unranked(table, is_repeated, source, label_columns.score)

@@ -13,15 +13,19 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.analyses.model_changes import ChangeSummary, describe_gaps, summarise_changes
+from isolux.analyses.model_changes import (
+    ChangeSummary,
+    describe_gap_changes_by_key,
+    select_summary_claims,
+)
 from isolux.disparity.class_rankings import rank_classes
 from isolux.disparity.models import PLANNED_FAMILY
-from isolux.report._sections import Context, arrange_names
+from isolux.report._sections import ReportContext, sort_names_if_ordinal
 from isolux.report.document import AuditSubject, Summary
-from isolux.report.figures.svg import shorten_names
-from isolux.report.gaps import compare_undetected_people
-from isolux.report.summary import summarise_record
-from isolux.statements.metric_lines import Line, LineKey, line_key, read_lines
+from isolux.report.figures.svg import shorten_names_distinctly
+from isolux.report.gaps import build_undetected_comparison_caution
+from isolux.report.summary import summarise_run_record
+from isolux.statements.metric_lines import MetricLine, MetricLineKey, read_metric_lines, to_line_key
 from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
@@ -57,11 +61,14 @@ class ClassTable:
     n_classes: int
 
 
-def class_tables(
-    run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], context: Context
+def build_class_ranking_tables(
+    run: Run,
+    models: tuple[str, str],
+    lines: Mapping[MetricLineKey, MetricLine],
+    context: ReportContext,
 ) -> tuple[ClassTable, ...]:
     """Rank the classes of each metric and attribute; gaps of single classes are not tested."""
-    ranked = rank_classes(run.group_metrics, models)
+    ranked_classes = rank_classes(run.group_metrics, models)
     values = {
         (
             row["model"],
@@ -78,21 +85,23 @@ def class_tables(
     }
     tables = []
     keys = ["metric", "threshold", "attribute"]
-    for key, class_rows in ranked.group_by(keys, maintain_order=True):
+    for key, class_rows in ranked_classes.group_by(keys, maintain_order=True):
         metric, threshold, attribute = key
         if class_rows.height < 2 or (metric, threshold) not in first_line:
             continue
         groups = list(dict.fromkeys(k[5] for k in values if k[1:4] == key))
-        across = tuple(arrange_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
+        across = (
+            tuple(sort_names_if_ordinal(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
+        )
         line = first_line[str(metric), threshold]
         title = line.title.replace(line.class_suffix, "", 1)
         tables.append(
             ClassTable(
-                title=f"{title} by {context.title(str(attribute))}",
+                title=f"{title} by {context.format_attribute_title(str(attribute))}",
                 unit=line.unit,
                 groups=across,
                 rows=tuple(
-                    _class_row(row, models, values, across)
+                    _build_class_row(row, models, values, across)
                     for row in class_rows.head(CLASSES_SHOWN).iter_rows(named=True)
                 ),
                 n_classes=class_rows.height,
@@ -101,28 +110,35 @@ def class_tables(
     return tuple(tables)
 
 
-def _class_row(
-    row: Mapping[str, Any],
+def _build_class_row(
+    ranking_row: Mapping[str, Any],
     models: tuple[str, str],
-    values: Mapping[tuple[Any, ...], float | None],
+    value_by_key: Mapping[tuple[Any, ...], float | None],
     groups: Sequence[str],
 ) -> ClassRow:
-    key = (row["metric"], row["threshold"], row["attribute"], row["label"])
-    first, second = (tuple(values.get((m, *key, g)) for g in groups) for m in models)
+    key = (
+        ranking_row["metric"],
+        ranking_row["threshold"],
+        ranking_row["attribute"],
+        ranking_row["label"],
+    )
+    first_values, second_values = (
+        tuple(value_by_key.get((m, *key, g)) for g in groups) for m in models
+    )
     return ClassRow(
-        label=row["label"],
-        first_rank=row["rank_a"],
-        first=first,
-        first_gap=row["gap_a"],
-        first_ends=(row["worst_a"], row["best_a"]),
-        second_rank=row["rank_b"],
-        second=second,
-        second_gap=row["gap_b"],
-        second_ends=(row["worst_b"], row["best_b"]),
+        label=ranking_row["label"],
+        first_rank=ranking_row["rank_a"],
+        first=first_values,
+        first_gap=ranking_row["gap_a"],
+        first_ends=(ranking_row["worst_a"], ranking_row["best_a"]),
+        second_rank=ranking_row["rank_b"],
+        second=second_values,
+        second_gap=ranking_row["gap_b"],
+        second_ends=(ranking_row["worst_b"], ranking_row["best_b"]),
     )
 
 
-Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
+ChangeOutcome = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
 CHANGES_SHOWN = 60
 _ROUNDING = 1e-6
 _HEAD = 13
@@ -146,10 +162,10 @@ class Change:
     is_planned: bool
     status: str
     reason: str | None
-    way: Way
+    way: ChangeOutcome
 
     @property
-    def is_rounded_apart(self) -> bool:
+    def has_inconsistent_rounding(self) -> bool:
         """Whether the printed values differ by another number than the printed change."""
         first, second, change = (
             round(100.0 * (x or 0.0), 1) for x in (self.first, self.second, self.difference)
@@ -161,7 +177,7 @@ class Change:
 class ChangeTable:
     """One line of one attribute: everyone's change, each group's, and whether the gap changed."""
 
-    line: Line
+    line: MetricLine
     overall_change: Change | None
     rows: tuple[Change, ...]
     gap: str | None
@@ -171,7 +187,7 @@ class ChangeTable:
         """Digits of changes: one more where a change is not that of the printed values."""
         rows = [*self.rows, *([self.overall_change] if self.overall_change else [])]
         is_fraction = self.line.unit == "fraction"
-        return 2 if is_fraction and any(row.is_rounded_apart for row in rows) else None
+        return 2 if is_fraction and any(row.has_inconsistent_rounding for row in rows) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +198,7 @@ class ChangeSection:
     title: str
     anchor: str
     tables: tuple[ChangeTable, ...]
-    classes: tuple[tuple[Line, Change], ...]
+    classes: tuple[tuple[MetricLine, Change], ...]
     n_classes: int
 
     @property
@@ -213,25 +229,27 @@ class ComparisonSummary:
 
 def summarise_comparison(run: Run) -> ComparisonSummary:
     """Arrange a comparison's tables as the document that its report prints."""
-    first, second = models = _name_models(run)
-    base, context = summarise_record(run, {"model": f"{first} and {second}"})
-    lines = read_lines(run.group_metrics.filter(pl.col("model") == first), run.record)
-    indexed_rows = _IndexedRows.of(run, models, lines, base.audited.alpha)
+    first_model, second_model = models = _read_model_pair(run)
+    base, context = summarise_run_record(run, {"model": f"{first_model} and {second_model}"})
+    lines = read_metric_lines(run.group_metrics.filter(pl.col("model") == first_model), run.record)
+    indexed_rows = _IndexedRows.from_run(run, models, lines, base.audited.alpha)
     attributes = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     sections = tuple(
-        _section(attribute, context.title(attribute), f"attribute-{i}", indexed_rows)
+        _build_change_section(
+            attribute, context.format_attribute_title(attribute), f"attribute-{i}", indexed_rows
+        )
         for i, attribute in enumerate(attributes, start=1)
     )
-    undetected = compare_undetected_people(run, models, next(iter(lines.values()), None))
-    heads = shorten_names(models, _HEAD)
-    answer = summarise_changes(run)
+    undetected = build_undetected_comparison_caution(run, models, next(iter(lines.values()), None))
+    heads = shorten_names_distinctly(models, _HEAD)
+    answer = select_summary_claims(run)
     stated_claims = {answer.first, *answer.further, *answer.gaps}
     base = replace(
         base,
         cautions=(*base.cautions, *filter(None, [undetected])),
         findings=tuple(row for row in base.findings if row.claim not in stated_claims),
     )
-    overall_tables = [indexed_rows.table(line, None) for line in lines]
+    overall_tables = [indexed_rows.build_change_table(line, None) for line in lines]
     overall = tuple(
         sorted(
             (table for table in overall_tables if table and table.overall_change),
@@ -239,7 +257,7 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         )
     )
     return ComparisonSummary(
-        title=f"{second} against {first}"
+        title=f"{second_model} against {first_model}"
         + (f" on {base.audited.dataset}" if base.audited.dataset else ""),
         answer=answer,
         models=models,
@@ -247,22 +265,24 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         base=base,
         overall=overall,
         sections=tuple(s for s in sections if s.tables or s.classes),
-        classes=class_tables(run, models, lines, context),
+        classes=build_class_ranking_tables(run, models, lines, context),
     )
 
 
-def _section(attribute: str, title: str, anchor: str, indexed_rows: _IndexedRows) -> ChangeSection:
+def _build_change_section(
+    attribute: str, title: str, anchor: str, indexed_rows: _IndexedRows
+) -> ChangeSection:
     tables = [
         table
         for line in indexed_rows.lines
-        if (table := indexed_rows.table(line, attribute)) is not None
+        if (table := indexed_rows.build_change_table(line, attribute)) is not None
     ]
-    of_classes = [table for table in tables if table.line.label is not None]
-    if len(of_classes) <= TABLES_SHOWN:
+    class_tables = [table for table in tables if table.line.label is not None]
+    if len(class_tables) <= TABLES_SHOWN:
         return ChangeSection(attribute, title, anchor, tuple(tables), (), 0)
     changes = [
         (table.line, row)
-        for table in of_classes
+        for table in class_tables
         for row in table.rows
         if row.difference is not None
     ]
@@ -273,7 +293,7 @@ def _section(attribute: str, title: str, anchor: str, indexed_rows: _IndexedRows
     )
 
 
-def _name_models(run: Run) -> tuple[str, str]:
+def _read_model_pair(run: Run) -> tuple[str, str]:
     names = list(run.record.get("models") or ())
     if len(names) != 2 and run.disparities.height:
         names = list(run.disparities.select("model_a", "model_b").row(0))
@@ -284,7 +304,7 @@ def _name_models(run: Run) -> tuple[str, str]:
 class _IndexedRows:
     """The run's rows by line and attribute."""
 
-    lines: Mapping[LineKey, Line]
+    lines: Mapping[MetricLineKey, MetricLine]
     alpha: float
     values: Mapping[tuple[Any, ...], tuple[Mapping[str, Any], Mapping[str, Any] | None]]
     groups: Mapping[tuple[Any, ...], list[str]]
@@ -292,72 +312,96 @@ class _IndexedRows:
     gaps: Mapping[tuple[Any, ...], str]
 
     @classmethod
-    def of(
-        cls, run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], alpha: float
+    def from_run(
+        cls,
+        run: Run,
+        models: tuple[str, str],
+        lines: Mapping[MetricLineKey, MetricLine],
+        alpha: float,
     ) -> _IndexedRows:
         rows: dict[str, dict[tuple[Any, ...], Mapping[str, Any]]] = {m: {} for m in models}
         for row in run.group_metrics.iter_rows(named=True):
             if row["model"] in rows:
-                rows[row["model"]][(*line_key(row)[1:], row["attribute"], row["group"])] = row
+                rows[row["model"]][(*to_line_key(row)[1:], row["attribute"], row["group"])] = row
         groups: dict[tuple[Any, ...], list[str]] = {}
         for key in rows[models[0]]:
             groups.setdefault(key[:-1], []).append(key[-1])
         values = {key: (row, rows[models[1]].get(key)) for key, row in rows[models[0]].items()}
-        return cls(lines, alpha, values, groups, _index_changes(run), describe_gaps(run))
+        return cls(
+            lines,
+            alpha,
+            values,
+            groups,
+            _index_model_differences(run),
+            describe_gap_changes_by_key(run),
+        )
 
-    def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
+    def build_change_table(self, key: MetricLineKey, attribute: str | None) -> ChangeTable | None:
         line, block_key = self.lines[key], (*key[1:], attribute)
         if block_key not in self.groups:
             return None
         changes = {
-            group: self._change(line, (*block_key, group)) for group in self.groups[block_key]
+            group: self._build_group_change(line, (*block_key, group))
+            for group in self.groups[block_key]
         }
         overall_key = (*key[1:], None, "overall")
         return ChangeTable(
             line=line,
-            overall_change=self._change(line, overall_key) if overall_key in self.values else None,
-            rows=tuple(_worst_first(changes.values(), line)) if attribute is not None else (),
+            overall_change=self._build_group_change(line, overall_key)
+            if overall_key in self.values
+            else None,
+            rows=tuple(_sort_largest_loss_first(changes.values(), line))
+            if attribute is not None
+            else (),
             gap=self.gaps.get(block_key[1:]),
         )
 
-    def _change(self, line: Line, key: tuple[Any, ...]) -> Change:
-        first, second = self.values[key]
+    def _build_group_change(self, line: MetricLine, key: tuple[Any, ...]) -> Change:
+        first_row, second_row = self.values[key]
         change_row = self.changes.get(key)
         row: Mapping[str, Any] = change_row or {}
-        unjudged = second if first["value"] is not None and second else first
+        unscored_row = second_row if first_row["value"] is not None and second_row else first_row
         return Change(
             group=str(key[-1]),
-            n_units=row.get("n_units_a", first["n_units"]),
-            first=first["value"],
-            second=second["value"] if second else None,
+            n_units=row.get("n_units_a", first_row["n_units"]),
+            first=first_row["value"],
+            second=second_row["value"] if second_row else None,
             difference=row.get("value"),
             low=row.get("low"),
             high=row.get("high"),
             p_adjusted=row.get("p_adjusted"),
             is_planned=row.get("family") == PLANNED_FAMILY,
-            status=row.get("status", unjudged["status"]),
-            reason=row.get("reason", unjudged["reason"]),
-            way=_way(line, change_row, self.alpha),
+            status=row.get("status", unscored_row["status"]),
+            reason=row.get("reason", unscored_row["reason"]),
+            way=_classify_change(line, change_row, self.alpha),
         )
 
 
-def _index_changes(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    rows = run.disparities.filter(pl.col("kind") == "model_difference")
-    names = ("task", "metric", "label", "threshold", "attribute", "group_a")
-    return {tuple(row[n] for n in names): row for row in rows.iter_rows(named=True)}
+def _index_model_differences(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    difference_rows = run.disparities.filter(pl.col("kind") == "model_difference")
+    key_columns = ("task", "metric", "label", "threshold", "attribute", "group_a")
+    return {
+        tuple(row[n] for n in key_columns): row for row in difference_rows.iter_rows(named=True)
+    }
 
 
-def _way(line: Line, row: Mapping[str, Any] | None, alpha: float) -> Way:
-    if row is None or row["value"] is None or (row["p_adjusted"] is None and row["value"]):
+def _classify_change(
+    line: MetricLine, change_row: Mapping[str, Any] | None, alpha: float
+) -> ChangeOutcome:
+    if (
+        change_row is None
+        or change_row["value"] is None
+        or (change_row["p_adjusted"] is None and change_row["value"])
+    ):
         return "not judged"
-    if row["p_adjusted"] is None or row["p_adjusted"] > alpha:
+    if change_row["p_adjusted"] is None or change_row["p_adjusted"] > alpha:
         return "no change found"
     if line.direction == "none":
-        return "higher" if row["value"] > 0 else "lower"
-    return "gained" if (row["value"] > 0) == (line.direction == "higher") else "lost"
+        return "higher" if change_row["value"] > 0 else "lower"
+    return "gained" if (change_row["value"] > 0) == (line.direction == "higher") else "lost"
 
 
-def _worst_first(changes: Iterable[Change], line: Line) -> list[Change]:
+def _sort_largest_loss_first(changes: Iterable[Change], line: MetricLine) -> list[Change]:
     sign = -1.0 if line.direction == "lower" else 1.0
     return sorted(
         changes, key=lambda c: (c.difference is None, sign * (c.difference or 0.0), c.group)

@@ -18,9 +18,9 @@ from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report.description.figures import draw_table_figures
 from isolux.report.figures import Figure
-from isolux.report.html import page
-from isolux.report.summary import summarise
-from isolux.report.wording import join_names
+from isolux.report.html import render_run_page
+from isolux.report.summary import summarise_run
+from isolux.report.wording import join_with_and
 from isolux.statements.numbers import format_count
 from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.info import DatasetInfo
@@ -37,7 +37,7 @@ class _DescriptionTable:
     folded: bool = False
 
     @property
-    def tall(self) -> float:
+    def estimated_height_px(self) -> float:
         """Estimate its height on a screen, in pixels: figures stand two a row unless broad."""
         heights = [float(m[1]) for f in self.figures if (m := _HEIGHT.search(f.svg))]
         figures_px = sum(heights) / (2.0 if len(heights) > 1 else 1.0)
@@ -53,19 +53,19 @@ _LINES = 30
 """Folded tables with a line each; further ones are folded together."""
 
 
-def _fold_tables(tables: Sequence[_DescriptionTable]) -> list[_DescriptionTable]:
+def _fold_tables_beyond_page_limit(tables: Sequence[_DescriptionTable]) -> list[_DescriptionTable]:
     """Leave open the first tables that fit, but those that are long by themselves."""
-    used_px, full, folded_tables = 0.0, False, []
+    used_px, is_full, folded_tables = 0.0, False, []
     for table in tables:
-        long = table.tall > _OPEN / 3 and used_px > 0
-        full = full or (not long and used_px + table.tall > _OPEN)
-        folded = long or full
-        used_px += 0.0 if folded else table.tall
-        folded_tables.append(replace(table, folded=folded))
+        is_long = table.estimated_height_px > _OPEN / 3 and used_px > 0
+        is_full = is_full or (not is_long and used_px + table.estimated_height_px > _OPEN)
+        is_folded = is_long or is_full
+        used_px += 0.0 if is_folded else table.estimated_height_px
+        folded_tables.append(replace(table, folded=is_folded))
     return folded_tables
 
 
-def write_description(
+def write_description_page(
     path: str | Path,
     tables: Mapping[str, pl.DataFrame],
     datasets: Mapping[str, DatasetInfo],
@@ -74,10 +74,10 @@ def write_description(
 ) -> Path:
     """Write the page to ``path``, whole or not at all."""
     refuse_foreign_page(path)
-    return write_text(path, render_description(tables, datasets, notes, figure_data))
+    return write_text(path, render_description_page(tables, datasets, notes, figure_data))
 
 
-def render_description(
+def render_description_page(
     tables: Mapping[str, pl.DataFrame],
     datasets: Mapping[str, DatasetInfo],
     notes: Sequence[str] = (),
@@ -89,7 +89,7 @@ def render_description(
     --------
     >>> info = DatasetInfo(title="Two", summary="Two people.", references=())
     >>> table = pl.DataFrame({"tone": ["<b>"], "people": [2], "% of people": [100.0]})
-    >>> html = render_description({"By tone": table}, {"two": info})
+    >>> html = render_description_page({"By tone": table}, {"two": info})
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
@@ -104,12 +104,12 @@ def render_description(
         )
         for number, (caption, table) in enumerate(tables_to_json(tables).items(), start=1)
     ]
-    folded_tables = _fold_tables(page_tables)
-    return page(
+    folded_tables = _fold_tables_beyond_page_limit(page_tables)
+    return render_run_page(
         "description.html.j2",
-        title=f"What {join_names(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
-        answer=describe_contents(tables, list(datasets)),
-        summary=summarise(empty_run),
+        title=f"What {join_with_and(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
+        answer=describe_sizes_and_least_represented(tables, list(datasets)),
+        summary=summarise_run(empty_run),
         open_parts=[page_table for page_table in folded_tables if not page_table.folded],
         lines=[page_table for page_table in folded_tables if page_table.folded][:_LINES],
         others=[page_table for page_table in folded_tables if page_table.folded][_LINES:],
@@ -117,38 +117,44 @@ def render_description(
         notes=list(notes),
         diverse=bool(figure_data),
         places=any("caption_" in caption for caption in tables),
-        version=_version(),
+        version=_read_isolux_version(),
     )
 
 
-def _version() -> str:
+def _read_isolux_version() -> str:
     from importlib.metadata import version
 
     return version("isolux")
 
 
-def describe_contents(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) -> str:
+def describe_sizes_and_least_represented(
+    tables: Mapping[str, pl.DataFrame], dataset_names: Sequence[str]
+) -> str:
     """Say how many there are, and who is least represented."""
-    sizes = next((t for t in tables.values() if "images with people" in t.columns), None)
-    if sizes is None:
+    size_table = next((t for t in tables.values() if "images with people" in t.columns), None)
+    if size_table is None:
         return ""
     sentences = []
-    for dataset_index, row in enumerate(sizes.iter_rows(named=True)):
-        dataset_prefix = f"{row.get('dataset', names[dataset_index])}: " if len(names) > 1 else ""
+    for dataset_index, row in enumerate(size_table.iter_rows(named=True)):
+        dataset_prefix = (
+            f"{row.get('dataset', dataset_names[dataset_index])}: "
+            if len(dataset_names) > 1
+            else ""
+        )
         subjects = f" ({format_count(row['subjects'])} subjects)" if row["subjects"] else ""
         people = f"{format_count(row['people'])} {'person' if row['people'] == 1 else 'people'}"
         images = f"{format_count(row['images with people'])} image"
         plural = "" if row["images with people"] == 1 else "s"
         sentences.append(f"{dataset_prefix}{people}{subjects} in {images}{plural}.")
-    return " ".join([*sentences, *_describe_least(tables)])
+    return " ".join([*sentences, *_describe_least_represented_group(tables)])
 
 
-def _describe_least(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+def _describe_least_represented_group(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
     """Name the group that falls farthest below what is due to it, of all attributes."""
-    balance = next((t for t in tables.values() if "least ÷ due" in t.columns), None)
-    if balance is None:
+    balance_table = next((t for t in tables.values() if "least ÷ due" in t.columns), None)
+    if balance_table is None:
         return
-    rows = balance.drop_nulls(["least ÷ due", "least represented"]).sort("least ÷ due")
+    rows = balance_table.drop_nulls(["least ÷ due", "least represented"]).sort("least ÷ due")
     for row in rows.head(1).iter_rows(named=True):
         dataset_note = f" of {row['dataset']}" if "dataset" in row else ""
         by, share = row["attribute"].replace("*", " × "), row["least ÷ due"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from isolux.report.document import AttributeSection, Estimate, LineTable
-from isolux.report.figures.dot_plot import chart_with_tooltips
+from isolux.report.figures.dot_plot import build_tooltip_dot_chart
 from isolux.report.figures.svg import (
     CONFIG,
     FAINT,
@@ -17,13 +17,13 @@ from isolux.report.figures.svg import (
     INK,
     WHITE,
     Spec,
-    field,
-    headings,
-    shorten_names,
-    to_svg,
+    build_channel,
+    draw_chart_svg,
+    shorten_names_distinctly,
+    wrap_names_evenly,
 )
-from isolux.report.summary import summarise
-from isolux.statements.numbers import format_count, format_value
+from isolux.report.summary import summarise_run
+from isolux.statements.numbers import format_bare_value, format_count
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Direction
@@ -45,7 +45,7 @@ class Cell:
     estimate: Estimate
 
 
-def heat_map(
+def draw_heat_map_svg(
     cells: Sequence[Cell],
     rows: Sequence[str],
     columns: Sequence[str],
@@ -54,47 +54,50 @@ def heat_map(
     direction: Direction,
 ) -> str:
     """Draw a heat map as SVG; combinations without a cell stay empty."""
-    row_names = dict(zip(rows, shorten_names(rows, 26), strict=True))
-    column_names = dict(zip(columns, headings(columns, 10), strict=True))
+    row_names = dict(zip(rows, shorten_names_distinctly(rows, 26), strict=True))
+    column_names = dict(zip(columns, wrap_names_evenly(columns, 10), strict=True))
     values = [
         cell_record | {"row": row_names[cell.row], "column": column_names[cell.column]}
-        for cell, cell_record in zip(cells, _shade_cells(cells, unit, direction), strict=True)
+        for cell, cell_record in zip(cells, _to_shaded_records(cells, unit, direction), strict=True)
     ]
     across = list(column_names.values())
-    return to_svg(
-        _chart(values, list(row_names.values()), across), enlarged=1.2 if len(across) <= 5 else 1.0
+    return draw_chart_svg(
+        _build_heat_map_chart(values, list(row_names.values()), across),
+        scale=1.2 if len(across) <= 5 else 1.0,
     )
 
 
-def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Spec:
+def _build_heat_map_chart(
+    values: list[dict[str, str]], rows: list[str], columns: list[str]
+) -> Spec:
     more_lines = columns[0].count("\n")
     bare = {"title": None, "domain": False, "ticks": False}
     # Vega hangs further lines below the first: make room for them.
     top_axis = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
     split = {"labelExpr": "split(datum.label, '\\n')"}
-    x = field(
+    x = build_channel(
         "column",
         "nominal",
         scale={"domain": columns, "paddingInner": 0.04},
         axis=bare | top_axis | split,
     )
-    y = field(
+    y = build_channel(
         "row",
         "nominal",
         scale={"domain": rows, "paddingInner": 0.07},
         axis=bare | {"labelPadding": 6},
     )
 
-    def fill(name: str) -> Spec:
-        return {"x": x, "y": y, "fill": field(name, "nominal", scale=None, legend=None)}
+    def build_cell_encoding(name: str) -> Spec:
+        return {"x": x, "y": y, "fill": build_channel(name, "nominal", scale=None, legend=None)}
 
     return {
         "data": {"values": values},
         "layer": [
-            {"mark": {"type": "rect", "stroke": FAINT}, "encoding": fill("fill")},
+            {"mark": {"type": "rect", "stroke": FAINT}, "encoding": build_cell_encoding("fill")},
             {
                 "mark": {"type": "text", "fontSize": 12},
-                "encoding": fill("ink") | {"text": field("text", "nominal")},
+                "encoding": build_cell_encoding("ink") | {"text": build_channel("text", "nominal")},
             },
         ],
         "width": _CELL_WIDTH * len(columns),
@@ -102,11 +105,13 @@ def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) ->
     }
 
 
-def _shade_cells(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:
+def _to_shaded_records(
+    cells: Sequence[Cell], unit: str, direction: Direction
+) -> list[dict[str, str]]:
     values = [cell.estimate.value for cell in cells if cell.estimate.value is not None]
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
 
-    def shade_cell(estimate: Estimate) -> dict[str, str]:
+    def to_shaded_record(estimate: Estimate) -> dict[str, str]:
         if estimate.value is None:
             return {
                 "fill": f"url(#{HATCH})",
@@ -119,27 +124,29 @@ def _shade_cells(cells: Sequence[Cell], unit: str, direction: Direction) -> list
         fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
         return {
             "fill": "#" + "".join(f"{channel:02x}" for channel in fill),
-            "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _BLACK) else "#000000",
-            "text": format_value(estimate.value, unit) + mark,
+            "ink": WHITE
+            if wcag_contrast_ratio(fill, _WHITE) > wcag_contrast_ratio(fill, _BLACK)
+            else "#000000",
+            "text": format_bare_value(estimate.value, unit) + mark,
         }
 
-    return [shade_cell(cell.estimate) for cell in cells]
+    return [to_shaded_record(cell.estimate) for cell in cells]
 
 
-def contrast(first_colour: tuple[int, ...], second_colour: tuple[int, ...]) -> float:
+def wcag_contrast_ratio(rgb_a: tuple[int, ...], rgb_b: tuple[int, ...]) -> float:
     """Return WCAG's contrast ratio of two colours, 1 to 21; text needs 4.5.
 
     Examples
     --------
-    >>> round(contrast((0, 0, 0), (255, 255, 255)), 2)
+    >>> round(wcag_contrast_ratio((0, 0, 0), (255, 255, 255)), 2)
     21.0
     """
-    dark, light = sorted((_luminance(first_colour), _luminance(second_colour)))
+    dark, light = sorted((_wcag_relative_luminance(rgb_a), _wcag_relative_luminance(rgb_b)))
     return (light + 0.05) / (dark + 0.05)
 
 
-def _luminance(colour: tuple[int, ...]) -> float:
-    channels = [c / 255 for c in colour]
+def _wcag_relative_luminance(rgb: tuple[int, ...]) -> float:
+    channels = [c / 255 for c in rgb]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -148,7 +155,7 @@ _WIDTH = 76
 _TAG = re.compile(r"<(?=[/!?a-zA-Z])")
 
 
-def chart_metric(
+def build_metric_dot_chart(
     run: Run,
     metric: str | None = None,
     attribute: str | None = None,
@@ -157,9 +164,9 @@ def chart_metric(
     threshold: float | None = None,
 ) -> Spec:
     """Chart a metric of each group of an attribute, with intervals; warnings stand in its title."""
-    summary = summarise(run)
-    section = _section(summary.sections, attribute)
-    table = _table(section, metric, label, threshold)
+    summary = summarise_run(run)
+    section = _select_section(summary.sections, attribute)
+    table = _select_line_table(section, metric, label, threshold)
     notes = [f"WARNING: {text}" for text in summary.warnings]
     n_small_groups = sum(not row.estimate.is_comparable for row in table.rows)
     notes += (
@@ -174,22 +181,24 @@ def chart_metric(
     title = {"text": f"{table.line.title} by {section.title}", "subtitle": lines}
     config = {**CONFIG, "background": "white"}
     title_position = {"anchor": "start", "offset": 22}
-    chart: Spec = _escape_tags(
-        {"title": title | title_position, **chart_with_tooltips(table), "config": config}
+    chart: Spec = _break_html_tags(
+        {"title": title | title_position, **build_tooltip_dot_chart(table), "config": config}
     )
     return chart
 
 
-def _escape_tags(node: Any) -> Any:
+def _break_html_tags(node: Any) -> Any:
     """Insert a word joiner (zero width) after each ``<`` that could begin an HTML tag."""
     if isinstance(node, str):
         return _TAG.sub("<\N{WORD JOINER}", node)
     if isinstance(node, dict):
-        return {key: _escape_tags(child) for key, child in node.items()}
-    return [_escape_tags(child) for child in node] if isinstance(node, list) else node
+        return {key: _break_html_tags(child) for key, child in node.items()}
+    return [_break_html_tags(child) for child in node] if isinstance(node, list) else node
 
 
-def _section(sections: tuple[AttributeSection, ...], attribute: str | None) -> AttributeSection:
+def _select_section(
+    sections: tuple[AttributeSection, ...], attribute: str | None
+) -> AttributeSection:
     if not sections:
         raise SpecError(
             "this run has no metric of groups to draw",
@@ -203,7 +212,7 @@ def _section(sections: tuple[AttributeSection, ...], attribute: str | None) -> A
     raise UnknownNameError("attribute", attribute, [candidate.attribute for candidate in sections])
 
 
-def _table(
+def _select_line_table(
     section: AttributeSection, metric: str | None, label: str | None, threshold: float | None
 ) -> LineTable:
     all_tables = [table for block in section.blocks for table in block.tables]

@@ -12,7 +12,7 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.address_space import address_space_limit
+from isolux.vocabulary.address_space import read_address_space_limit_bytes
 from isolux.vocabulary.printable import clean_line
 
 Spec = dict[str, Any]
@@ -59,18 +59,18 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def field(name: str, data_type: str = "quantitative", **options: object) -> Spec:
+def build_channel(column: str, data_type: str = "quantitative", **options: object) -> Spec:
     """Name the column that a channel shows.
 
     Examples
     --------
-    >>> field("group", "nominal", scale=None)
+    >>> build_channel("group", "nominal", scale=None)
     {'field': 'group', 'type': 'nominal', 'scale': None}
     """
-    return {"field": name, "type": data_type, **options}
+    return {"field": column, "type": data_type, **options}
 
 
-def drawable() -> bool:
+def can_draw_figures() -> bool:
     """Tell whether figures can be drawn; without them a report has its tables."""
     return find_drawing_obstacle() is None
 
@@ -79,7 +79,7 @@ def find_drawing_obstacle() -> tuple[str, str] | None:
     """Say why no figure can be drawn and what helps; None where figures can be drawn."""
     if find_spec("vl_convert") is None:
         return "the package that draws them is not installed", "pip install 'isolux[figures]'"
-    limit = address_space_limit()
+    limit = read_address_space_limit_bytes()
     if limit is None or limit >= _ADDRESSES:
         return None
     reason = (
@@ -89,21 +89,19 @@ def find_drawing_obstacle() -> tuple[str, str] | None:
     return reason, "ulimit -v unlimited"
 
 
-def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
+def draw_chart_svg(spec: Mapping[str, Any], *, scale: float = 1.0) -> str:
     """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own."""
-    if not drawable():
+    if not can_draw_figures():
         return ""
-    svg = _slim(_draw_chart(spec))
+    svg = _strip_svg_noise(_draw_with_vl_convert(spec))
     return _SIZE.sub(
-        lambda size: (
-            f'width="{float(size[1]) * enlarged:g}" height="{float(size[2]) * enlarged:g}"'
-        ),
+        lambda size: f'width="{float(size[1]) * scale:g}" height="{float(size[2]) * scale:g}"',
         svg,
         count=1,
     )
 
 
-def _draw_chart(spec: Mapping[str, Any]) -> str:
+def _draw_with_vl_convert(spec: Mapping[str, Any]) -> str:
     """Draw a chart with vl-convert."""
     import vl_convert
 
@@ -111,16 +109,16 @@ def _draw_chart(spec: Mapping[str, Any]) -> str:
     return str(vl_convert.vegalite_to_svg(dict(spec), config=CONFIG, allowed_base_urls=[]))
 
 
-def _slim(svg: str) -> str:
+def _strip_svg_noise(svg: str) -> str:
     # Inside tags only: vega escapes < and > in texts, so a group's name is never touched.
-    def lighter(tag: re.Match[str]) -> str:
+    def strip_tag_noise(tag: re.Match[str]) -> str:
         return _LONG.sub(r"\1", _NOISE.sub("", tag.group()))
 
-    svg = _TAG.sub(lighter, svg).replace("<svg ", f'<svg font-family="{FONT}" ', 1)
+    svg = _TAG.sub(strip_tag_noise, svg).replace("<svg ", f'<svg font-family="{FONT}" ', 1)
     while True:
         emptied = _EMPTY.sub("", svg)
         if emptied == svg:
-            return fit_texts(svg)
+            return fix_text_widths(svg)
         svg = emptied
 
 
@@ -169,66 +167,68 @@ def has_exact_width(text: str) -> bool:
     >>> has_exact_width("São Tomé"), has_exact_width("東京")
     (True, False)
     """
-    return all(_get_base_letter(letter) in _EM for letter in text)
+    return all(_strip_accents(letter) in _EM for letter in text)
 
 
-def width_em(text: str) -> float:
+def estimate_text_width_em(text: str) -> float:
     """Return how wide a text is, in sizes of its font; at least as wide for unknown scripts.
 
     Examples
     --------
-    >>> round(width_em("Black"), 3), width_em("東京")
+    >>> round(estimate_text_width_em("Black"), 3), estimate_text_width_em("東京")
     (2.445, 2.0)
     """
-    return sum(_letter(letter) for letter in re.sub(" +", " ", text).strip(" "))
+    return sum(_estimate_letter_width_em(letter) for letter in re.sub(" +", " ", text).strip(" "))
 
 
-def _get_base_letter(letter: str) -> str:
+def _strip_accents(letter: str) -> str:
     return unicodedata.normalize("NFD", letter)[0]  # é is as wide as e
 
 
-def _letter(letter: str) -> float:
+def _estimate_letter_width_em(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     wide = unicodedata.east_asian_width(letter) in "WF"
-    return _EM.get(_get_base_letter(letter), _WIDE if wide else _OTHER_SCRIPT_EM)
+    return _EM.get(_strip_accents(letter), _WIDE if wide else _OTHER_SCRIPT_EM)
 
 
-def fit_texts(svg: str) -> str:
+def fix_text_widths(svg: str) -> str:
     """Tell every text of a drawing how long it is, and widen the drawing for what is not known.
 
     Examples
     --------
-    >>> fit_texts('<text font-size="20px">Black</text>')
+    >>> fix_text_widths('<text font-size="20px">Black</text>')
     '<text font-size="20px" textLength="48.9" lengthAdjust="spacingAndGlyphs">Black</text>'
     """
-    return _TEXT.sub(_set_text_length, _widen_frame(svg))
+    return _TEXT.sub(_set_text_length, _widen_for_unknown_scripts(svg))
 
 
 def _set_text_length(text_match: re.Match[str]) -> str:
     attributes, inner = text_match.groups()
     size = float(size[1]) if (size := _FONT_SIZE.search(attributes)) else 0.0
     if "<" not in inner:
-        return f"<text {attributes}{_length(inner, size)}>{inner}</text>"
-    lines = _LINE.sub(lambda t: f"<tspan{t[1]}{_length(t[2], size)}>{t[2]}</tspan>", inner)
+        return f"<text {attributes}{_format_text_length_attribute(inner, size)}>{inner}</text>"
+    lines = _LINE.sub(
+        lambda t: f"<tspan{t[1]}{_format_text_length_attribute(t[2], size)}>{t[2]}</tspan>", inner
+    )
     return f"<text {attributes}>{lines}</text>"
 
 
-def _length(escaped: str, size: float) -> str:
-    text = unescape(escaped)
-    long = size * width_em(text)
-    if not long or not has_exact_width(text):
+def _format_text_length_attribute(escaped_text: str, font_size_px: float) -> str:
+    text = unescape(escaped_text)
+    text_width_px = font_size_px * estimate_text_width_em(text)
+    if not text_width_px or not has_exact_width(text):
         return ""
-    return f' textLength="{long:.1f}" lengthAdjust="spacingAndGlyphs"'
+    return f' textLength="{text_width_px:.1f}" lengthAdjust="spacingAndGlyphs"'
 
 
-def _widen_frame(svg: str) -> str:
+def _widen_for_unknown_scripts(svg: str) -> str:
     """Widen the frame where a text of an unknown script may pass its left or right edge."""
     frame = _FRAME.search(svg)
     if frame is None or has_exact_width(unescape(re.sub(r"<[^>]*>", "", svg))):
         return svg
     wide = float(frame[1])
-    text_bounds = list(_list_text_bounds(ET.fromstring(svg), 0.0))  # noqa: S314 - our own drawing
+    text_bounds = list(_yield_unknown_text_bounds(ET.fromstring(svg), 0.0))  # noqa: S314 - our own drawing
     left_px = max(0, math.ceil(-min((low for low, _ in text_bounds), default=0.0)))
     right = max(0, math.ceil(max((high for _, high in text_bounds), default=0.0) - wide))
     size = f"{wide + left_px + right:g}"
@@ -236,66 +236,71 @@ def _widen_frame(svg: str) -> str:
     return svg.replace(frame[0], box, 1)
 
 
-def _list_text_bounds(element: ET.Element, x: float) -> Iterator[tuple[float, float]]:
+def _yield_unknown_text_bounds(
+    element: ET.Element, offset_px: float
+) -> Iterator[tuple[float, float]]:
     transform = element.get("transform", "")
     if "rotate" in transform:
         return  # the title of an upright axis: as long as the figure is high, at most
-    x += float(translation[1]) if (translation := _TRANSLATION.search(transform)) else 0.0
+    offset_px += float(translation[1]) if (translation := _TRANSLATION.search(transform)) else 0.0
     if element.tag.endswith("}text"):
         size = float(element.get("font-size", "0px").removesuffix("px"))
         lines = [line for line in element.itertext() if not has_exact_width(line)]
-        long = size * max(map(width_em, lines), default=0.0)
+        long = size * max(map(estimate_text_width_em, lines), default=0.0)
         before = {"end": 1.0, "middle": 0.5}.get(element.get("text-anchor", ""), 0.0)
-        yield x - before * long, x + (1.0 - before) * long
+        yield offset_px - before * long, offset_px + (1.0 - before) * long
         return
     for child in element:
-        yield from _list_text_bounds(child, x)
+        yield from _yield_unknown_text_bounds(child, offset_px)
 
 
-def shorten_names(names: Sequence[str], width: int) -> list[str]:
-    """Cut names to ``width`` characters; names that would become alike are numbered.
+def shorten_names_distinctly(names: Sequence[str], max_letters: int) -> list[str]:
+    """Cut names to ``max_letters`` characters; names that would become alike are numbered.
 
     Examples
     --------
-    >>> shorten_names(["Black", "a long name one", "a long name two"], 8)
+    >>> shorten_names_distinctly(["Black", "a long name one", "a long name two"], 8)
     ['Black', 'a long …', 'a long … 2']
-    >>> shorten_names(["東京都の人々"], 8)
+    >>> shorten_names_distinctly(["東京都の人々"], 8)
     ['東京都…']
     """
     shortened_names: list[str] = []
     counts: dict[str, int] = {}
     for name in names:
         text = " ".join(clean_line(name).split()) or "(empty)"
-        room = _count_fitting_letters(text, width)
+        room = _count_fitting_letters(text, max_letters)
         cut = text if len(text) <= room else text[: room - 1] + "…"
         counts[cut] = counts.get(cut, 0) + 1
         shortened_names.append(cut if counts[cut] == 1 else f"{cut} {counts[cut]}")
     return shortened_names
 
 
-def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
+def wrap_names_evenly(names: Sequence[str], letters_per_line: int, max_lines: int = 3) -> list[str]:
     r"""Break names over lines, all over the same number of them, the last line filled.
 
     Examples
     --------
-    >>> headings(["Latino_Hispanic", "White"], 9)
+    >>> wrap_names_evenly(["Latino_Hispanic", "White"], 9)
     ['Latino_\nHispanic', '\nWhite']
     """
-    split = [_wrap_name(name, width, lines) for name in shorten_names(names, width * lines - 4)]
-    max_lines = max((len(name_lines) for name_lines in split), default=1)
-    return ["\n".join([""] * (max_lines - len(name_lines)) + name_lines) for name_lines in split]
+    split = [
+        _wrap_name(name, letters_per_line, max_lines)
+        for name in shorten_names_distinctly(names, letters_per_line * max_lines - 4)
+    ]
+    n_lines = max((len(name_lines) for name_lines in split), default=1)
+    return ["\n".join([""] * (n_lines - len(name_lines)) + name_lines) for name_lines in split]
 
 
-def _wrap_name(name: str, width: int, lines: int) -> list[str]:
-    room = _count_fitting_letters(name, width)
-    segments = textwrap.wrap(name.replace("_", "_ "), room, max_lines=lines, placeholder="…")
+def _wrap_name(name: str, letters_per_line: int, max_lines: int) -> list[str]:
+    room = _count_fitting_letters(name, letters_per_line)
+    segments = textwrap.wrap(name.replace("_", "_ "), room, max_lines=max_lines, placeholder="…")
     return [segment.replace("_ ", "_") for segment in segments]
 
 
-def _count_fitting_letters(name: str, width: int) -> int:
-    """Return how many of a name's letters stand in ``width`` Latin ones: half as many squares."""
+def _count_fitting_letters(name: str, n_latin_letters: int) -> int:
+    """Count the letters of a name that fit so many Latin ones' width: half as many squares."""
     return (
-        width // 2
+        n_latin_letters // 2
         if any(unicodedata.east_asian_width(letter) in "WF" for letter in name)
-        else width
+        else n_latin_letters
     )

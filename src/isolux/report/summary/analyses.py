@@ -13,13 +13,13 @@ from isolux.report.summary.sentences import read_paper_tables
 IN_THE_ANSWER = ("group_gaps", "model_changes")
 
 
-def build_analyses(
-    record: Mapping[str, Any], findings: Sequence[FindingRow]
+def build_analysis_sections(
+    run_record: Mapping[str, Any], findings: Sequence[FindingRow]
 ) -> tuple[Analysis, ...]:
     """List the analyses in the order in which they ran, but for those that are shown elsewhere."""
     excluded_names = (*IN_THE_ANSWER, *INLINE_ANALYSES)
-    entries = [e for e in record.get("analyses") or () if e.get("name") not in excluded_names]
-    tables, fractions = dict(record.get("explained") or {}), has_only_fractions(record)
+    entries = [e for e in run_record.get("analyses") or () if e.get("name") not in excluded_names]
+    tables, fractions = dict(run_record.get("explained") or {}), has_only_fractions(run_record)
     return tuple(
         Analysis(
             name=str(entry["name"]),
@@ -27,7 +27,7 @@ def build_analyses(
             anchor=f"analysis-{i}",
             findings=tuple(row for row in findings if row.analysis == entry["name"]),
             tables=tuple(
-                in_percent(table, fractions=fractions)
+                convert_table_to_percent(table, are_fractions=fractions)
                 for table in read_paper_tables(tables.get(entry["name"]))
             ),
             assumptions=tuple(str(text) for text in entry.get("assumptions") or ()),
@@ -108,15 +108,15 @@ GAPS = frozenset(
 """Columns that are differences in the metric's unit, or spreads."""
 
 
-def has_only_fractions(record: Mapping[str, Any]) -> bool:
+def has_only_fractions(run_record: Mapping[str, Any]) -> bool:
     """Say whether every metric of a run is a fraction of 1; False where a run does not say."""
-    measures = dict(record.get("measures") or {}).values()
+    measures = dict(run_record.get("measures") or {}).values()
     return bool(measures) and all(measure.get("unit") == "fraction" for measure in measures)
 
 
-def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
+def convert_table_to_percent(table: PaperTable, *, are_fractions: bool) -> PaperTable:
     """Print shares in percent and differences in points; say so in the columns' names."""
-    units = _units(table.columns, fractions=fractions)
+    units = _choose_column_units(table.columns, are_fractions=are_fractions)
     if not any(units):
         return table
     columns = tuple(
@@ -124,20 +124,23 @@ def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
         for name, unit in zip(table.columns, units, strict=True)
     )
     rows = tuple(
-        tuple(_hundred(cell) if unit else cell for cell, unit in zip(row, units, strict=True))
+        tuple(
+            _multiply_number_by_100(cell) if unit else cell
+            for cell, unit in zip(row, units, strict=True)
+        )
         for row in table.rows
     )
     return replace(table, columns=columns, rows=rows)
 
 
-def _units(columns: Sequence[str], *, fractions: bool) -> list[str]:
+def _choose_column_units(columns: Sequence[str], *, are_fractions: bool) -> list[str]:
     units: list[str] = []
     for column in columns:
         name = column.replace("_", " ").lower()
         before = units[-1] if units else ""
-        if name in SHARES or (fractions and name in VALUES):
+        if name in SHARES or (are_fractions and name in VALUES):
             units.append("%")
-        elif fractions and name in GAPS:
+        elif are_fractions and name in GAPS:
             units.append("points")
         elif name in {"from", "to"}:  # the ends of what stands before them
             units.append(before)
@@ -146,5 +149,5 @@ def _units(columns: Sequence[str], *, fractions: bool) -> list[str]:
     return units
 
 
-def _hundred(cell: _Cell) -> _Cell:
+def _multiply_number_by_100(cell: _Cell) -> _Cell:
     return 100 * cell if isinstance(cell, int | float) and not isinstance(cell, bool) else cell

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.report._sections import Context
+from isolux.report._sections import ReportContext
 from isolux.report.document import (
     AttributeSection,
     AuditSubject,
@@ -24,13 +24,17 @@ from isolux.report.document import (
     ProtocolSection,
     Verdict,
 )
-from isolux.report.wording import join_names
-from isolux.statements.choice import Choice
-from isolux.statements.metric_lines import find_metric
-from isolux.statements.numbers import format_count, format_value, format_with_unit
-from isolux.statements.text import describe_finding, describe_null
+from isolux.report.wording import join_with_and
+from isolux.statements.choice import StatementChoice
+from isolux.statements.metric_lines import find_metric_or_neutral
+from isolux.statements.numbers import (
+    format_bare_value,
+    format_count,
+    format_with_unit,
+)
+from isolux.statements.text import describe_no_established_difference, describe_statement_briefly
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import format_class_name, shorten_name
+from isolux.vocabulary.formatting import format_class_with_target, shorten_name
 from isolux.vocabulary.info import Metric
 
 MEASURES = (
@@ -60,9 +64,11 @@ _JUDGEMENT_SENTENCES = {
 _TITLE = 100  # characters of an attribute's title in a sentence
 
 
-def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
+def list_audit_limits(
+    audited: AuditSubject, sections: Sequence[AttributeSection]
+) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    attribute_list = join_names([shorten_name(s.title, _TITLE) for s in sections])
+    attribute_list = join_with_and([shorten_name(s.title, _TITLE) for s in sections])
     scope_sentence = (
         "A model may work differently for people along lines that were not recorded."
         if not sections
@@ -76,7 +82,7 @@ def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> 
         scope_sentence,
         no_difference_sentence,
         NO_CAUSE,
-        _whose_labels(audited, sections),
+        _describe_label_source(audited, sections),
         COARSE,
     ]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
@@ -87,7 +93,9 @@ def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> 
             "may be the people for whom the model does worst; their absence here is not good news."
         )
     if audited.cluster is None:
-        sentences.append(f"Rows were taken as independent. {independence_text(audited)}")
+        sentences.append(
+            f"Rows were taken as independent. {explain_independence_assumption(audited)}"
+        )
     if audited.correction != "none" and sections:
         sentences.append(
             "P-values are adjusted for everything that this audit compared, and for the "
@@ -103,7 +111,7 @@ def list_limits(audited: AuditSubject, sections: Sequence[AttributeSection]) -> 
     return tuple(sentences)
 
 
-def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -> str:
+def _describe_label_source(audited: AuditSubject, sections: Sequence[AttributeSection]) -> str:
     """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
     label_source = audited.label_source.strip()
     text = _JUDGEMENT_SENTENCES.get(label_source)
@@ -121,12 +129,13 @@ def _whose_labels(audited: AuditSubject, sections: Sequence[AttributeSection]) -
         return text
     if len(computed) == len([s for s in sections if not s.is_intersection]):
         return (
-            f"Nobody judged the groups: {join_names(computed)} was computed from boxes or pictures."
+            f"Nobody judged the groups: {join_with_and(computed)} was computed from boxes "
+            "or pictures."
         )
-    return f"{text} Not so {join_names(computed)}, computed from boxes or pictures."
+    return f"{text} Not so {join_with_and(computed)}, computed from boxes or pictures."
 
 
-def independence_text(audited: AuditSubject) -> str:
+def explain_independence_assumption(audited: AuditSubject) -> str:
     """Say why rows were taken as independent, and what would tell which belong together."""
     if audited.task == "counts":
         return (
@@ -145,19 +154,21 @@ def independence_text(audited: AuditSubject) -> str:
     )
 
 
-def describe_unknown(section: AttributeSection, *, mean: bool, n_unannotated: int = 0) -> str:
+def describe_unknown_values(
+    section: AttributeSection, *, is_mean: bool, n_unannotated: int = 0
+) -> str:
     """Say how many people's value is unknown, and how far they could move the first difference."""
     table, line = section.main, section.main.line
-    unknown = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
-    if not unknown:
+    unknown_rows = [row for row in table.rows if row.is_unknown and row.estimate.n_units]
+    if not unknown_rows:
         return ""
-    n = sum(row.estimate.n_units for row in unknown)
+    n = sum(row.estimate.n_units for row in unknown_rows)
     unknown_people = (
         f"{format_count(n)} unit{'' if n == 1 else 's'} of unknown {shorten_name(section.title)}"
     )
-    if len(unknown) == 1 and unknown[0].estimate.value is not None:
+    if len(unknown_rows) == 1 and unknown_rows[0].estimate.value is not None:
         unknown_people += (
-            f" ({line.phrase} {format_with_unit(unknown[0].estimate.value, line.unit)})"
+            f" ({line.phrase} {format_with_unit(unknown_rows[0].estimate.value, line.unit)})"
         )
     if n_unannotated:
         unknown_people += " that were not annotated" if n_unannotated >= n else ""
@@ -166,12 +177,12 @@ def describe_unknown(section: AttributeSection, *, mean: bool, n_unannotated: in
         )
     sentence = f"{unknown_people} {'is' if n == 1 else 'are'} in none of the groups compared."
     pair = section.lead
-    if pair is None or section.is_intersection or len(unknown) != 1 or not mean:
+    if pair is None or section.is_intersection or len(unknown_rows) != 1 or not is_mean:
         return sentence
-    difference_bounds = bound_difference(pair, table.rows, unknown[0])
+    difference_bounds = bound_difference_with_unknowns(pair, table.rows, unknown_rows[0])
     if difference_bounds is None:
         return sentence
-    low, high = (format_value(end, line.unit) for end in difference_bounds)
+    low, high = (format_bare_value(end, line.unit) for end in difference_bounds)
     return (
         f"{sentence} However they were divided between {shorten_name(pair.group_a)} and "
         f"{shorten_name(pair.group_b)}, the difference between these two would be between {low} and"
@@ -179,17 +190,17 @@ def describe_unknown(section: AttributeSection, *, mean: bool, n_unannotated: in
     )
 
 
-def bound_difference(
-    pair: PairRow, rows: tuple[GroupRow, ...], unknown: GroupRow
+def bound_difference_with_unknowns(
+    pair: PairRow, group_rows: tuple[GroupRow, ...], unknown_row: GroupRow
 ) -> tuple[float, float] | None:
     """Return the least and the largest difference, if the unknown belong to the pair's groups."""
-    estimates = {row.group: row.estimate for row in rows}
+    estimates = {row.group: row.estimate for row in group_rows}
     low, high = estimates.get(pair.group_a), estimates.get(pair.group_b)
     if low is None or high is None or low.value is None or high.value is None:
         return None
     if low.value > high.value:
         low, high = high, low
-    v, n = unknown.estimate.value, unknown.estimate.n_units
+    v, n = unknown_row.estimate.value, unknown_row.estimate.n_units
     if not all(0.0 <= x <= 1.0 for x in (low.value or 0.0, high.value or 0.0, v or 0.0)):
         return None
     possible_sums = [n * v] if v is not None else [float(k) for k in range(n + 1)]
@@ -212,17 +223,17 @@ def _compute_pooled_mean(mean: float, n: int, added_sum: float, n_added: float) 
     return (n * mean + added_sum) / (n + n_added)
 
 
-def synthetic(record: Mapping[str, Any]) -> CautionParagraph | None:
+def build_synthetic_caution(run_record: Mapping[str, Any]) -> CautionParagraph | None:
     """Say that the people are synthetic, where the data or injected truths show it.
 
     Examples
     --------
-    >>> synthetic({"dataset": {"synthetic": True}}).headline
+    >>> build_synthetic_caution({"dataset": {"synthetic": True}}).headline
     'These people are synthetic.'
-    >>> synthetic({"dataset": {"title": "FACET"}}) is None
+    >>> build_synthetic_caution({"dataset": {"title": "FACET"}}) is None
     True
     """
-    if not (record.get("injected") or (record.get("dataset") or {}).get("synthetic")):
+    if not (run_record.get("injected") or (run_record.get("dataset") or {}).get("synthetic")):
         return None
     return CautionParagraph(
         "These people are synthetic.",
@@ -231,25 +242,29 @@ def synthetic(record: Mapping[str, Any]) -> CautionParagraph | None:
     )
 
 
-def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
+def sort_sections_by_rank(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
     """Put the leading attribute first, then others that differ, as the answer names them."""
     return sorted(sections, key=lambda s: s.reading_rank)
 
 
-def verdict_text(section: AttributeSection, choice: Choice, audited: AuditSubject) -> str:
+def describe_verdict(
+    section: AttributeSection, choice: StatementChoice, audited: AuditSubject
+) -> str:
     """Say of one attribute what is established on the main line, or cannot be ruled out."""
     line, verdict = section.main.line, section.verdict
     leader = choice.find_leader(line, section.attribute)
     if leader is not None:
-        return describe_finding(leader, choice.names)
+        return describe_statement_briefly(leader, choice.names)
     if verdict.outcome == "no difference found":
-        return describe_null(line, [section.attribute], choice.comparisons, choice.names)
+        return describe_no_established_difference(
+            line, [section.attribute], choice.comparisons, choice.names
+        )
     if audited.withheld:
         return "Not told: what was tested is hidden with groups of few people."
-    return f"Not judged: {_explain_no_verdict(verdict)}."
+    return f"Not judged: {_explain_missing_verdict(verdict)}."
 
 
-def _explain_no_verdict(verdict: Verdict) -> str:
+def _explain_missing_verdict(verdict: Verdict) -> str:
     if verdict.spread.reason:
         return verdict.spread.reason
     if verdict.n_judged < 2:
@@ -258,9 +273,9 @@ def _explain_no_verdict(verdict: Verdict) -> str:
     return "no test was made"
 
 
-def read_protocol(record: Mapping[str, Any]) -> ProtocolSection | None:
+def read_protocol_section(run_record: Mapping[str, Any]) -> ProtocolSection | None:
     """Take the protocol out of a run's record; None where the audit followed none."""
-    protocol_record = record.get("protocol")
+    protocol_record = run_record.get("protocol")
     if not isinstance(protocol_record, Mapping):
         return None
     return ProtocolSection(
@@ -274,7 +289,7 @@ def read_protocol(record: Mapping[str, Any]) -> ProtocolSection | None:
     )
 
 
-def read_paper_tables(tables_record: object) -> tuple[PaperTable, ...]:
+def read_paper_tables(recorded_tables: object) -> tuple[PaperTable, ...]:
     """Take tables as a record has them: ``columns`` and ``rows`` by caption."""
     return tuple(
         PaperTable(
@@ -282,27 +297,34 @@ def read_paper_tables(tables_record: object) -> tuple[PaperTable, ...]:
             columns=tuple(str(c) for c in table.get("columns") or ()),
             rows=tuple(tuple(row) for row in table.get("rows") or ()),
         )
-        for caption, table in (tables_record.items() if isinstance(tables_record, Mapping) else ())
+        for caption, table in (
+            recorded_tables.items() if isinstance(recorded_tables, Mapping) else ()
+        )
     )
 
 
-def injected_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[InjectedRow, ...]:
+def build_injected_rows(
+    run_record: Mapping[str, Any], run: Run, context: ReportContext
+) -> tuple[InjectedRow, ...]:
     """Look up every injected truth in the run's tables."""
     return tuple(
-        _build_injected_row(dict(truth), run, context) for truth in record.get("injected") or ()
+        _build_injected_row(dict(truth), run, context) for truth in run_record.get("injected") or ()
     )
 
 
-def _build_injected_row(truth: Mapping[str, Any], run: Run, context: Context) -> InjectedRow:
-    estimate_row = _find_estimate_row(truth, run)
-    true_value = truth.get("value")
-    disparity_kind = str(truth.get("kind") or "value")
+def _build_injected_row(
+    injected_effect: Mapping[str, Any], run: Run, context: ReportContext
+) -> InjectedRow:
+    estimate_row = _find_estimate_row(injected_effect, run)
+    true_value = injected_effect.get("value")
+    disparity_kind = str(injected_effect.get("kind") or "value")
     task = str(run.record.get("task") or "")
-    metric = find_metric(task, str(truth.get("metric") or ""))
+    metric = find_metric_or_neutral(task, str(injected_effect.get("metric") or ""))
     low, high = (estimate_row or {}).get("low"), (estimate_row or {}).get("high")
     return InjectedRow(
         description=str(
-            truth.get("what") or _describe_effect(truth, disparity_kind, metric, context)
+            injected_effect.get("what")
+            or _describe_injected_effect(injected_effect, disparity_kind, metric, context)
         ),
         unit=""
         if disparity_kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"}
@@ -315,40 +337,55 @@ def _build_injected_row(truth: Mapping[str, Any], run: Run, context: Context) ->
         covered=None
         if true_value is None or low is None or high is None
         else bool(low <= true_value <= high),
-        note=str(truth.get("note") or ("" if estimate_row else "this audit did not measure it")),
+        note=str(
+            injected_effect.get("note") or ("" if estimate_row else "this audit did not measure it")
+        ),
     )
 
 
-def _describe_effect(
-    truth: Mapping[str, Any], disparity_kind: str, metric_info: Metric, context: Context
+def _describe_injected_effect(
+    injected_effect: Mapping[str, Any],
+    disparity_kind: str,
+    metric_info: Metric,
+    context: ReportContext,
 ) -> str:
-    title = metric_info.format_title(truth.get("threshold"))
+    title = metric_info.format_title(injected_effect.get("threshold"))
     metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
-    if truth.get("label"):
-        metric += f" of {format_class_name(truth['label'], context.target)}"
-    attribute = truth.get("attribute")
-    attribute_prefix = f"{context.title(str(attribute))}: " if attribute else ""
-    groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]
+    if injected_effect.get("label"):
+        metric += f" of {format_class_with_target(injected_effect['label'], context.target)}"
+    attribute = injected_effect.get("attribute")
+    attribute_prefix = f"{context.format_attribute_title(str(attribute))}: " if attribute else ""
+    groups = [
+        str(injected_effect[n])
+        for n in ("group", "group_a", "group_b")
+        if injected_effect.get(n) is not None
+    ]
     kind_text = "" if disparity_kind == "value" else disparity_kind.replace("_", " ") + " in "
-    return f"{attribute_prefix}{kind_text}{metric}" + (f", {join_names(groups)}" if groups else "")
+    return f"{attribute_prefix}{kind_text}{metric}" + (
+        f", {join_with_and(groups)}" if groups else ""
+    )
 
 
-def _find_estimate_row(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:
-    disparity_kind = str(truth.get("kind") or "value")
-    group = truth.get("group_a", truth.get("group"))
+def _find_estimate_row(injected_effect: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:
+    disparity_kind = str(injected_effect.get("kind") or "value")
+    group = injected_effect.get("group_a", injected_effect.get("group"))
     if disparity_kind == "value":
         filters = {"group": group} if group is not None else {}
-        return _find_single_row(run.group_metrics, truth, filters)
+        return _find_first_matching_row(run.group_metrics, injected_effect, filters)
     filters = {"kind": disparity_kind} | ({"group_a": group} if group is not None else {})
-    other_group = truth.get("group_b")
-    row = _find_single_row(
-        run.disparities, truth, filters | ({"group_b": other_group} if other_group else {})
+    other_group = injected_effect.get("group_b")
+    row = _find_first_matching_row(
+        run.disparities,
+        injected_effect,
+        filters | ({"group_b": other_group} if other_group else {}),
     )
     if row or other_group is None or disparity_kind != "difference":
         return row
     # The table turns pairs so that the worse group comes first; the truth need not.
-    swapped_row = _find_single_row(
-        run.disparities, truth, {"kind": disparity_kind, "group_a": other_group, "group_b": group}
+    swapped_row = _find_first_matching_row(
+        run.disparities,
+        injected_effect,
+        {"kind": disparity_kind, "group_a": other_group, "group_b": group},
     )
     return swapped_row and {
         name: None if swapped_row[key] is None else -swapped_row[key]
@@ -356,11 +393,13 @@ def _find_estimate_row(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] 
     }
 
 
-def _find_single_row(
-    frame: pl.DataFrame, truth: Mapping[str, Any], filters: Mapping[str, Any]
+def _find_first_matching_row(
+    table: pl.DataFrame, injected_effect: Mapping[str, Any], filters: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    columns = {name: truth.get(name) for name in ("metric", "label", "attribute")} | dict(filters)
-    if truth.get("threshold") is not None:
-        columns["threshold"] = truth["threshold"]
-    rows = frame.filter(*(pl.col(name).eq_missing(pl.lit(v)) for name, v in columns.items()))
+    columns = {name: injected_effect.get(name) for name in ("metric", "label", "attribute")} | dict(
+        filters
+    )
+    if injected_effect.get("threshold") is not None:
+        columns["threshold"] = injected_effect["threshold"]
+    rows = table.filter(*(pl.col(name).eq_missing(pl.lit(v)) for name, v in columns.items()))
     return rows.row(0, named=True) if rows.height else None

@@ -80,9 +80,9 @@ def rank_detection_cells(
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
     """
     from isolux.stats.detection_cells.detection_kernels import (
-        distinct_by_key,
-        distribute_rows,
-        sort_descending,
+        distribute_detections_to_cells,
+        group_distinct_values_by_key,
+        stable_argsort_descending,
     )
 
     people, cells = cell_person.astype(np.int64), cell.astype(np.int64)
@@ -105,9 +105,9 @@ def rank_detection_cells(
         int(area.max(initial=-1))
         for area in (detection_index.detection_area, detection_index.person_area)
     )
-    person_starts, person_cells = distinct_by_key(people, cells, n_people, n_cells)
+    person_starts, person_cells = group_distinct_values_by_key(people, cells, n_people, n_cells)
     person_area = detection_index.person_area.astype(np.int64, copy=False)[people]
-    area_starts, area_cells = distinct_by_key(person_area, cells, n_areas, n_cells)
+    area_starts, area_cells = group_distinct_values_by_key(person_area, cells, n_areas, n_cells)
     starts = np.concatenate([person_starts, person_starts[-1] + area_starts[1:]])
     area_group = n_people + detection_index.detection_area[outcomes.detection]
     has_person = outcomes.person >= 0
@@ -124,8 +124,8 @@ def rank_detection_cells(
     packed = cluster.astype(np.uint64) << np.uint64(17)
     packed |= outcomes.iou_bits[rows].astype(np.uint64) << np.uint64(1)
     packed |= is_true_positive.astype(np.uint64)
-    ranking_columns = distribute_rows(
-        sort_descending(score[detection]),
+    ranking_columns = distribute_detections_to_cells(
+        stable_argsort_descending(score[detection]),
         packed,
         group.astype(np.int32),
         starts,

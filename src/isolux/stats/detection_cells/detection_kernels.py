@@ -22,7 +22,9 @@ _Bits = npt.NDArray[np.uint16]
 
 
 @njit((_I, _I, types.int64, types.int64), nogil=True)
-def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tuple[_Ints, _Short]:
+def group_distinct_values_by_key(
+    key: _Ints, values: _Ints, n_keys: int, n_values: int
+) -> tuple[_Ints, _Short]:
     """List distinct values by key: those of key k are ``starts[k]`` to ``starts[k + 1]``."""
     positions = np.zeros(n_keys + 1, np.int64)
     for k in key:
@@ -47,7 +49,7 @@ def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tu
 
 
 @njit((_F,), nogil=True)
-def sort_descending(score: npt.NDArray[np.float64]) -> _Ints:
+def stable_argsort_descending(score: npt.NDArray[np.float64]) -> _Ints:
     """Sort rows by descending score, stably, in about linear time (bucket sort)."""
     n = len(score)
     order = np.arange(n)
@@ -86,7 +88,7 @@ def sort_descending(score: npt.NDArray[np.float64]) -> _Ints:
 
 
 @njit((_I, _W, _S, _I, _S, types.int64), nogil=True)
-def distribute_rows(
+def distribute_detections_to_cells(
     order: _Ints,
     packed: npt.NDArray[np.uint64],
     group: _Short,

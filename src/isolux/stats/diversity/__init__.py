@@ -9,7 +9,7 @@ The score is the exponential of the entropy of the eigenvalues of K/n, K the n �
 the d × d matrix Xᵀ X and zeros: only the smaller of the two is computed.
 
 Two limitations of the score: it grows with the number of photos, so groups of different size are
-not comparable; and ten photos of one subject raise n but hardly the score. ``vendi_of_subjects``
+not comparable; and ten photos of one subject raise n but hardly the score. ``rarefied_vendi_score``
 therefore samples the same number of subjects from each group, one photo each: rarefaction, as in
 ecology [2]_.
 
@@ -60,43 +60,57 @@ _N_PROBES, _N_BASIS_VECTORS, _LANCZOS_STEPS = (
 _BREAKDOWN_TOLERANCE = 1e-12  # norm of a Lanczos vector below which the Krylov space is exhausted
 
 
-def estimate_trace(
-    multiply: _Function, d: int, function: _Function, *, seed: int = 0
+def estimate_trace_of_matrix_function(
+    multiply_matrix: _Function, n_dimensions: int, function: _Function, *, seed: int = 0
 ) -> tuple[float, float]:
     """Estimate tr f(A), and the standard error of its random part.
 
     Examples
     --------
     >>> diagonal = np.arange(1.0, 201.0)[:, None]
-    >>> trace, error = estimate_trace(lambda v: diagonal * v, 200, np.sqrt)
+    >>> trace, error = estimate_trace_of_matrix_function(lambda v: diagonal * v, 200, np.sqrt)
     >>> bool(abs(trace - np.sqrt(diagonal).sum()) < 4 * error + 1e-6 * trace)
     True
     """
     rng = np.random.default_rng(seed)
     # One product more than Hutch++ uses: a power iteration closer to the dominant eigenspace.
-    basis = np.linalg.qr(multiply(multiply(rng.normal(size=(d, min(_N_BASIS_VECTORS, d // 2))))))[0]
+    basis = np.linalg.qr(
+        multiply_matrix(
+            multiply_matrix(
+                rng.normal(size=(n_dimensions, min(_N_BASIS_VECTORS, n_dimensions // 2)))
+            )
+        )
+    )[0]
     trace = 0.0
     for start in range(0, basis.shape[1], _N_PROBES):
-        trace += float(_quadrature(multiply, basis[:, start : start + _N_PROBES], function).sum())
+        trace += float(
+            _lanczos_quadratic_forms(
+                multiply_matrix, basis[:, start : start + _N_PROBES], function
+            ).sum()
+        )
     # Random signs, whose estimate has no variance from the diagonal of f(A), unlike normal vectors.
-    probes = rng.choice([-1.0, 1.0], size=(d, _N_PROBES))
+    probes = rng.choice([-1.0, 1.0], size=(n_dimensions, _N_PROBES))
     probes -= basis @ (basis.T @ probes)
     lengths = np.sqrt(np.einsum("dp,dp->p", probes, probes))
-    residual_traces = lengths**2 * _quadrature(multiply, probes / lengths, function)
+    residual_traces = lengths**2 * _lanczos_quadratic_forms(
+        multiply_matrix, probes / lengths, function
+    )
     return trace + float(residual_traces.mean()), float(residual_traces.std(ddof=1)) / math.sqrt(
         _N_PROBES
     )
 
 
-def _quadrature(multiply: _Function, start: _Floats, function: _Function) -> _Floats:
-    """Compute vᵀ f(A) v for each unit vector v, a column of ``start``: ``[columns]``."""
-    d, columns = start.shape
+def _lanczos_quadratic_forms(
+    multiply_matrix: _Function, unit_vectors: _Floats, function: _Function
+) -> _Floats:
+    """Compute vᵀ f(A) v for each unit vector v, a column of ``unit_vectors``: ``[columns]``."""
+    d, columns = unit_vectors.shape
     steps = min(_LANCZOS_STEPS, d)
     basis = np.zeros((steps, d, columns))
     alpha, beta = np.zeros((steps, columns)), np.zeros((steps, columns))
-    basis[0] = start
+    basis[0] = unit_vectors
     for k in range(steps):
-        new = multiply(basis[k])
+        new = multiply_matrix(basis[k])
         alpha[k] = np.einsum("dp,dp->p", basis[k], new)
         # Twice: one orthogonalisation is not enough in floating point.
         for before in (*basis[: k + 1], *basis[: k + 1]):
@@ -106,16 +120,21 @@ def _quadrature(multiply: _Function, start: _Floats, function: _Function) -> _Fl
         if k + 1 < steps:
             np.divide(new, lengths, out=basis[k + 1], where=beta[k] > 0.0)
     return np.array(
-        [_gauss_quadrature(alpha[:, p], beta[:-1, p], function) for p in range(columns)]
+        [
+            _gauss_quadrature_of_tridiagonal(alpha[:, p], beta[:-1, p], function)
+            for p in range(columns)
+        ]
     )
 
 
-def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> float:
-    breakdowns = np.flatnonzero(beta == 0.0)
-    n_used = int(breakdowns[0]) + 1 if len(breakdowns) else len(alpha)
-    off_diagonal = beta[: n_used - 1]
+def _gauss_quadrature_of_tridiagonal(
+    diagonal: _Floats, off_diagonal: _Floats, function: _Function
+) -> float:
+    breakdowns = np.flatnonzero(off_diagonal == 0.0)
+    n_used = int(breakdowns[0]) + 1 if len(breakdowns) else len(diagonal)
+    off_diagonal = off_diagonal[: n_used - 1]
     nodes, vectors = np.linalg.eigh(
-        np.diag(alpha[:n_used]) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
+        np.diag(diagonal[:n_used]) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
     )
     # Nodes of 0 or below are rounding: A has no negative eigenvalue.
     positive = np.maximum(nodes, np.finfo(np.float64).tiny)
@@ -177,47 +196,49 @@ def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0)
     Shapes: ``vectors`` [n, d].
     Friedman & Dieng (2023), definition 3.1, section 3.2; FHIBE, "Dataset diversity".
     """
-    _check_order(order)
-    n, d = _check_vectors(vectors)
+    _check_entropy_order(order)
+    n, d = _check_vectors_and_get_shape(vectors)
     if not n:
         return VendiScore(None, 0, d, order, "gram")
     if min(n, d) > MAX_EXACT_SIZE:
-        score, error = _estimate_score(vectors, order, seed)
+        score, error = _estimate_vendi_score_by_trace(vectors, order, seed)
         return VendiScore(score, n, d, order, "lanczos", error)
     if n <= d:
-        unit_vectors = _normalise_rows(vectors)
+        unit_vectors = _scale_rows_to_unit_length(vectors)
         return VendiScore(
-            _effective_number(unit_vectors @ unit_vectors.T / n, order), n, d, order, "gram"
+            _exp_eigenvalue_entropy(unit_vectors @ unit_vectors.T / n, order), n, d, order, "gram"
         )
-    return VendiScore(_effective_number(_moments(vectors) / n, order), n, d, order, "dual")
+    return VendiScore(
+        _exp_eigenvalue_entropy(_sum_outer_products_upper(vectors) / n, order), n, d, order, "dual"
+    )
 
 
-def vendi_of_subjects(
+def rarefied_vendi_score(
     vectors: npt.NDArray[Any],
     subject: npt.NDArray[np.int64],
-    size: int,
+    n_subjects: int,
     *,
     level: float = 0.95,
     seed: int = 0,
 ) -> RarefiedVendi:
-    """Estimate the Vendi score of ``size`` subjects sampled from a group, one photo each.
+    """Estimate the Vendi score of ``n_subjects`` subjects sampled from a group, one photo each.
 
     Shapes: ``vectors`` [n, d], ``subject`` [n].
     """
     names, first_rows, counts = np.unique(subject, return_index=True, return_counts=True)
     n = len(names)
-    if size < MIN_SAMPLED_SUBJECTS or n < 2 * size:
-        need = 2 * max(size, MIN_SAMPLED_SUBJECTS)
-        return RarefiedVendi(None, None, None, size, f"{n:,} subjects of the {need:,} needed")
+    if n_subjects < MIN_SAMPLED_SUBJECTS or n < 2 * n_subjects:
+        need = 2 * max(n_subjects, MIN_SAMPLED_SUBJECTS)
+        return RarefiedVendi(None, None, None, n_subjects, f"{n:,} subjects of the {need:,} needed")
     by_subject = np.argsort(subject, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
     has_one_photo_each = len(first_rows) == len(subject)
     rng = np.random.default_rng(seed)
     logs = np.empty(_N_DRAWS)
     for draw in range(_N_DRAWS):
-        sampled_subjects = rng.choice(n, size=size, replace=False, shuffle=False)
+        sampled_subjects = rng.choice(n, size=n_subjects, replace=False, shuffle=False)
         photo = (
-            np.zeros(size, np.int64)
+            np.zeros(n_subjects, np.int64)
             if has_one_photo_each
             else rng.integers(counts[sampled_subjects])
         )
@@ -226,16 +247,18 @@ def vendi_of_subjects(
     mean_log = float(logs.mean())
     # Delete-d jackknife (Shao & Wu 1989): the subsamples' variance times size / (n - size); and 1 /
     # draws, for the mean over draws.
-    standard_error = float(logs.std(ddof=1)) * math.sqrt(size / (n - size) + 1.0 / _N_DRAWS)
+    standard_error = float(logs.std(ddof=1)) * math.sqrt(
+        n_subjects / (n - n_subjects) + 1.0 / _N_DRAWS
+    )
     half_width = NormalDist().inv_cdf(0.5 + level / 2.0) * standard_error
     bounds = (
         math.exp(max(mean_log - half_width, 0.0)),
-        min(math.exp(mean_log + half_width), float(size)),
+        min(math.exp(mean_log + half_width), float(n_subjects)),
     )
-    return RarefiedVendi(math.exp(mean_log), *bounds, size)
+    return RarefiedVendi(math.exp(mean_log), *bounds, n_subjects)
 
 
-def _check_order(order: float) -> None:
+def _check_entropy_order(order: float) -> None:
     if not order >= 0.0:
         raise SpecError(
             "the order of the Vendi score is not a number of 0 or more",
@@ -244,7 +267,7 @@ def _check_order(order: float) -> None:
         )
 
 
-def _check_vectors(vectors: npt.NDArray[Any]) -> tuple[int, int]:
+def _check_vectors_and_get_shape(vectors: npt.NDArray[Any]) -> tuple[int, int]:
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise InputError(
             "these are not vectors",
@@ -252,7 +275,7 @@ def _check_vectors(vectors: npt.NDArray[Any]) -> tuple[int, int]:
             found=f"{vectors.dtype} of shape {list(vectors.shape)}",
         )
     for start in range(0, len(vectors), _ROWS_PER_BLOCK):
-        length = _lengths(vectors[start : start + _ROWS_PER_BLOCK])
+        length = _row_lengths(vectors[start : start + _ROWS_PER_BLOCK])
         is_invalid = ~(np.isfinite(length) & (length > 0.0))
         if is_invalid.any():
             row = int(np.argmax(is_invalid))
@@ -265,16 +288,16 @@ def _check_vectors(vectors: npt.NDArray[Any]) -> tuple[int, int]:
     return int(vectors.shape[0]), int(vectors.shape[1])
 
 
-def _lengths(rows: npt.NDArray[Any]) -> _Floats:
-    double = rows.astype(np.float64, copy=False)
+def _row_lengths(vectors: npt.NDArray[Any]) -> _Floats:
+    double = vectors.astype(np.float64, copy=False)
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", double, double)))
 
 
-def _normalise_rows(rows: npt.NDArray[Any]) -> _Floats:
-    return np.asarray(rows / _lengths(rows)[:, None], dtype=np.float64)
+def _scale_rows_to_unit_length(vectors: npt.NDArray[Any]) -> _Floats:
+    return np.asarray(vectors / _row_lengths(vectors)[:, None], dtype=np.float64)
 
 
-def _moments(vectors: npt.NDArray[Any]) -> _Floats:
+def _sum_outer_products_upper(vectors: npt.NDArray[Any]) -> _Floats:
     """Sum the outer products of unit vectors, block by block: [d, d], its upper half."""
     from scipy.linalg.blas import dsyrk
 
@@ -282,12 +305,12 @@ def _moments(vectors: npt.NDArray[Any]) -> _Floats:
     # In Fortran order BLAS can add to it in place.
     total = np.zeros((d, d), order="F")
     for start in range(0, len(vectors), _ROWS_PER_BLOCK):
-        block = _normalise_rows(vectors[start : start + _ROWS_PER_BLOCK])
+        block = _scale_rows_to_unit_length(vectors[start : start + _ROWS_PER_BLOCK])
         total = dsyrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
     return total
 
 
-def _effective_number(matrix: _Floats, order: float) -> float:
+def _exp_eigenvalue_entropy(matrix: _Floats, order: float) -> float:
     """Exponentiate the entropy of a matrix's eigenvalues; its upper half is read."""
     from scipy.linalg import eigvalsh
 
@@ -303,7 +326,9 @@ def _effective_number(matrix: _Floats, order: float) -> float:
     return float(np.sum(positive_values**order) ** (1.0 / (1.0 - order)))
 
 
-def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
+def _estimate_vendi_score_by_trace(
+    vectors: npt.NDArray[Any], order: float, seed: int
+) -> tuple[float, float]:
     """Estimate the score and its standard error, without an n × n or d × d matrix."""
     # Order 0 counts the eigenvalues above 0, order infinity takes the largest: neither is the trace
     # of a smooth function.
@@ -315,17 +340,19 @@ def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple
         )
     n, d = vectors.shape
 
-    def times(columns: _Floats) -> _Floats:  # A v of A = Xᵀ X / n, [d, columns]
+    def multiply_gram_matrix(columns: _Floats) -> _Floats:  # A v of A = Xᵀ X / n, [d, columns]
         out = np.zeros_like(columns)
         for start in range(0, n, _ROWS_PER_BLOCK):
-            block = _normalise_rows(vectors[start : start + _ROWS_PER_BLOCK])
+            block = _scale_rows_to_unit_length(vectors[start : start + _ROWS_PER_BLOCK])
             out += block.T @ (block @ columns)
         return np.asarray(out / n)
 
-    def function(x: _Floats) -> _Floats:
+    def entropy_term(x: _Floats) -> _Floats:
         return -x * np.log(x) if order == 1.0 else x**order
 
-    trace, error = estimate_trace(times, d, function, seed=seed)
+    trace, error = estimate_trace_of_matrix_function(
+        multiply_gram_matrix, d, entropy_term, seed=seed
+    )
     if order == 1.0:
         score = math.exp(trace)
         # Delta method, here and below.

@@ -15,40 +15,42 @@ from isolux.stats.statistic import (
     SumStatistic,
     WeightedValue,
     evaluate_at_weights,
-    ratio_of_sums,
-    skip_missing_rows,
+    exclude_rows_with_missing_values,
+    ratio_of_first_two_sums,
 )
 
 
-def _build_quantile(numbers: FloatArray, quantile_level: float) -> WeightedValue:
+def _build_weighted_quantile(numbers: FloatArray, quantile_level: float) -> WeightedValue:
     order = np.argsort(numbers, kind="stable")
     rising = np.ascontiguousarray(numbers[order])
 
     def evaluate(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
-        from isolux.stats.numeric_statistics.quantile_kernels import quantiles_by_replicate
+        from isolux.stats.numeric_statistics.quantile_kernels import weighted_quantile_by_replicate
 
         sorted_weights = np.ascontiguousarray(
             weights[order if weight_rows is None else weight_rows[order]]
         )
-        return np.asarray(quantiles_by_replicate(rising, sorted_weights, quantile_level))
+        return np.asarray(weighted_quantile_by_replicate(rising, sorted_weights, quantile_level))
 
     return evaluate
 
 
-def quantile(quantile_level: float, column: str = "value") -> RankStatistic:
+def quantile_statistic(quantile_level: float, column: str = "value") -> RankStatistic:
     """Make a quantile a statistic of one column of an evidence table; null rows are excluded."""
     return RankStatistic(
-        lambda evidence: _numbers(evidence, column),
-        skip_missing_rows(lambda rows: _build_quantile(rows[:, 0], quantile_level)),
+        lambda evidence: _columns_to_floats(evidence, column),
+        exclude_rows_with_missing_values(
+            lambda rows: _build_weighted_quantile(rows[:, 0], quantile_level)
+        ),
         quantile_level=quantile_level,
     )
 
 
-def _numbers(evidence: pl.DataFrame, *columns: str) -> FloatArray:
+def _columns_to_floats(evidence: pl.DataFrame, *columns: str) -> FloatArray:
     return evidence.select(pl.col(columns).cast(pl.Float64)).to_numpy()
 
 
-def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
+def weighted_spearman(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
     """Spearman's rank correlation for every column of ``weights``, ties at their mid-rank.
 
     Shapes: ``x, y`` [m], ``weights`` [m, r]; returns [r].
@@ -58,52 +60,54 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
     Examples
     --------
     >>> x = np.array([1.0, 2.0, 3.0, 9.0])
-    >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
+    >>> float(weighted_spearman(x, x**2, np.ones(4))), float(weighted_spearman(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
-    return evaluate_at_weights(_build_spearman(x, y), weights)
+    return evaluate_at_weights(_build_weighted_spearman(x, y), weights)
 
 
-def _build_spearman(x: FloatArray, y: FloatArray) -> WeightedValue:
+def _build_weighted_spearman(x: FloatArray, y: FloatArray) -> WeightedValue:
     # Only weights differ between replicates, so values are sorted into levels once.
     levels = [np.unique(v, return_inverse=True) for v in (x, y)]
     sizes = np.array([len(values) for values, _ in levels], dtype=np.int64)
     first, second = (code.astype(np.int64) for _, code in levels)
 
     def evaluate(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
-        from isolux.stats.numeric_statistics.quantile_kernels import spearman_by_replicate
+        from isolux.stats.numeric_statistics.quantile_kernels import weighted_spearman_by_replicate
 
         row_weights = np.ascontiguousarray(weights if weight_rows is None else weights[weight_rows])
-        return np.asarray(spearman_by_replicate(first, second, sizes, row_weights))
+        return np.asarray(weighted_spearman_by_replicate(first, second, sizes, row_weights))
 
     return evaluate
 
 
-def spearman(first: str, second: str) -> RankStatistic:
+def spearman_statistic(first_column: str, second_column: str) -> RankStatistic:
     """Make Spearman's correlation a statistic of two columns of an evidence table.
 
     Examples
     --------
     >>> evidence = pl.DataFrame({"a": [1.0, 2.0, None], "b": [5.0, 7.0, 1.0]})
-    >>> float(spearman("a", "b")(evidence, np.ones(3)))
+    >>> float(spearman_statistic("a", "b")(evidence, np.ones(3)))
     1.0
     """
     return RankStatistic(
-        lambda evidence: _numbers(evidence, first, second),
-        skip_missing_rows(lambda rows: _build_spearman(rows[:, 0], rows[:, 1])),
+        lambda evidence: _columns_to_floats(evidence, first_column, second_column),
+        exclude_rows_with_missing_values(
+            lambda rows: _build_weighted_spearman(rows[:, 0], rows[:, 1])
+        ),
     )
 
 
-def root_mean_square(column: str) -> SumStatistic:
+def root_mean_square_statistic(column: str) -> SumStatistic:
     """Make the root of the mean square a statistic of one column of an evidence table."""
 
-    def columns(evidence: pl.DataFrame) -> FloatArray:
+    def squares_and_ones(evidence: pl.DataFrame) -> FloatArray:
         numbers = evidence[column].cast(pl.Float64).to_numpy()
         is_known = ~np.isnan(numbers)
         return np.column_stack([np.where(is_known, numbers, 0.0) ** 2, is_known.astype(np.float64)])
 
-    def of_sums(sums: FloatArray) -> FloatArray:
-        return np.sqrt(ratio_of_sums(sums))
+    def rms_from_sums(sums: FloatArray) -> FloatArray:
+        return np.sqrt(ratio_of_first_two_sums(sums))
 
     # The interval is that of the mean square (groups/interval_methods/root_mean_square.py).
-    return SumStatistic(columns, of_sums, is_root_mean=True)
+    return SumStatistic(squares_and_ones, rms_from_sums, is_root_mean=True)

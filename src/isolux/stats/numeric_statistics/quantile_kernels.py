@@ -14,7 +14,9 @@ _Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True)
-def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: float) -> _Floats:
+def weighted_quantile_by_replicate(
+    sorted_values: _Floats, weights: _Floats, quantile_level: float
+) -> _Floats:
     """Weighted quantile (type 7) of ascending values: ``weights [m, r]`` to ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
@@ -34,13 +36,13 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: fl
                 continue
             cumulative += weights[i, r]
             if math.isnan(lower_value) and cumulative > lower_position:
-                lower_value = rising[i]
+                lower_value = sorted_values[i]
                 out[r] = lower_value
             if not math.isnan(lower_value) and (
                 fraction == 0.0 or cumulative > lower_position + 1.0
             ):
                 out[r] = (
-                    lower_value + fraction * (rising[i] - lower_value)
+                    lower_value + fraction * (sorted_values[i] - lower_value)
                     if fraction > 0.0
                     else lower_value
                 )
@@ -49,7 +51,7 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: fl
 
 
 @njit(nogil=True)
-def _weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _Floats) -> None:
+def _fill_weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _Floats) -> None:
     """Write each row's weighted mid-rank into ``ranks``."""
     level_weights = np.zeros(n_levels)
     for i in range(len(level)):
@@ -65,8 +67,10 @@ def _weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _F
 
 
 @njit(nogil=True)
-def spearman_by_replicate(x: _Ints, y: _Ints, sizes: _Ints, weights: _Floats) -> _Floats:
-    """Correlate mid-ranks of ``x`` and ``y`` (levels from 0, ``sizes`` of either): ``[r]``."""
+def weighted_spearman_by_replicate(
+    level_x: _Ints, level_y: _Ints, n_levels: _Ints, weights: _Floats
+) -> _Floats:
+    """Correlate mid-ranks of two variables (levels from 0, ``n_levels`` of each): ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
     rank_x, rank_y = np.empty(m), np.empty(m)
@@ -75,8 +79,8 @@ def spearman_by_replicate(x: _Ints, y: _Ints, sizes: _Ints, weights: _Floats) ->
         total = row_weights.sum()
         if total < 2.0:
             continue
-        _weighted_mid_ranks(x, sizes[0], row_weights, rank_x)
-        _weighted_mid_ranks(y, sizes[1], row_weights, rank_y)
+        _fill_weighted_mid_ranks(level_x, n_levels[0], row_weights, rank_x)
+        _fill_weighted_mid_ranks(level_y, n_levels[1], row_weights, rank_y)
         # Mid-ranks keep the mean rank, so it is the same with ties.
         middle = (total + 1.0) / 2.0
         xy, xx, yy = 0.0, 0.0, 0.0

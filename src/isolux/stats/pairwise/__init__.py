@@ -58,7 +58,7 @@ class Distances:
         return np.asarray(np.quantile(values, np.asarray(shares, dtype=np.float64)))
 
 
-def pairwise_distances(
+def sample_pairwise_distances(
     vectors: npt.NDArray[Any],
     *,
     subject: npt.NDArray[np.int64] | None = None,
@@ -69,7 +69,7 @@ def pairwise_distances(
     Shapes: ``vectors`` [n, d], ``subject`` [n].
     FairFace (Kärkkäinen & Joo 2021), "Data Coverage and Diversity", Figure 4.
     """
-    from isolux.stats.pairwise.distance_kernels import pair_distances
+    from isolux.stats.pairwise.distance_kernels import fill_l1_l2_cosine_distances
 
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or not np.isfinite(rows).all():
@@ -89,14 +89,16 @@ def pairwise_distances(
     else:
         first, second = np.triu_indices(n, 1)
     values = np.empty((3, len(first)))
-    pair_distances(rows, first, second, values)
+    fill_l1_l2_cosine_distances(rows, first, second, values)
     same_subject_share = None
     if subject is not None and len(first):
         same_subject_share = float(np.mean(subject[first] == subject[second]))
     return Distances(values, total, is_sampled, same_subject_share)
 
 
-def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.float64] | None:
+def map_to_plane_by_tsne(
+    vectors: npt.NDArray[Any], *, seed: int = 0
+) -> npt.NDArray[np.float64] | None:
     """Map vectors to the plane by t-SNE of their directions.
 
     Shapes: ``vectors`` [n, d].

@@ -12,7 +12,7 @@ from isolux.io.compile_cache import njit
 
 # Without reassociation the compiler may not vectorise the sums.
 @njit(nogil=True, fastmath={"reassoc", "contract"})
-def pair_distances(
+def fill_l1_l2_cosine_distances(
     vectors: npt.NDArray[Any],
     first: npt.NDArray[np.int64],
     second: npt.NDArray[np.int64],

@@ -48,7 +48,7 @@ at COCO's 101 recalls; the area under it, over every recall that is reached (PAS
 2010); or the recall at its end."""
 
 
-def precision_table(
+def average_precision_by_class_and_iou(
     ranking: Ranking,
     weights: FloatArray,
     iou_indices: Sequence[int] = range(N_IOU_THRESHOLDS),
@@ -65,10 +65,10 @@ def precision_table(
 
     if reading not in READINGS:
         raise SpecError("reading is not known", expected=" or ".join(READINGS), found=repr(reading))
-    by_replicate = _by_replicate(weights)
-    people = _people(ranking, by_replicate)
-    scale = _scale(common_count, people)
-    entries = ap_kernels.build_entries(
+    by_replicate = _transpose_weights_to_replicate_rows(weights)
+    people = _sum_people_weights(ranking, by_replicate)
+    scale = _true_positive_scale(common_count, people)
+    entries = ap_kernels.build_ranking_entries(
         ranking.cluster,
         ranking.true_positive,
         ranking.false_positive,
@@ -78,7 +78,7 @@ def precision_table(
 
     def evaluate_batch(first: int, last: int) -> FloatArray:
         rows = slice(first, last)
-        return ap_kernels.evaluate_curves(
+        return ap_kernels.evaluate_precision_recall_curves(
             entries.alarm_cluster,
             entries.alarm_starts,
             entries.row_cluster,
@@ -106,7 +106,7 @@ def precision_table(
     return table / len(RECALL_POINTS) if reading == "101 points" else table
 
 
-def class_weights(ranking: Ranking, weights: FloatArray) -> FloatArray:
+def sum_people_weights_by_class(ranking: Ranking, weights: FloatArray) -> FloatArray:
     """Weight of the people of each class: ``[r, K]``; their mean over groups is ICON²'s N.
 
     Examples
@@ -114,13 +114,13 @@ def class_weights(ranking: Ranking, weights: FloatArray) -> FloatArray:
     >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
     >>> two = np.array([0, 1])
     >>> ranking = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), two, two * 0)
-    >>> class_weights(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+    >>> sum_people_weights_by_class(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
     [[2.0], [2.0]]
     """
-    return _people(ranking, _by_replicate(weights))
+    return _sum_people_weights(ranking, _transpose_weights_to_replicate_rows(weights))
 
 
-def average_precision_at(
+def average_precision_statistic(
     iou_indices: Sequence[int] = range(N_IOU_THRESHOLDS),
     *,
     reading: Reading = "101 points",
@@ -130,7 +130,7 @@ def average_precision_at(
     return DetectionStatistic(_TABLES[reading], tuple(iou_indices), is_normalised=is_normalised)
 
 
-def _table(
+def _average_precision_by_class_and_iou(
     ranking: Ranking,
     weights: FloatArray,
     iou_indices: Sequence[int],
@@ -138,41 +138,46 @@ def _table(
     *,
     reading: Reading,
 ) -> FloatArray:
-    return precision_table(
+    return average_precision_by_class_and_iou(
         ranking,
         weights,
         iou_indices,
         reading=reading,
         common_count=common_count,
-        n_threads=_threads(),
+        n_threads=_n_numba_threads(),
     )
 
 
-_TABLES = {reading: partial(_table, reading=reading) for reading in get_args(Reading)}
+_TABLES = {
+    reading: partial(_average_precision_by_class_and_iou, reading=reading)
+    for reading in get_args(Reading)
+}
 """One object per reading, so that statistics with a common table can be recognised."""
 
 
-def _threads() -> int:
+def _n_numba_threads() -> int:
     """Return the number of threads that numba may use."""
     from numba import config
 
     return int(getattr(config, "NUMBA_NUM_THREADS", 1))
 
 
-def _by_replicate(weights: FloatArray) -> FloatArray:
+def _transpose_weights_to_replicate_rows(weights: FloatArray) -> FloatArray:
     matrix = weights if weights.ndim == 2 else weights[:, None]
     # One row per replicate: the kernels read a replicate's weights in order.
     return np.ascontiguousarray(matrix.T, dtype=np.float64)
 
 
-def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
-    from isolux.stats.precision_recall.ap_kernels import weigh_people
+def _sum_people_weights(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
+    from isolux.stats.precision_recall.ap_kernels import sum_people_weights_by_class
 
     n_classes = len(ranking.starts) - 1
-    return weigh_people(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
+    return sum_people_weights_by_class(
+        ranking.person_cluster, ranking.person_class, n_classes, by_replicate
+    )
 
 
-def _scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:
+def _true_positive_scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:
     """Return the factor of true positives: N over the group's own count."""
     if common_count is None:
         return np.ones_like(people)

@@ -52,7 +52,7 @@ class RankingEntries:
 
 
 @njit(nogil=True)
-def _mask_of(bits: _Ints) -> int:
+def _combine_bits(bits: _Ints) -> int:
     mask = 0
     for bit in bits:
         mask |= 1 << bit
@@ -60,11 +60,11 @@ def _mask_of(bits: _Ints) -> int:
 
 
 @njit((_U, _U, _I, _I), nogil=True)
-def _last_true_positives(
+def _find_last_true_positive_by_class(
     true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
 ) -> tuple[_Ints, _Ints]:
     """Find, for each class, the end of its last true positive, and the number of rows to keep."""
-    mask = _mask_of(bits)
+    mask = _combine_bits(bits)
     last = np.empty(len(starts) - 1, np.int64)
     n_rows = np.zeros(len(starts), np.int64)
     for k in range(len(starts) - 1):
@@ -80,7 +80,7 @@ def _last_true_positives(
 
 
 @njit((_I, _U, _U, _I, _I, _I, types.int64), nogil=True)
-def _split_alarms(
+def _split_rows_false_at_every_iou(
     cluster: _Ints,
     true_positive: _Bits,
     false_positive: _Bits,
@@ -90,7 +90,7 @@ def _split_alarms(
     n_rows: int,
 ) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
     """Split alarms (false positives at every IoU threshold) from all other rows that count."""
-    mask = _mask_of(bits)
+    mask = _combine_bits(bits)
     row_cluster = np.empty(n_rows, np.int32)
     row_true_positive, row_false_positive = np.empty(n_rows, np.uint16), np.empty(n_rows, np.uint16)
     alarm_starts = np.zeros(n_rows + 1, np.int64)
@@ -110,7 +110,7 @@ def _split_alarms(
 
 
 @njit((_U, _U, _I, _I), nogil=True)
-def _list_entries(
+def _list_counted_rows_and_hits(
     true_positive: _Bits, false_positive: _Bits, row_starts: _Ints, bits: _Ints
 ) -> tuple[_Short, _Bools, _Ints]:
     """List, for each class and IoU threshold, the rows that count and whether they are hits."""
@@ -136,33 +136,37 @@ def _list_entries(
     return row, hit, starts
 
 
-def build_entries(
+def build_ranking_entries(
     cluster: _Ints, true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
 ) -> RankingEntries:
     """Preprocess a ranking, in linear time."""
-    last, n_rows = _last_true_positives(true_positive, false_positive, starts, bits)
+    last, n_rows = _find_last_true_positive_by_class(true_positive, false_positive, starts, bits)
     row_starts = np.cumsum(n_rows)
-    alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = _split_alarms(
-        cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
+    alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = (
+        _split_rows_false_at_every_iou(
+            cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
+        )
     )
-    entries = _list_entries(row_true_positive, row_false_positive, row_starts, bits)
+    entries = _list_counted_rows_and_hits(row_true_positive, row_false_positive, row_starts, bits)
     return RankingEntries(alarm, alarm_starts, row_cluster, row_starts, *entries)
 
 
 @njit((_I, _I, types.int64, _M), nogil=True)
-def weigh_people(
-    person_cluster: _Ints, person_class: _Ints, k: int, by_replicate: FloatArray
+def sum_people_weights_by_class(
+    person_cluster: _Ints, person_class: _Ints, n_classes: int, replicate_weights: FloatArray
 ) -> FloatArray:
     """Sum the weights of the people of each class: ``[r, k]``."""
-    out = np.zeros((len(by_replicate), k))
-    for r in range(len(by_replicate)):
+    out = np.zeros((len(replicate_weights), n_classes))
+    for r in range(len(replicate_weights)):
         for i in range(len(person_cluster)):
-            out[r, person_class[i]] += by_replicate[r, person_cluster[i]]
+            out[r, person_class[i]] += replicate_weights[r, person_cluster[i]]
     return out
 
 
 @njit(nogil=True, error_model="numpy")
-def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatArray) -> None:
+def _fill_min_weight_at_recall_points(
+    people: float, points: FloatArray, weight_at_point: FloatArray
+) -> None:
     """Fill the smallest weight that reaches each recall point, exactly as division rounds."""
     for j in range(len(points)):
         if points[j] <= 0.0:
@@ -183,7 +187,7 @@ def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatA
 
 
 @njit(nogil=True, error_model="numpy")
-def _sum_at_recall_points(
+def _sum_precision_at_recall_points(
     row: _Short,
     hit: _Bools,
     weight: FloatArray,
@@ -226,7 +230,7 @@ def _sum_at_recall_points(
 
 
 @njit(nogil=True, error_model="numpy")
-def _area_under_curve(
+def _area_under_precision_envelope(
     row: _Short,
     hit: _Bools,
     weight: FloatArray,
@@ -254,7 +258,7 @@ def _area_under_curve(
 
 
 @njit(nogil=True)
-def _recall(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
+def _final_recall(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
     true_sum = 0.0
     for e in range(len(row)):
         true_sum += weight[row[e]] if hit[e] else 0.0
@@ -262,26 +266,26 @@ def _recall(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> floa
 
 
 @njit(nogil=True)
-def _fill_weights(
-    first: int,
-    last: int,
+def _fill_row_and_alarm_weights(
+    first_row: int,
+    stop_row: int,
     alarm_cluster: _Short,
     alarm_starts: _Ints,
     row_cluster: _Short,
-    of_cluster: FloatArray,
+    cluster_weights: FloatArray,
     weight: FloatArray,
     alarm: FloatArray,
 ) -> None:
     """Fill the weight of each row of a class, and that of all alarms before it."""
     total = 0.0
-    for i in range(first, last):
+    for i in range(first_row, stop_row):
         for a in range(alarm_starts[i], alarm_starts[i + 1]):
-            total += of_cluster[alarm_cluster[a]]
-        weight[i - first], alarm[i - first] = of_cluster[row_cluster[i]], total
+            total += cluster_weights[alarm_cluster[a]]
+        weight[i - first_row], alarm[i - first_row] = cluster_weights[row_cluster[i]], total
 
 
 @njit(nogil=True)
-def _longest(starts: _Ints) -> int:
+def _max_segment_length(starts: _Ints) -> int:
     max_length = 0
     for k in range(len(starts) - 1):
         max_length = max(max_length, starts[k + 1] - starts[k])
@@ -292,7 +296,7 @@ def _longest(starts: _Ints) -> int:
     (_S, _I, _S, _I, _S, _B, _I, _M, _M, _M, _F, types.int64),
     nogil=True,
 )  # fmt: skip
-def evaluate_curves(
+def evaluate_precision_recall_curves(
     alarm_cluster: _Short,
     alarm_starts: _Ints,
     row_cluster: _Short,
@@ -309,9 +313,9 @@ def evaluate_curves(
     """Evaluate all curves at each row of ``weights [r, n_clusters]``: ``[r, K, T]``."""
     n_classes = len(row_starts) - 1
     n_bits = (len(entry_starts) - 1) // max(1, n_classes)
-    longest = _longest(row_starts)
+    longest = _max_segment_length(row_starts)
     weight, alarm = np.empty(longest), np.empty(longest)
-    precision = np.empty(_longest(entry_starts))
+    precision = np.empty(_max_segment_length(entry_starts))
     weight_at_point, best = np.empty(len(points) + 1), np.empty(len(points) + 1)
     out = np.full((len(weights), n_classes, n_bits), np.nan)
     for r in range(len(weights)):
@@ -320,7 +324,7 @@ def evaluate_curves(
             # COCO leaves out classes without people, so NaN and not 0.
             if not n > 0.0:
                 continue
-            _fill_weights(
+            _fill_row_and_alarm_weights(
                 row_starts[k],
                 row_starts[k + 1],
                 alarm_cluster,
@@ -330,17 +334,19 @@ def evaluate_curves(
                 weight,
                 alarm,
             )
-            _weight_at_recall(n, points, weight_at_point)
+            _fill_min_weight_at_recall_points(n, points, weight_at_point)
             for t in range(k * n_bits, (k + 1) * n_bits):
                 row = entry_row[entry_starts[t] : entry_starts[t + 1]]
                 hit = entry_hit[entry_starts[t] : entry_starts[t + 1]]
                 if reading == POINTS:
-                    reading_value = _sum_at_recall_points(
+                    reading_value = _sum_precision_at_recall_points(
                         row, hit, weight, alarm, s, weight_at_point, best
                     )
                 elif reading == AREA:
-                    reading_value = _area_under_curve(row, hit, weight, alarm, s, n, precision)
+                    reading_value = _area_under_precision_envelope(
+                        row, hit, weight, alarm, s, n, precision
+                    )
                 else:
-                    reading_value = _recall(row, hit, weight, n)
+                    reading_value = _final_recall(row, hit, weight, n)
                 out[r, k, t - k * n_bits] = reading_value
     return out

@@ -148,9 +148,9 @@ class RankTests:
     shared: IntArray
 
 
-def sort_scores(values: npt.ArrayLike) -> SortedScores:
+def sort_score_vectors(score_vectors: npt.ArrayLike) -> SortedScores:
     """Sort score vectors ``[v, n]``; NaN is a unit without a score."""
-    scores = np.asarray(values, dtype=np.float64)
+    scores = np.asarray(score_vectors, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(
             "scores are not a table",
@@ -170,7 +170,7 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
     return SortedScores(order.astype(np.uint32), ranked, n_scored, has_ties)
 
 
-def build_group_cells(
+def index_groups_by_cluster(
     unit: npt.ArrayLike, group: npt.ArrayLike, cluster: npt.ArrayLike, n_groups: int
 ) -> GroupCells:
     """Index one attribute's groups by cluster.
@@ -180,7 +180,7 @@ def build_group_cells(
     units = np.asarray(unit, dtype=np.int64)
     groups = np.asarray(group, dtype=np.int64)
     clusters = np.asarray(cluster, dtype=np.int64)
-    _check_entries(units, groups, len(clusters), n_groups)
+    _check_unit_and_group_indices(units, groups, len(clusters), n_groups)
     if np.any(np.diff(units) < 0):
         by_unit = np.argsort(units, kind="stable")
         units, groups = units[by_unit], groups[by_unit]
@@ -218,7 +218,9 @@ def build_group_cells(
     )
 
 
-def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: int) -> None:
+def _check_unit_and_group_indices(
+    units: IntArray, groups: IntArray, n_units: int, n_groups: int
+) -> None:
     for name, indices, limit in (("unit", units, n_units), ("group", groups, n_groups)):
         is_invalid = (indices < 0) | (indices >= limit)
         if is_invalid.any():
@@ -230,12 +232,12 @@ def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: in
             )
 
 
-def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
+def rank_test_all_group_pairs(scores: SortedScores, cells: GroupCells) -> RankTests:
     """Test all pairs of one attribute's groups on every score vector."""
-    from isolux.stats.ranks.rank_kernels import walk_scores
+    from isolux.stats.ranks.rank_kernels import rank_test_pairs_by_score
 
     k = cells.n_groups
-    n, clusters, median, total, superiority, naive, z, skew, shared = walk_scores(
+    n, clusters, median, total, superiority, naive, z, skew, shared = rank_test_pairs_by_score(
         scores.order,
         scores.value,
         scores.n_scored,
@@ -246,7 +248,7 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
         cells.cell_group,
         k,
     )
-    clustered = naive if cells.is_unclustered else _two_sided(z, skew)
+    clustered = naive if cells.is_unclustered else _two_sided_p_with_skewness(z, skew)
     n, total = n[:, :k], total[:, :k]
     if cells.is_unclustered:
         clusters = n
@@ -258,14 +260,14 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
         clusters[:, :k].astype(np.int64),
         np.where(n > 0, median[:, :k], np.nan),
         mean,
-        _fill_lower_triangle(superiority, lambda upper: 1.0 - upper),
-        _fill_lower_triangle(naive, np.array),
-        _fill_lower_triangle(clustered, np.array),
+        _fill_lower_triangle_by_reflection(superiority, lambda upper: 1.0 - upper),
+        _fill_lower_triangle_by_reflection(naive, np.array),
+        _fill_lower_triangle_by_reflection(clustered, np.array),
         (shared + shared.transpose(0, 2, 1)).astype(np.int64),
     )
 
 
-def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
+def _two_sided_p_with_skewness(z: FloatArray, skewness: FloatArray) -> FloatArray:
     """Twice the tail probability of z: the larger of the normal and the Pearson III tail."""
     from scipy.special import gammainc, gammaincc, ndtr
 
@@ -285,7 +287,7 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(2.0 * tail, 1.0))
 
 
-def _fill_lower_triangle(
+def _fill_lower_triangle_by_reflection(
     upper: FloatArray, reflect: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
     """Fill the lower triangle."""
@@ -293,37 +295,40 @@ def _fill_lower_triangle(
     return np.where(np.isnan(upper), lower, upper)
 
 
-def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
+def fhibe_median_disparity(lower_median: npt.ArrayLike, higher_median: npt.ArrayLike) -> FloatArray:
     """FHIBE's D = 1 - lower median / higher median: from 0 (equal) towards 1.
 
     Examples
     --------
-    >>> disparity_of_medians([0.6, 0.0, 0.5], [0.8, 0.7, 0.5]).round(12).tolist()
+    >>> fhibe_median_disparity([0.6, 0.0, 0.5], [0.8, 0.7, 0.5]).round(12).tolist()
     [0.25, nan, 0.0]
     """
-    lower, higher = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    lower, higher = (
+        np.asarray(lower_median, dtype=np.float64),
+        np.asarray(higher_median, dtype=np.float64),
+    )
     # A ratio of medians says nothing where one is 0 or negative.
     defined = (lower > 0.0) & (higher > 0.0)
     return 1.0 - np.where(defined, lower, np.nan) / np.where(defined, higher, np.nan)
 
 
-def median_replicates(
-    scores_in: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
+def replicate_medians(
+    scores: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
 ) -> FloatArray:
     """Median on resampled clusters: ``[r]``, NaN where a replicate has no weight.
 
-    Shapes: ``scores_in`` [m], ``cluster`` [m], ``weights`` [c, r].
+    Shapes: ``scores`` [m], ``cluster`` [m], ``weights`` [c, r].
 
     Examples
     --------
-    >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
+    >>> replicate_medians([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
-    from isolux.stats.ranks.rank_kernels import medians_by_replicate
+    from isolux.stats.ranks.rank_kernels import weighted_median_by_replicate
 
     scores, cluster_index = (
-        np.asarray(scores_in, dtype=np.float64),
+        np.asarray(scores, dtype=np.float64),
         np.asarray(cluster, dtype=np.int64),
     )
     order = np.argsort(scores, kind="stable")
-    return np.asarray(medians_by_replicate(scores[order], cluster_index[order], weights))
+    return np.asarray(weighted_median_by_replicate(scores[order], cluster_index[order], weights))

@@ -2,8 +2,8 @@
 
 One scan of the units of one score vector, from the lowest score to the highest, counts the units of
 each group below. A unit's mid-rank among groups a and b is its count of a plus its count of b plus
-a half, so that ranks are not computed again for each pair. ``compare_pairs`` turns the sums into
-each pair's U, its variances and their z.
+a half, so that ranks are not computed again for each pair. ``fill_pair_statistics`` turns the sums
+into each pair's U, its variances and their z.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import numpy.typing as npt
 
 from isolux.io.compile_cache import njit
 from isolux.stats.ranks.sorted_scan import (
-    add_ranks,
-    add_ties,
-    find_levels,
-    is_one_cell_per_unit,
-    list_cells,
+    add_doubled_ranks,
+    add_tie_corrections,
+    assign_counter_bit_fields,
+    fill_equal_score_starts,
+    fill_sorted_cells_groups_scores,
+    has_one_cell_per_unit,
     njit_without_refcounts,
-    pack_counters,
-    sum_scores,
-    unpack_counters,
+    sum_scores_and_find_medians,
+    unpack_doubled_rank_sums,
 )
 
 _Ints = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @njit_without_refcounts
-def _count_cells(
+def _count_units_by_cell(
     cell_sequence: _Indices,
     m: int,
     cell_group: _Indices,
@@ -53,7 +53,9 @@ def _count_cells(
 
 
 @njit(nogil=True)
-def _max_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n_units: _Floats) -> int:
+def _max_doubled_rank_sum(
+    cell: _Indices, cell_group: _Indices, size: _Floats, n_units: _Floats
+) -> int:
     """Bound the rank sum of a cell in one group, in halves."""
     for q in cell:
         size[q] += 1.0
@@ -63,21 +65,23 @@ def _max_rank_sum(cell: _Indices, cell_group: _Indices, size: _Floats, n_units: 
 
 
 @njit(nogil=True)
-def _counters(k: int, largest: int, width: int) -> tuple[int, _Indices, _Words, _Words]:
+def _build_packed_counters(
+    n_groups: int, max_count: int, n_cells: int
+) -> tuple[int, _Indices, _Words, _Words]:
     """Pack one counter of each group in 64-bit words: bits, word, shift, and step by one."""
-    word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
-    words, bits = pack_counters(k, largest, word, shift)
-    steps = np.zeros((words, width), np.uint64)
-    for g in range(k):
+    word, shift = np.zeros(n_cells, np.uint32), np.zeros(n_cells, np.uint64)
+    words, bits = assign_counter_bit_fields(n_groups, max_count, word, shift)
+    steps = np.zeros((words, n_cells), np.uint64)
+    for g in range(n_groups):
         steps[word[g], g] = np.uint64(1) << shift[g]
     return bits, word, shift, steps
 
 
 @njit_without_refcounts
-def _add_clusters(
+def _add_squared_cluster_rank_sums(
     cells: _Ints,
     cell_group: _Indices,
-    k: int,
+    n_groups: int,
     n: _Floats,
     size: _Floats,
     rank_sums: _Floats,
@@ -98,7 +102,7 @@ def _add_clusters(
             a = cell_group[q]
             # Doubled ranks in a group of n units have the mean n: this centres them.
             own_rank_sum = rank_sums[q, a] - size[q] * n[a]
-            for b in range(k):
+            for b in range(n_groups):
                 rank_sum = rank_sums[q, b]
                 wins[a, b] += rank_sum
                 centred = own_rank_sum + (rank_sum - size[q] * n[b])
@@ -112,28 +116,28 @@ def _add_clusters(
 
 
 @njit_without_refcounts
-def _has_disjoint_groups(k: int, n: _Floats, shared: _Floats) -> bool:
+def _has_groups_without_common_cluster(n_groups: int, n: _Floats, shared: _Floats) -> bool:
     """Check whether two groups share no cluster: only then skewness is needed."""
-    for a in range(k):
-        for b in range(a + 1, k):
+    for a in range(n_groups):
+        for b in range(a + 1, n_groups):
             if n[a] > 0.0 and n[b] > 0.0 and shared[a, b] == 0.0:
                 return True
     return False
 
 
 @njit_without_refcounts
-def _add_cubes(
-    cell_group: _Indices, k: int, size: _Floats, centred: _Floats, cube: _Floats
+def _add_cubed_rank_sums(
+    cell_group: _Indices, n_groups: int, size: _Floats, centred: _Floats, cube: _Floats
 ) -> None:
     """Sum the cubes of centred rank sums, for skewness."""
     for q in range(len(cell_group)):
         if size[q] > 0.0:
-            for b in range(k):
+            for b in range(n_groups):
                 cube[cell_group[q], b] += centred[q, b] * centred[q, b] * centred[q, b]
 
 
 @njit(nogil=True)
-def walk_scores(
+def rank_test_pairs_by_score(
     order: _Indices,
     sorted_scores: _Floats,
     n_scored: _Ints,
@@ -142,7 +146,7 @@ def walk_scores(
     cell: _Indices,
     cluster_starts: _Ints,
     cell_group: _Indices,
-    k: int,
+    n_groups: int,
 ) -> tuple[_Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats]:
     """Compare all pairs of groups of one attribute on every score vector.
 
@@ -153,12 +157,12 @@ def walk_scores(
     """
     vectors, units, full = len(order), order.shape[1], -1
     # Whole vector registers of four doubles.
-    width = (k + 3) // 4 * 4
+    width = (n_groups + 3) // 4 * 4
     n, clusters = np.zeros((vectors, width)), np.zeros((vectors, width))
     median, total = np.zeros((vectors, width)), np.zeros((vectors, width))
-    superior = np.full((vectors, k, k), np.nan)
+    superior = np.full((vectors, n_groups, n_groups), np.nan)
     naive, clustered, skew = superior.copy(), superior.copy(), superior.copy()
-    shared = np.zeros((vectors, k, k))
+    shared = np.zeros((vectors, n_groups, n_groups))
     cell_sequence, group_sequence = np.empty(len(cell), np.uint32), np.empty(len(cell), np.uint32)
     levels = np.empty(len(cell) + 1, np.int64)
     touched_groups, count = np.zeros(width, np.uint32), np.zeros((3, width), np.int64)
@@ -166,15 +170,15 @@ def walk_scores(
     level_counts, cubes, squared, second_total = row[0], row[1], row[2], row[3]
     tied, wins, square, cube, cross = table[0], table[1], table[2], table[3], table[4]
     size, rank_sums = np.zeros(len(cell_group)), np.zeros((len(cell_group), width))
-    bits, word, shift, steps = _counters(
-        k, _max_rank_sum(cell, cell_group, size, level_counts), width
+    bits, word, shift, steps = _build_packed_counters(
+        n_groups, _max_doubled_rank_sum(cell, cell_group, size, level_counts), width
     )
     packed = np.zeros((len(steps), len(cell_group)), np.uint64)
-    is_one_to_one = len(cell) == units and is_one_cell_per_unit(first_cell)
+    is_one_to_one = len(cell) == units and has_one_cell_per_unit(first_cell)
     repeated_scores = np.empty(0 if is_one_to_one else len(cell))
     for v in range(vectors):
         row[:2], row[3], table[:], packed[:] = 0.0, 0.0, 0.0, 0
-        m = list_cells(
+        m = fill_sorted_cells_groups_scores(
             order[v],
             n_scored[v],
             sorted_scores[v],
@@ -191,25 +195,40 @@ def walk_scores(
             n[v], clusters[v] = n[full], clusters[full]
         else:
             size[:], squared[:] = 0.0, 0.0
-            _count_cells(cell_sequence, m, cell_group, size, n[v], clusters[v], squared)
+            _count_units_by_cell(cell_sequence, m, cell_group, size, n[v], clusters[v], squared)
             full = v if n_scored[v] == units else -1
         n_levels = 0
         if has_ties[v] or not is_one_to_one:
-            n_levels = find_levels(score, m, levels)
-            add_ties(group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied)
-            sum_scores(group_sequence, score, m, n[v], total[v], total[v], count, median[v])
+            n_levels = fill_equal_score_starts(score, m, levels)
+            add_tie_corrections(
+                group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied
+            )
+            sum_scores_and_find_medians(
+                group_sequence, score, m, n[v], total[v], total[v], count, median[v]
+            )
         else:  # without ties the sums do not depend on the order of rows
-            sum_scores(group_sequence, score, m, n[v], total[v], second_total, count, median[v])
+            sum_scores_and_find_medians(
+                group_sequence, score, m, n[v], total[v], second_total, count, median[v]
+            )
             total[v] += second_total
-        add_ranks(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
-        unpack_counters(k, bits, word, shift, packed, rank_sums)
-        _add_clusters(
-            cluster_starts, cell_group, k, n[v], size, rank_sums, wins, square, cross, shared[v]
+        add_doubled_ranks(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
+        unpack_doubled_rank_sums(n_groups, bits, word, shift, packed, rank_sums)
+        _add_squared_cluster_rank_sums(
+            cluster_starts,
+            cell_group,
+            n_groups,
+            n[v],
+            size,
+            rank_sums,
+            wins,
+            square,
+            cross,
+            shared[v],
         )
-        if _has_disjoint_groups(k, n[v], shared[v]):
-            _add_cubes(cell_group, k, size, rank_sums, cube)
-        compare_pairs(
-            k,
+        if _has_groups_without_common_cluster(n_groups, n[v], shared[v]):
+            _add_cubed_rank_sums(cell_group, n_groups, size, rank_sums, cube)
+        fill_pair_statistics(
+            n_groups,
             n[v],
             clusters[v],
             row,
@@ -224,17 +243,19 @@ def walk_scores(
 
 
 @njit(nogil=True)
-def medians_by_replicate(scores: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
-    """Weighted median of rising ``scores [m]`` for each column of ``weights [c, r]``: ``[r]``."""
+def weighted_median_by_replicate(
+    sorted_scores: _Floats, cluster: _Ints, weights: _Floats
+) -> _Floats:
+    """Weighted median of sorted scores ``[m]`` for each column of ``weights [c, r]``: ``[r]``."""
     replicates = weights.shape[1]
     out = np.full(replicates, np.nan)
     total = np.zeros(replicates)
-    for i in range(len(scores)):
+    for i in range(len(sorted_scores)):
         for r in range(replicates):
             total[r] += weights[cluster[i], r]
     cumulative = np.zeros(replicates)
     lower = np.full(replicates, np.nan)
-    for i in range(len(scores)):
+    for i in range(len(sorted_scores)):
         for r in range(replicates):
             w = weights[cluster[i], r]
             if w == 0.0:
@@ -242,17 +263,17 @@ def medians_by_replicate(scores: _Floats, cluster: _Ints, weights: _Floats) -> _
             cumulative[r] += w
             if math.isnan(out[r]):
                 if not math.isnan(lower[r]):
-                    out[r] = 0.5 * (lower[r] + scores[i])
+                    out[r] = 0.5 * (lower[r] + sorted_scores[i])
                 elif 2.0 * cumulative[r] > total[r]:
-                    out[r] = scores[i]
+                    out[r] = sorted_scores[i]
                 # Exactly half of the weight: the median is the mean of this value and the next.
                 elif 2.0 * cumulative[r] == total[r]:
-                    lower[r] = scores[i]
+                    lower[r] = sorted_scores[i]
     return out
 
 
 @njit_without_refcounts
-def _z_of(won: float, pairs: float, variance: float) -> float:
+def _u_to_z_continuity_corrected(won: float, pairs: float, variance: float) -> float:
     """Standardise U, with the continuity correction of half a pair; 0 where nothing varies."""
     if math.isnan(variance):
         return np.nan
@@ -264,7 +285,9 @@ def _z_of(won: float, pairs: float, variance: float) -> float:
 
 
 @njit_without_refcounts
-def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
+def _permutation_skewness(
+    clusters_a: float, clusters_b: float, square: float, cube: float
+) -> float:
     """Skewness of a group's sum when whole clusters are permuted (Mielke and Berry 2007)."""
     total = clusters_a + clusters_b
     # The third moment of a sample without replacement has the denominator (N - 1)(N - 2).
@@ -276,7 +299,7 @@ def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) 
 
 
 @njit_without_refcounts
-def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
+def _sum_squared_centred_ranks(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
     """Sum of squares of the centred mid-ranks among two groups: ``(N³ - Σ t³) / 12``."""
     total = n[a] + n[b]
     # Σ (t_a + t_b)³, expanded: the cubes of each group, and three times the mixed products.
@@ -285,7 +308,7 @@ def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> f
 
 
 @njit_without_refcounts
-def _variance_between(
+def _u_variance_disjoint_clusters(
     a: int, b: int, n: _Floats, squared: _Floats, ranks: float, square: _Floats
 ) -> float:
     """Variance of U for exchangeable clusters in one group each (Rosner and Grove 1999)."""
@@ -305,7 +328,7 @@ def _variance_between(
 
 
 @njit_without_refcounts
-def _variance_within(
+def _u_variance_shared_clusters(
     a: int, b: int, n: _Floats, clusters: float, square: _Floats, cross: _Floats
 ) -> float:
     """Cluster-robust variance of U where clusters are in both groups (Lumley and Scott 2013)."""
@@ -318,8 +341,8 @@ def _variance_within(
 
 
 @njit(nogil=True)
-def compare_pairs(
-    k: int,
+def fill_pair_statistics(
+    n_groups: int,
     n: _Floats,
     clusters: _Floats,
     rows: _Floats,
@@ -333,23 +356,25 @@ def compare_pairs(
     """Fill the upper triangle with U, p-values, z and skewness of all pairs."""
     cubes, squared = rows[1], rows[2]
     tied, wins, square, cube, cross = tables[0], tables[1], tables[2], tables[3], tables[4]
-    for a in range(k):
-        for b in range(a + 1, k):
+    for a in range(n_groups):
+        for b in range(a + 1, n_groups):
             pairs = n[a] * n[b]
             if pairs == 0.0:
                 continue
             won = 0.5 * wins[a, b]
-            ranks = _rank_square(a, b, n, cubes, tied)
+            ranks = _sum_squared_centred_ranks(a, b, n, cubes, tied)
             total = n[a] + n[b]
             superior[a, b] = won / pairs
             naive_variance = pairs * ranks / (total * (total - 1.0))
-            naive[a, b] = math.erfc(abs(_z_of(won, pairs, naive_variance)) / math.sqrt(2.0))
+            naive[a, b] = math.erfc(
+                abs(_u_to_z_continuity_corrected(won, pairs, naive_variance)) / math.sqrt(2.0)
+            )
             skew[a, b] = 0.0
             if shared[a, b] == 0.0:
-                clustered_variance = _variance_between(a, b, n, squared, ranks, square)
+                clustered_variance = _u_variance_disjoint_clusters(a, b, n, squared, ranks, square)
                 # With one unit per cluster it is the naive test.
                 if squared[a] + squared[b] > total:
-                    skew[a, b] = _skewness(
+                    skew[a, b] = _permutation_skewness(
                         clusters[a],
                         clusters[b],
                         square[a, b] + square[b, a],
@@ -357,5 +382,5 @@ def compare_pairs(
                     )
             else:
                 n_clusters = clusters[a] + clusters[b] - shared[a, b]
-                clustered_variance = _variance_within(a, b, n, n_clusters, square, cross)
-            clustered[a, b] = _z_of(won, pairs, clustered_variance)
+                clustered_variance = _u_variance_shared_clusters(a, b, n, n_clusters, square, cross)
+            clustered[a, b] = _u_to_z_continuity_corrected(won, pairs, clustered_variance)

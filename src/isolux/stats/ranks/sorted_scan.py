@@ -24,7 +24,7 @@ njit_without_refcounts = njit(nogil=True, _nrt=False)
 
 
 @njit_without_refcounts
-def is_one_cell_per_unit(first: _Indices) -> bool:
+def has_one_cell_per_unit(first: _Indices) -> bool:
     """Check whether every unit is in one cell: unit u in ``cell[u]``."""
     for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
         if first[u] != u:
@@ -33,7 +33,7 @@ def is_one_cell_per_unit(first: _Indices) -> bool:
 
 
 @njit_without_refcounts
-def list_cells(
+def fill_sorted_cells_groups_scores(
     order: _Indices,
     n_scored: int,
     sorted_scores: _Floats,
@@ -64,10 +64,10 @@ def list_cells(
 
 
 @njit_without_refcounts
-def sum_scores(
+def sum_scores_and_find_medians(
     group: _Indices,
     score: _Floats,
-    m: int,
+    n_entries: int,
     n: _Floats,
     total: _Floats,
     second_total: _Floats,
@@ -76,8 +76,8 @@ def sum_scores(
 ) -> None:
     """Sum each group's scores into two accumulators, and find its median."""
     count[:] = 0
-    for start in range(0, m, _BLOCK):
-        stop = min(m, start + _BLOCK)
+    for start in range(0, n_entries, _BLOCK):
+        stop = min(n_entries, start + _BLOCK)
         i = start
         while i + 1 < stop:
             g, h = group[i], group[i + 1]
@@ -93,12 +93,12 @@ def sum_scores(
             n_before, n_after = int(count[2, g]), int(count[0, g] + count[1, g])
             low, high = int((n[g] + 1.0) // 2.0), int(n[g] // 2.0 + 1.0)
             if n_before < high and n_after >= low:
-                _add_middle(group, score, start, stop, g, n_before, low, high, median)
+                _set_median_from_block(group, score, start, stop, g, n_before, low, high, median)
             count[2, g] = n_after
 
 
 @njit_without_refcounts
-def _add_middle(
+def _set_median_from_block(
     group: _Indices,
     score: _Floats,
     start: int,
@@ -120,19 +120,19 @@ def _add_middle(
 
 
 @njit_without_refcounts
-def find_levels(score: _Floats, m: int, levels: _Ints) -> int:
+def fill_equal_score_starts(score: _Floats, n_entries: int, levels: _Ints) -> int:
     """Write the start of each run of equal scores, and the end; return the number of runs."""
     n_levels = 0
-    for i in range(m):
+    for i in range(n_entries):
         if i == 0 or score[i] != score[i - 1]:
             levels[n_levels] = i
             n_levels += 1
-    levels[n_levels] = m
+    levels[n_levels] = n_entries
     return n_levels
 
 
 @njit_without_refcounts
-def add_ties(
+def add_tie_corrections(
     group: _Indices,
     levels: _Ints,
     n_levels: int,
@@ -166,23 +166,25 @@ def add_ties(
 
 
 @njit_without_refcounts
-def pack_counters(k: int, bound: int, word: _Indices, shift: _Words) -> tuple[int, int]:
+def assign_counter_bit_fields(
+    n_groups: int, max_count: int, word: _Indices, shift: _Words
+) -> tuple[int, int]:
     """Assign groups to fields of 64-bit words; return the number of words, and bits per group."""
     bits = 1
-    while (1 << bits) <= bound:
+    while (1 << bits) <= max_count:
         bits += 1
     fields = 64 // bits
-    for g in range(k):
+    for g in range(n_groups):
         word[g] = g // fields
         shift[g] = (g % fields) * bits
-    return (k + fields - 1) // fields, bits
+    return (n_groups + fields - 1) // fields, bits
 
 
 @njit_without_refcounts
-def add_ranks(
+def add_doubled_ranks(
     cell_sequence: _Indices,
     group: _Indices,
-    m: int,
+    n_entries: int,
     levels: _Ints,
     n_levels: int,
     steps: _Words,
@@ -203,8 +205,8 @@ def add_ranks(
                 packed[w + 1],
             )
         else:
-            _add_ranks_two_words(
-                cell_sequence, group, m, steps[w], steps[w + 1], packed[w], packed[w + 1]
+            _add_doubled_ranks_two_words(
+                cell_sequence, group, n_entries, steps[w], steps[w + 1], packed[w], packed[w + 1]
             )
     if words % 2:
         last_word = words - 1
@@ -213,15 +215,17 @@ def add_ranks(
                 cell_sequence, group, levels, n_levels, steps[last_word], packed[last_word]
             )
         else:
-            _add_ranks_one_word(cell_sequence, group, m, steps[last_word], packed[last_word])
+            _add_doubled_ranks_one_word(
+                cell_sequence, group, n_entries, steps[last_word], packed[last_word]
+            )
 
 
 @njit_without_refcounts
-def _add_ranks_one_word(
-    cell_sequence: _Indices, group: _Indices, m: int, steps: _Words, packed: _Words
+def _add_doubled_ranks_one_word(
+    cell_sequence: _Indices, group: _Indices, n_entries: int, steps: _Words, packed: _Words
 ) -> None:
     cumulative = np.uint64(0)
-    for i in range(m):
+    for i in range(n_entries):
         step = steps[group[i]]
         # The unit itself counts half, which is one step in doubled ranks.
         packed[cell_sequence[i]] += cumulative + step
@@ -229,17 +233,17 @@ def _add_ranks_one_word(
 
 
 @njit_without_refcounts
-def _add_ranks_two_words(
+def _add_doubled_ranks_two_words(
     cell_sequence: _Indices,
     group: _Indices,
-    m: int,
+    n_entries: int,
     steps: _Words,
     second_steps: _Words,
     packed: _Words,
     second_packed: _Words,
 ) -> None:
     cumulative, second_cumulative = np.uint64(0), np.uint64(0)
-    for i in range(m):
+    for i in range(n_entries):
         g, q = group[i], cell_sequence[i]
         packed[q] += cumulative + steps[g]
         second_packed[q] += second_cumulative + second_steps[g]
@@ -293,12 +297,12 @@ def _add_tied_ranks_two_words(
 
 
 @njit_without_refcounts
-def unpack_counters(
-    k: int, bits: int, word: _Indices, shift: _Words, packed: _Words, rank_sums: _Floats
+def unpack_doubled_rank_sums(
+    n_groups: int, bits: int, word: _Indices, shift: _Words, packed: _Words, rank_sums: _Floats
 ) -> None:
     """Unpack the words into doubled rank sums ``[q, g]``."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    for g in range(k):
+    for g in range(n_groups):
         group_words = packed[word[g]]
         for q in range(len(group_words)):
             rank_sums[q, g] = float((group_words[q] >> shift[g]) & mask)

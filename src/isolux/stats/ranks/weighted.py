@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.clustered_proportions import ClusterMeans
-from isolux.stats.differences import mean_difference
+from isolux.stats.differences import independent_mean_difference
 from isolux.stats.sampling import Strata, stratified_row_products
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.test_inversion import Difference
-from isolux.stats.weighted_means import weighted_means
+from isolux.stats.weighted_means import estimate_weighted_means
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -65,14 +65,16 @@ def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
     >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 4.0]))
     2.0
     """
-    from isolux.stats.ranks.rank_kernels import medians_by_replicate
+    from isolux.stats.ranks.rank_kernels import weighted_median_by_replicate
 
     order = np.argsort(scores, kind="stable")
     sorted_weights = np.ascontiguousarray(weight[order][:, None])
-    return float(medians_by_replicate(scores[order], np.arange(len(order)), sorted_weights)[0])
+    return float(
+        weighted_median_by_replicate(scores[order], np.arange(len(order)), sorted_weights)[0]
+    )
 
 
-def compare_weighted(
+def weighted_rank_test_two_groups(
     scores: FloatArray, groups: tuple[IntArray, IntArray], weights: RankWeights
 ) -> WeightedRankTest:
     """Compare the ranks of two groups.
@@ -81,7 +83,7 @@ def compare_weighted(
     """
     unit = np.concatenate(groups)
     score, weight = scores[unit], weights.weight[unit]
-    rank = _weighted_ranks(score, weight)
+    rank = _weighted_mid_rank_shares(score, weight)
     group = np.repeat(np.arange(2), [len(members) for members in groups])
     codes, cluster = np.unique(weights.cluster[unit], return_inverse=True)
     strata = weights.strata
@@ -92,12 +94,12 @@ def compare_weighted(
     stratum_index = (
         np.zeros(len(unit), dtype=np.int64) if strata is None else strata.stratum_index[cluster]
     )
-    rank_means = weighted_means(sums, strata, 0.0, is_proportion=False)
-    weighted_residuals = rank - _stratum_means(stratum_index, rank, weight)
-    intracluster_correlation = _intracluster_correlation(
-        entries, rank - _stratum_means(stratum_index, rank, np.ones(len(rank)))
+    rank_means = estimate_weighted_means(sums, strata, 0.0, is_proportion=False)
+    weighted_residuals = rank - _stratum_mean_rank_by_entry(stratum_index, rank, weight)
+    intracluster_correlation = _rank_intracluster_correlation(
+        entries, rank - _stratum_mean_rank_by_entry(stratum_index, rank, np.ones(len(rank)))
     )
-    means = _floor_at_pooled_variance(
+    means = _raise_variance_to_pooled(
         rank_means, weight, weighted_residuals, intracluster_correlation
     )
     a, b = (means.take(np.array([k])) for k in (0, 1))
@@ -112,11 +114,11 @@ def compare_weighted(
     ]
     # Clusters with units of both groups correlate the two means.
     covariance = stratified_row_products(residual_rows[0], residual_rows[1], strata)
-    difference = mean_difference(a, b, covariance, np.zeros(1), floor_variances=False)
-    return WeightedRankTest(superiority, _student_p(superiority - 0.5, difference))
+    difference = independent_mean_difference(a, b, covariance, np.zeros(1), floor_variances=False)
+    return WeightedRankTest(superiority, _welch_t_p(superiority - 0.5, difference))
 
 
-def _student_p(offset: float, difference: Difference) -> float:
+def _welch_t_p(offset: float, difference: Difference) -> float:
     """Two-sided p of Student's t with Welch's dof; NaN without variance, as in one cluster."""
     from scipy.special import stdtr
 
@@ -144,7 +146,7 @@ class _PairEntries:
         return sums
 
 
-def _weighted_ranks(score: FloatArray, weight: FloatArray) -> FloatArray:
+def _weighted_mid_rank_shares(score: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the share of all weight below every entry, ties half: ``[n]``."""
     levels, level_index = np.unique(score, return_inverse=True)
     level_weights = np.bincount(level_index, weights=weight, minlength=len(levels))
@@ -152,7 +154,9 @@ def _weighted_ranks(score: FloatArray, weight: FloatArray) -> FloatArray:
     return np.asarray((weight_below / level_weights.sum())[level_index])
 
 
-def _stratum_means(stratum_index: IntArray, rank: FloatArray, weight: FloatArray) -> FloatArray:
+def _stratum_mean_rank_by_entry(
+    stratum_index: IntArray, rank: FloatArray, weight: FloatArray
+) -> FloatArray:
     """Return the mean rank of every entry's stratum: ``[n]``."""
     total = np.bincount(stratum_index, weights=weight * rank) / np.maximum(
         np.bincount(stratum_index, weights=weight), 1e-300
@@ -160,7 +164,7 @@ def _stratum_means(stratum_index: IntArray, rank: FloatArray, weight: FloatArray
     return np.asarray(total[stratum_index])
 
 
-def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> float:
+def _rank_intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> float:
     """Estimate the intracluster correlation of unweighted ranks: 0 to 1."""
     n = np.bincount(entries.cluster, minlength=entries.n_clusters).astype(np.float64)
     squared_sums = (
@@ -172,7 +176,7 @@ def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> f
     return float(np.clip(products / pairs, 0.0, 1.0)) if pairs > 0 else 0.0
 
 
-def _floor_at_pooled_variance(
+def _raise_variance_to_pooled(
     means: ClusterMeans, weight: FloatArray, residuals: FloatArray, intracluster_correlation: float
 ) -> ClusterMeans:
     """Raise variances to those by the pooled rank variance and intracluster correlation."""

@@ -25,7 +25,7 @@ from isolux.stats.statistic import (
 )
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
-from isolux.stats.weights import draw_weight_batches, seeded_blocks
+from isolux.stats.weights import draw_weight_batches, iterate_seeded_replicate_blocks
 from isolux.vocabulary.spec import Bootstrap
 
 
@@ -56,7 +56,7 @@ class PairSample:
             yield self.weight[:, None] * cluster_weights
 
 
-def replicate_pairs(
+def replicate_pair_statistics(
     statistics: list[PairStatistic],
     pairs: UnitPairs,
     n_clusters: int,
@@ -74,7 +74,9 @@ def replicate_pairs(
     observed_weights = np.ones(n_clusters) if sample is None else sample.weight
     estimates[:] = [float(statistic(pairs, observed_weights)) for statistic in statistics]
     start = 0
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         for weights in _draw_pair_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for s, statistic in enumerate(statistics):
@@ -175,7 +177,7 @@ class _GroupRows:
         return self.evaluate_rows(row_weights, None)
 
 
-def replicate_ranks(
+def replicate_row_statistics(
     row_statistics: Sequence[RowStatistic],
     n_clusters: int,
     bootstrap: Bootstrap,
@@ -183,7 +185,7 @@ def replicate_ranks(
 ) -> list[EvaluatedRows]:
     """Evaluate statistics of single rows on the data and on resampled clusters."""
     evaluations = [
-        _empty_result(len(row_statistic.rows_by_group), bootstrap.replicates)
+        _build_nan_evaluated_rows(len(row_statistic.rows_by_group), bootstrap.replicates)
         for row_statistic in row_statistics
     ]
     group_rows: list[tuple[int, int, _GroupRows]] = []
@@ -202,7 +204,9 @@ def replicate_ranks(
                 evaluations[k].total_weights[group_index, 0] = unit_weights[members].sum()
                 group_rows.append((k, group_index, group))
     start = 0
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         for weights in _draw_row_weights(rng, size, n_clusters, bootstrap, sample):
             columns = slice(start, start + weights.shape[1])
             for k, group_index, group in group_rows:
@@ -216,11 +220,11 @@ def replicate_ranks(
     return evaluations
 
 
-def _empty_result(groups: int, replicates: int) -> EvaluatedRows:
+def _build_nan_evaluated_rows(n_groups: int, n_replicates: int) -> EvaluatedRows:
     return EvaluatedRows(
-        np.full(groups, np.nan),
-        np.full((groups, replicates), np.nan),
-        np.zeros((groups, replicates + 1)),
+        np.full(n_groups, np.nan),
+        np.full((n_groups, n_replicates), np.nan),
+        np.zeros((n_groups, n_replicates + 1)),
     )
 
 
@@ -257,7 +261,7 @@ def _draw_row_weights(
     return sample.draw_cluster_weights(rng, n_replicates)
 
 
-def replicate_rankings(
+def replicate_detection_statistics(
     statistics: list[tuple[DetectionStatistic, int | None]],
     rankings: list[Ranking],
     peers: list[IntArray],
@@ -272,15 +276,15 @@ def replicate_rankings(
     """
     unit_weights = np.ones((n_clusters, 1))
     n_normalised = sum(statistic.is_normalised for statistic, _ in statistics)
-    has_people = _class_counts(rankings, unit_weights, n_normalised)[:, 0] > 0
-    estimates = _evaluate_rankings(
+    has_people = _sum_people_weights_by_group_class(rankings, unit_weights, n_normalised)[:, 0] > 0
+    estimates = _evaluate_detection_statistics(
         statistics, rankings, (peers, has_people, common_count), unit_weights
     )[..., 0]
     replicates = np.full((*estimates.shape, bootstrap.replicates), np.nan)
     start = 0
-    for cluster_weights in _draw_all_weights(n_clusters, bootstrap):
+    for cluster_weights in _draw_cluster_weight_batches(n_clusters, bootstrap):
         weights = np.ascontiguousarray(cluster_weights.T).T  # weights of a replicate are contiguous
-        batch_values = _evaluate_rankings(
+        batch_values = _evaluate_detection_statistics(
             statistics, rankings, (peers, has_people, common_count), weights
         )
         replicates[..., start : start + weights.shape[1]] = batch_values
@@ -288,22 +292,26 @@ def replicate_rankings(
     return estimates, replicates
 
 
-def _draw_all_weights(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
+def _draw_cluster_weight_batches(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
     """Draw the weights of all replicates in batches: ``[n_clusters, batch]``."""
     multiplicity = np.ones(n_clusters, dtype=np.int64)
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "rank bootstrap"
+    ):
         yield from draw_weight_batches(bootstrap.weights, rng, multiplicity, size)
 
 
-def _class_counts(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
+def _sum_people_weights_by_group_class(
+    rankings: list[Ranking], weights: FloatArray, n_normalised: int
+) -> FloatArray:
     """Weight of each group's people by class: ``[g, r, K]``; empty if no statistic needs it."""
-    from isolux.stats.precision_recall import class_weights
+    from isolux.stats.precision_recall import sum_people_weights_by_class
 
-    counts = [class_weights(ranking, weights) for ranking in rankings if n_normalised]
+    counts = [sum_people_weights_by_class(ranking, weights) for ranking in rankings if n_normalised]
     return np.stack(counts) if counts else np.zeros((len(rankings), weights.shape[1], 0))
 
 
-def _evaluate_rankings(
+def _evaluate_detection_statistics(
     statistics: list[tuple[DetectionStatistic, int | None]],
     rankings: list[Ranking],
     normalisation: tuple[list[IntArray], npt.NDArray[np.bool_], float | None],
@@ -318,7 +326,9 @@ def _evaluate_rankings(
             (statistic.class_values, statistic.is_normalised), []
         ).append(s)
     n_normalised = sum(statistic.is_normalised for statistic, _ in statistics)
-    counts = _class_counts(rankings, weights, 0 if common_count is not None else n_normalised)
+    counts = _sum_people_weights_by_group_class(
+        rankings, weights, 0 if common_count is not None else n_normalised
+    )
     for g, ranking in enumerate(rankings):
         for (build_table, normalised), statistic_indices in statistics_by_table.items():
             overlaps = sorted({t for s in statistic_indices for t in statistics[s][0].iou_indices})
@@ -328,7 +338,7 @@ def _evaluate_rankings(
                     (weights.shape[1], len(ranking.starts) - 1), float(common_count)
                 )
             elif normalised:
-                class_counts = _mean_count(counts[peers[g]], has_people[peers[g]])
+                class_counts = _mean_class_count_over_groups(counts[peers[g]], has_people[peers[g]])
             table = build_table(ranking, weights, overlaps, class_counts)
             for s in statistic_indices:
                 statistic, k = statistics[s]
@@ -339,7 +349,9 @@ def _evaluate_rankings(
     return out
 
 
-def _mean_count(counts: FloatArray, has_people: npt.NDArray[np.bool_]) -> FloatArray:
+def _mean_class_count_over_groups(
+    counts: FloatArray, has_people: npt.NDArray[np.bool_]
+) -> FloatArray:
     """Mean of counts ``[p, r, K]`` over the groups with people of a class: ``[r, K]``."""
     n = has_people.sum(axis=0)
     # 1 where no group has people of the class: its value is NaN for any count above 0.

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.cluster_sums import ClusterSums, sort_by_column
-from isolux.stats.multiplier_bootstrap import correlated_normals, cross_products
-from isolux.stats.sampling import covariance_of_sums
+from isolux.stats.multiplier_bootstrap import draw_correlated_normals, sum_row_cross_products
+from isolux.stats.sampling import bootstrap_covariance_of_sums
 from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
-from isolux.stats.weights import draw_weight_batches, seeded_blocks
+from isolux.stats.weights import draw_weight_batches, iterate_seeded_replicate_blocks
 from isolux.vocabulary.spec import Bootstrap
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class StatisticColumns:
         return np.ascontiguousarray(np.moveaxis(sums[:, self.start : self.stop], 1, -1))
 
 
-def replicate_sums(
+def replicate_sum_statistics(
     cluster_sums: ClusterSums, measures: list[StatisticColumns], bootstrap: Bootstrap
 ) -> FloatArray:
     """Evaluate statistics of sums on resampled clusters.
@@ -64,7 +64,7 @@ def replicate_sums(
     """
     replicates = np.empty((cluster_sums.n_groups, len(measures), bootstrap.replicates))
     if _needs_normal_approximation(cluster_sums, measures, bootstrap.replicates):
-        sums = _normal_sums(cluster_sums, bootstrap)
+        sums = _draw_normal_approximation_sums(cluster_sums, bootstrap)
         for j, measure in enumerate(measures):
             replicates[:, j] = measure.evaluate(sums)
         return replicates
@@ -74,13 +74,15 @@ def replicate_sums(
     if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         resampled_sums = cluster_sums.other_clusterings[1]
     resampled_sums = sort_by_column(resampled_sums)  # once for all batches
-    for rng, size in seeded_blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
+    for rng, size in iterate_seeded_replicate_blocks(
+        bootstrap.replicates, bootstrap.seed, "bootstrap"
+    ):
         weight_batches = _draw_cluster_weights(rng, cluster_sums, size, bootstrap)
         if max(resampled_sums.matrix.shape) * size <= _MAX_BLOCK_NUMBERS:
             weight_batches = iter([np.hstack(list(weight_batches))])
         for cluster_weights in weight_batches:
             if residual_rows is not None:
-                sums = _calibrated_sums(cluster_sums, residual_rows, cluster_weights)
+                sums = _linearised_calibrated_sums(cluster_sums, residual_rows, cluster_weights)
             else:
                 sums = resampled_sums.weighted_sums(cluster_weights)
             for j, measure in enumerate(measures):
@@ -111,21 +113,21 @@ def _calibration_residuals(cluster_sums: ClusterSums) -> csr_array | None:
     if not isinstance(cluster_sums, SurveyClusterSums) or cluster_sums.calibration is None:
         return None
     # With two-way clustering, of its cells.
-    return _residuals(
+    return _all_residual_rows(
         cluster_sums
         if cluster_sums.other_clusterings is None
         else cluster_sums.other_clusterings[1]
     )
 
 
-def _residuals(survey_sums: SurveyClusterSums) -> csr_array:
+def _all_residual_rows(survey_sums: SurveyClusterSums) -> csr_array:
     assert survey_sums.calibration is not None  # noqa: S101 - callers ask of calibrated designs
     return survey_sums.calibration.residuals(
         survey_sums.matrix, np.arange(survey_sums.matrix.shape[0])
     )
 
 
-def _calibrated_sums(
+def _linearised_calibrated_sums(
     cluster_sums: ClusterSums, residual_rows: csr_array, cluster_weights: FloatArray
 ) -> FloatArray:
     """Return sums ``[g, columns, r]`` of replicates with calibrated weights, linearised."""
@@ -133,13 +135,13 @@ def _calibrated_sums(
         cluster_sums.n_groups, cluster_sums.n_columns, -1
     )
     # A linearised replicate may fall below 0, which a sum of contributions of 0 or more cannot.
-    lower_bounds = _lower_bounds(cluster_sums).reshape(
+    lower_bounds = _zero_where_nonnegative_else_minus_inf(cluster_sums).reshape(
         cluster_sums.n_groups, cluster_sums.n_columns, 1
     )
     return np.asarray(np.maximum(cluster_sums.totals()[:, :, None] + deviations, lower_bounds))
 
 
-def _lower_bounds(cluster_sums: ClusterSums) -> FloatArray:
+def _zero_where_nonnegative_else_minus_inf(cluster_sums: ClusterSums) -> FloatArray:
     """Return the lower bound of each sum: 0 without negative contributions, ``[rows]``."""
     smallest_entries = np.asarray(cluster_sums.matrix.min(axis=1).toarray()).ravel()
     return np.where(smallest_entries < 0.0, -np.inf, 0.0)
@@ -158,7 +160,7 @@ def _needs_normal_approximation(
     )
 
 
-def _normal_sums(cluster_sums: ClusterSums, bootstrap: Bootstrap) -> FloatArray:
+def _draw_normal_approximation_sums(cluster_sums: ClusterSums, bootstrap: Bootstrap) -> FloatArray:
     """Draw sums ``[g, columns, r]`` from the normal approximation of resampled clusters."""
     totals = cluster_sums.totals()
     flat_totals = totals.ravel()
@@ -167,18 +169,24 @@ def _normal_sums(cluster_sums: ClusterSums, bootstrap: Bootstrap) -> FloatArray:
         # Both kinds of clusters, without subtracting their cells: replicates have this variance too
         # (stats/weighted_means.py).
         for clustering in (cluster_sums, *(cluster_sums.other_clusterings or ())[:1]):
-            rows = clustering.matrix if clustering.calibration is None else _residuals(clustering)
-            covariance = covariance + covariance_of_sums(rows, clustering.strata)
+            rows = (
+                clustering.matrix
+                if clustering.calibration is None
+                else _all_residual_rows(clustering)
+            )
+            covariance = covariance + bootstrap_covariance_of_sums(rows, clustering.strata)
     else:
-        covariance = cross_products(cluster_sums.matrix, cluster_sums.multiplicity)
+        covariance = sum_row_cross_products(cluster_sums.matrix, cluster_sums.multiplicity)
         # Multinomial weights have a fixed sum: minus the outer product of totals over C.
         covariance -= np.outer(flat_totals, flat_totals) / max(cluster_sums.n_clusters, 1)
-    deviations = correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
+    deviations = draw_correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
     sums: FloatArray = flat_totals[:, None] + deviations
-    return np.maximum(sums, _lower_bounds(cluster_sums)[:, None]).reshape(*totals.shape, -1)
+    return np.maximum(sums, _zero_where_nonnegative_else_minus_inf(cluster_sums)[:, None]).reshape(
+        *totals.shape, -1
+    )
 
 
-def jackknife_acceleration(
+def bca_acceleration_by_jackknife(
     cluster_sums: ClusterSums, measure: StatisticColumns, groups: IntArray
 ) -> FloatArray:
     """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.

@@ -24,53 +24,61 @@ from isolux.stats.statistic import (
     RankStatistic,
     WeightedValue,
     evaluate_at_weights,
-    skip_missing_rows,
+    exclude_rows_with_missing_values,
 )
 
 _MIN_COMPILED_REPLICATES = 32  # replicates; fewer take less time than importing numba
 
 
-def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray) -> FloatArray:
+def weighted_roc_auc(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_], weights: FloatArray
+) -> FloatArray:
     """Weighted area under the ROC curve of every column of ``weights``; higher is better.
 
-    Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
+    Shapes: ``scores`` [m], ``is_positive`` [m], ``weights`` [m, r]; returns [r].
     """
-    area = _build_area(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
+    area = _build_weighted_roc_auc(
+        np.asarray(scores, dtype=np.float64), np.asarray(is_positive, dtype=np.bool_)
+    )
     return evaluate_at_weights(area, weights)
 
 
-def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> WeightedValue:
-    order, starts, middles = _levels(scores, positive)
-    is_positive = positive[order]
+def _build_weighted_roc_auc(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
+) -> WeightedValue:
+    order, starts, middles = _sort_and_find_score_starts(scores, is_positive)
+    is_positive = is_positive[order]
 
-    def area(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
+    def evaluate_roc_auc(
+        weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None
+    ) -> FloatArray:
         ordered_rows = order if weight_rows is None else weight_rows[order]
         if weights.shape[1] < _MIN_COMPILED_REPLICATES:
-            return _area_numpy(ordered_rows, starts, is_positive, weights)
-        from isolux.stats.roc.auc_kernels import area_by_replicate
+            return _roc_auc_numpy(ordered_rows, starts, is_positive, weights)
+        from isolux.stats.roc.auc_kernels import roc_auc_by_replicate
 
         return np.asarray(
-            area_by_replicate(ordered_rows, starts, middles, np.ascontiguousarray(weights))
+            roc_auc_by_replicate(ordered_rows, starts, middles, np.ascontiguousarray(weights))
         )
 
-    return area
+    return evaluate_roc_auc
 
 
-def _levels(
-    scores: FloatArray, positive: npt.NDArray[np.bool_]
+def _sort_and_find_score_starts(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Sort rows by score, negatives first among equals, and find the start of each score."""
-    by_class = np.concatenate([np.flatnonzero(~positive), np.flatnonzero(positive)])
+    by_class = np.concatenate([np.flatnonzero(~is_positive), np.flatnonzero(is_positive)])
     order = by_class[np.argsort(scores[by_class], kind="stable")]
     rising = scores[order]
     starts = np.append(np.flatnonzero(np.append(len(rising) > 0, rising[1:] != rising[:-1])), 0)
     starts[-1] = len(rising)
-    n_positives_before = np.append(0, np.cumsum(positive[order]))  # positives before each place
+    n_positives_before = np.append(0, np.cumsum(is_positive[order]))  # positives before each place
     middles = starts[1:] - (n_positives_before[starts[1:]] - n_positives_before[starts[:-1]])
     return order, starts, middles
 
 
-def _area_numpy(
+def _roc_auc_numpy(
     order: npt.NDArray[np.intp],
     starts: npt.NDArray[np.intp],
     sorted_positive: npt.NDArray[np.bool_],
@@ -90,38 +98,46 @@ def _area_numpy(
     return area
 
 
-def roc_auc() -> RankStatistic:
+def roc_auc_statistic() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table."""
-    build_value = skip_missing_rows(lambda rows: _build_area(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, build_value, positive_column=1)
+    build_value = exclude_rows_with_missing_values(
+        lambda rows: _build_weighted_roc_auc(rows[:, 0], rows[:, 1] > 0)
+    )
+    return RankStatistic(_score_and_signed_class_columns, build_value, positive_column=1)
 
 
-def _two_columns(evidence: pl.DataFrame) -> FloatArray:
+def _score_and_signed_class_columns(evidence: pl.DataFrame) -> FloatArray:
     """Return scores, and classes as +1 or -1, so that a row of zeros is not a valid row."""
     scores = evidence["positive_score"].cast(pl.Float64).to_numpy()
     return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 
 
-def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> WeightedValue:
+def _build_weighted_average_precision(
+    scores: FloatArray, is_positive: npt.NDArray[np.bool_]
+) -> WeightedValue:
     order = np.argsort(-scores, kind="stable")
-    falling, is_positive = scores[order], positive[order]
+    falling, is_positive = scores[order], is_positive[order]
     level_ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
     level_ends = level_ends if len(falling) else level_ends[:0]
 
-    def precision(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
-        from isolux.stats.roc.auc_kernels import precision_by_replicate
+    def evaluate_average_precision(
+        weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None
+    ) -> FloatArray:
+        from isolux.stats.roc.auc_kernels import average_precision_by_replicate
 
         ordered_rows = order if weight_rows is None else weight_rows[order]
         return np.asarray(
-            precision_by_replicate(
+            average_precision_by_replicate(
                 ordered_rows, level_ends, is_positive, np.ascontiguousarray(weights)
             )
         )
 
-    return precision
+    return evaluate_average_precision
 
 
-def average_precision() -> RankStatistic:
+def average_precision_of_scores_statistic() -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table."""
-    build_value = skip_missing_rows(lambda rows: _build_precision(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, build_value, positive_column=1)
+    build_value = exclude_rows_with_missing_values(
+        lambda rows: _build_weighted_average_precision(rows[:, 0], rows[:, 1] > 0)
+    )
+    return RankStatistic(_score_and_signed_class_columns, build_value, positive_column=1)

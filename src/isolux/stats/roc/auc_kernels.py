@@ -16,13 +16,15 @@ _BLOCK = 256  # replicates at once: their running sums, three times 2 kB, stay i
 
 
 @njit(nogil=True)
-def _pass_negative(negatives: FloatArray, fraction: float, weights: FloatArray) -> None:
+def _add_scaled_weights_in_place(
+    negatives: FloatArray, fraction: float, weights: FloatArray
+) -> None:
     for b in range(len(negatives)):
         negatives[b] += fraction * weights[b]
 
 
 @njit(nogil=True)
-def _pass_positive(
+def _add_positives_and_pairs_won(
     positives: FloatArray, won: FloatArray, negatives: FloatArray, weights: FloatArray
 ) -> None:
     for b in range(len(won)):
@@ -31,7 +33,7 @@ def _pass_positive(
 
 
 @njit(nogil=True)
-def area_by_replicate(
+def roc_auc_by_replicate(
     order: npt.NDArray[np.intp],
     starts: npt.NDArray[np.intp],
     middles: npt.NDArray[np.intp],
@@ -52,12 +54,14 @@ def area_by_replicate(
             # added before, half after.
             fraction = 0.5 if tied else 1.0
             for i in range(start, middle):
-                _pass_negative(negatives, fraction, weights[order[i], first:last])
+                _add_scaled_weights_in_place(negatives, fraction, weights[order[i], first:last])
             for i in range(middle, end):
-                _pass_positive(positives, won, negatives, weights[order[i], first:last])
+                _add_positives_and_pairs_won(
+                    positives, won, negatives, weights[order[i], first:last]
+                )
             if tied:
                 for i in range(start, middle):
-                    _pass_negative(negatives, fraction, weights[order[i], first:last])
+                    _add_scaled_weights_in_place(negatives, fraction, weights[order[i], first:last])
         for b in range(last - first):
             pairs = positives[b] * negatives[b]
             area[first + b] = won[b] / pairs if pairs > 0.0 else np.nan
@@ -65,10 +69,10 @@ def area_by_replicate(
 
 
 @njit(nogil=True)
-def precision_by_replicate(
+def average_precision_by_replicate(
     order: npt.NDArray[np.intp],
     level_ends: npt.NDArray[np.intp],
-    positive: npt.NDArray[np.bool_],
+    is_positive: npt.NDArray[np.bool_],
     weights: FloatArray,
 ) -> FloatArray:
     """Weighted average precision for each column of ``weights [m, r]``: ``[r]``."""
@@ -81,9 +85,11 @@ def precision_by_replicate(
         start = 0
         for end in level_ends:
             for i in range(start, end):
-                _pass_negative(all_weight, 1.0, weights[order[i], first:last])
-                if positive[i]:
-                    _pass_negative(positive_weight, 1.0, weights[order[i], first:last])
+                _add_scaled_weights_in_place(all_weight, 1.0, weights[order[i], first:last])
+                if is_positive[i]:
+                    _add_scaled_weights_in_place(
+                        positive_weight, 1.0, weights[order[i], first:last]
+                    )
             for b in range(last - first):
                 if positive_weight[b] > previous_positive[b]:
                     total[b] += (

@@ -86,16 +86,18 @@ class SequentialResult:
     gap_range: tuple[float, float]
 
 
-def pair_cluster_differences(first: FloatArray, second: FloatArray) -> FloatArray:
+def pair_group_clusters_for_gap(
+    cluster_scores_a: FloatArray, cluster_scores_b: FloatArray
+) -> FloatArray:
     """Pair the clusters of one snapshot, so that each difference has the gap as its mean.
 
-    Shapes: ``first, second`` [a].
+    Shapes: ``cluster_scores_a, cluster_scores_b`` [a].
     """
-    n = min(len(first), len(second))
+    n = min(len(cluster_scores_a), len(cluster_scores_b))
     if not n:
         return np.zeros(0)
     block_means = []
-    for values in (first, second):
+    for values in (cluster_scores_a, cluster_scores_b):
         block_index = np.arange(len(values)) * n // len(values)
         block_means.append(
             np.bincount(block_index, values, n) / np.bincount(block_index, minlength=n)
@@ -103,7 +105,7 @@ def pair_cluster_differences(first: FloatArray, second: FloatArray) -> FloatArra
     return np.asarray(block_means[0] - block_means[1])
 
 
-def thin_by_weight(
+def thin_clusters_to_equal_weight(
     rng: np.random.Generator, weight: FloatArray, max_weight: float
 ) -> npt.NDArray[np.bool_]:
     """Select clusters with probability weight / largest weight, so that all have equal weights.
@@ -112,14 +114,15 @@ def thin_by_weight(
 
     Examples
     --------
-    >>> kept = thin_by_weight(np.random.default_rng(0), np.repeat([4.0, 1.0], 1000), 4.0)
+    >>> rng = np.random.default_rng(0)
+    >>> kept = thin_clusters_to_equal_weight(rng, np.repeat([4.0, 1.0], 1000), 4.0)
     >>> int(kept[:1000].sum()), int(kept[1000:].sum())
     (1000, 277)
     """
     return np.asarray(rng.random(len(weight)) * max_weight < weight)
 
 
-def schedule_starts(n_looks: int) -> tuple[IntArray, FloatArray]:
+def schedule_bet_starts_and_weights(n_looks: int) -> tuple[IntArray, FloatArray]:
     """List the snapshots (from 0) at which bets start, with weights that do not depend on n."""
     position = np.arange(1, n_looks + 1)
     octave = np.floor(np.log2(position)).astype(np.int64)
@@ -132,7 +135,7 @@ def schedule_starts(n_looks: int) -> tuple[IntArray, FloatArray]:
     return (position[is_start] - 1).astype(np.int64), weight[is_start]
 
 
-def run_sequential_test(
+def run_sequential_gap_test(
     difference: FloatArray, snapshot_index: IntArray, n_snapshots: int, threshold: float
 ) -> SequentialResult:
     """Run the sequential test on the differences of all snapshots.
@@ -143,20 +146,24 @@ def run_sequential_test(
         np.int64
     )
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    starts, weights = schedule_starts(n_snapshots)
-    gaps, max_capital = _search_gaps(values, snapshot_ends, 0, _GRID, threshold)
-    capital, final_capital = _run_bets(values, snapshot_ends, starts, weights, np.zeros(1))
+    starts, weights = schedule_bet_starts_and_weights(n_snapshots)
+    gaps, max_capital = _bet_on_refined_gap_grid(values, snapshot_ends, 0, _GRID, threshold)
+    capital, final_capital = _run_bets_against_gaps(
+        values, snapshot_ends, starts, weights, np.zeros(1)
+    )
     start_capital = weights * final_capital[:, 0]
     best_start = int(start_capital.argmax())
-    low, high = _confidence_bounds(gaps, max_capital < threshold)
+    low, high = _nearest_rejected_gaps(gaps, max_capital < threshold)
     start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
     if capital.max() >= threshold:
-        start_range, gap_range = _locate_change(values, snapshot_ends, capital[:, 0], threshold)
+        start_range, gap_range = _locate_change_and_gap_size(
+            values, snapshot_ends, capital[:, 0], threshold
+        )
     return SequentialResult(
         capital[:, 0],
         low,
         high,
-        _change_e_value(values, snapshot_ends, gaps, max_capital, threshold),
+        _min_capital_over_constant_gaps(values, snapshot_ends, gaps, max_capital, threshold),
         int(starts[best_start]),
         float(start_capital[best_start] / capital[-1, 0]),
         start_range,
@@ -164,23 +171,23 @@ def run_sequential_test(
     )
 
 
-def _run_bets(
+def _run_bets_against_gaps(
     values: FloatArray,
     snapshot_ends: IntArray,
     starts: IntArray,
     weights: FloatArray,
     gaps: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    from isolux.stats.sequential_tests.betting_kernels import capitals
+    from isolux.stats.sequential_tests.betting_kernels import mixture_capital_by_snapshot
 
-    return capitals(values, snapshot_ends, starts, weights, gaps)
+    return mixture_capital_by_snapshot(values, snapshot_ends, starts, weights, gaps)
 
 
-def _locate_change(
+def _locate_change_and_gap_size(
     values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Estimate when a gap began, and its size since then: ranges of a confidence set."""
-    starts, _ = schedule_starts(len(snapshot_ends))
+    starts, _ = schedule_bet_starts_and_weights(len(snapshot_ends))
     max_capital_so_far = np.maximum.accumulate(capital)
     # The earliest snapshot that a start represents, and the largest capital before it.
     earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
@@ -192,14 +199,14 @@ def _locate_change(
     possible = np.flatnonzero(capital_before_start < 2.0 * threshold)
     low, high = np.ones(len(starts)), -np.ones(len(starts))
     for start_index in possible:
-        gaps, max_capital = _search_gaps(
+        gaps, max_capital = _bet_on_refined_gap_grid(
             values,
             snapshot_ends,
             int(starts[start_index]),
             _GRID[::_COARSE_STRIDE],
             2.0 * threshold,
         )
-        bounds = _confidence_bounds(gaps, max_capital[-1:] < 2.0 * threshold)
+        bounds = _nearest_rejected_gaps(gaps, max_capital[-1:] < 2.0 * threshold)
         low[start_index], high[start_index] = bounds[0][0], bounds[1][0]
     open_starts = possible[np.isfinite(low[possible])]
     is_last_start_open = (
@@ -216,7 +223,7 @@ def _locate_change(
     return (int(earliest_snapshot[open_starts[0]]), int(starts[open_starts[-1]])), gap_range
 
 
-def _search_gaps(
+def _bet_on_refined_gap_grid(
     values: FloatArray, snapshot_ends: IntArray, start: int, gaps: FloatArray, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one snapshot on against a grid of gaps, refined around the remaining ones.
@@ -224,11 +231,13 @@ def _search_gaps(
     Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [snapshots, k].
     """
 
-    def capital(tested_gaps: FloatArray) -> FloatArray:
-        capitals, _ = _run_bets(values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps)
+    def final_capital(tested_gaps: FloatArray) -> FloatArray:
+        capitals, _ = _run_bets_against_gaps(
+            values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps
+        )
         return np.maximum.accumulate(capitals, axis=0)
 
-    max_capital = capital(gaps)
+    max_capital = final_capital(gaps)
     for _ in range(_MAX_REFINEMENTS):
         is_open = max_capital < threshold
         has_open_gap = is_open.any(axis=1)
@@ -245,11 +254,11 @@ def _search_gaps(
         finer = finer[~np.isin(finer, gaps)]
         order = np.argsort(np.concatenate([gaps, finer]), kind="stable")
         gaps = np.concatenate([gaps, finer])[order]
-        max_capital = np.concatenate([max_capital, capital(finer)], axis=1)[:, order]
+        max_capital = np.concatenate([max_capital, final_capital(finer)], axis=1)[:, order]
     return gaps, max_capital
 
 
-def _change_e_value(
+def _min_capital_over_constant_gaps(
     values: FloatArray,
     snapshot_ends: IntArray,
     gaps: FloatArray,
@@ -266,8 +275,8 @@ def _change_e_value(
     high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
     # At a gap of exactly 1 or -1 the limits of the bet divide by 0.
     refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
-    capital, _ = _run_bets(
-        values, snapshot_ends, *schedule_starts(len(snapshot_ends)), refined_gaps
+    capital, _ = _run_bets_against_gaps(
+        values, snapshot_ends, *schedule_bet_starts_and_weights(len(snapshot_ends)), refined_gaps
     )
     inside_capital = np.maximum.accumulate(capital, axis=0).min(axis=1)
     is_outside = np.ones(len(gaps), dtype=np.bool_)
@@ -276,7 +285,7 @@ def _change_e_value(
     return np.asarray(np.minimum(inside_capital, outside_capital))
 
 
-def _confidence_bounds(
+def _nearest_rejected_gaps(
     gaps: FloatArray, is_open: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the nearest rejected gaps on both sides, as gaps between grid points are untested."""

@@ -20,8 +20,12 @@ _PRIOR_VARIANCE = 0.25  # of one pseudo-observation of 0 before the first
 
 
 @njit(nogil=True)
-def capitals(
-    difference: _Floats, snapshot_ends: _Ints, starts: _Ints, weights: _Floats, gaps: _Floats
+def mixture_capital_by_snapshot(
+    difference: _Floats,
+    snapshot_ends: _Ints,
+    bet_starts: _Ints,
+    bet_weights: _Floats,
+    gaps: _Floats,
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 
@@ -30,19 +34,19 @@ def capitals(
     """
     n_snapshots, n_gaps = len(snapshot_ends), len(gaps)
     total = np.zeros((n_snapshots, n_gaps))
-    last = np.ones((len(starts), n_gaps))
+    last = np.ones((len(bet_starts), n_gaps))
     capital = np.empty(n_gaps)
     idle_weight = 1.0
-    for s in range(len(starts)):
+    for s in range(len(bet_starts)):
         capital[:] = 1.0
-        idle_weight -= weights[s]
+        idle_weight -= bet_weights[s]
         count, mean, sum_of_squares = 1.0, 0.0, _PRIOR_VARIANCE
-        first = starts[s]
+        first = bet_starts[s]
         i = snapshot_ends[first - 1] if first > 0 else 0
         for snapshot in range(n_snapshots):
             if snapshot < first:
                 for m in range(n_gaps):
-                    total[snapshot, m] += weights[s]
+                    total[snapshot, m] += bet_weights[s]
                 continue
             while i < snapshot_ends[snapshot]:
                 x = difference[i]
@@ -63,7 +67,7 @@ def capitals(
                 sum_of_squares += deviation * (x - mean)
                 i += 1
             for m in range(n_gaps):
-                total[snapshot, m] += weights[s] * capital[m]
+                total[snapshot, m] += bet_weights[s] * capital[m]
         last[s] = capital
     # Starts after the last snapshot have not bet yet: their capital is 1.
     for snapshot in range(n_snapshots):

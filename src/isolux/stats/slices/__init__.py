@@ -65,8 +65,8 @@ class Slices:
     n_evaluated: int
 
 
-def worst_slices(
-    rows: npt.NDArray[np.bool_],
+def find_worst_slices(
+    has_value: npt.NDArray[np.bool_],
     attribute: IntArray,
     error: FloatArray,
     cluster: IntArray,
@@ -79,10 +79,12 @@ def worst_slices(
 ) -> Slices:
     """Find the slices with the highest score among all of up to three attributes.
 
-    Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
+    Shapes: ``has_value`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
     """
-    _refuse_settings(max_slices, alpha, max_length)
-    has_value, attribute_index, row_errors, cluster = _check_inputs(rows, attribute, error, cluster)
+    _check_slice_settings(max_slices, alpha, max_length)
+    has_value, attribute_index, row_errors, cluster = _check_slice_inputs(
+        has_value, attribute, error, cluster
+    )
     n, p = has_value.shape
     total = float(row_errors.sum())
     members = np.full((max_slices, MAX_SLICE_LENGTH), -1, np.int32)
@@ -90,17 +92,17 @@ def worst_slices(
     counts = np.zeros(2, np.int64)
     # Without errors the score is 0 / 0.
     if n and p and total > 0:
-        from isolux.stats._itemset_kernels import pack_bits
-        from isolux.stats.slices.slice_kernels import walk_slices
+        from isolux.stats._itemset_kernels import pack_columns_into_bits
+        from isolux.stats.slices.slice_kernels import find_top_slices
 
         # Sorted, so that clusters are counted at changes.
         order = np.argsort(cluster, kind="stable")
         bits = np.zeros((p, (n + 63) // 64), np.uint64)
-        pack_bits(np.ascontiguousarray(has_value[order]), bits)
+        pack_columns_into_bits(np.ascontiguousarray(has_value[order]), bits)
         search_terms = np.array(
             [n, total, alpha, max(min_size, 1), max(min_clusters, 1)], np.float64
         )
-        walk_slices(
+        find_top_slices(
             bits,
             attribute_index,
             row_errors[order],
@@ -125,12 +127,12 @@ def worst_slices(
     )
 
 
-def slice_membership(
-    rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]
+def is_row_in_slice(
+    has_value: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.bool_]:
     """Return the membership of rows in each slice: ``[n, k]``."""
     # Column -1 is true for every row.
-    with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])
+    with_all = np.column_stack([has_value, np.ones(len(has_value), np.bool_)])
     return np.asarray(with_all[:, members].all(axis=2), dtype=np.bool_)
 
 
@@ -151,7 +153,7 @@ def select_distinct_slices(inside: npt.NDArray[np.bool_], max_jaccard: float) ->
     return np.asarray(selected, dtype=np.int64)
 
 
-def _refuse_settings(max_slices: int, alpha: float, max_length: int) -> None:
+def _check_slice_settings(max_slices: int, alpha: float, max_length: int) -> None:
     if max_slices < 1:
         raise SpecError("no slice is asked for", expected="1 or more", found=str(max_slices))
     if not 0.0 < alpha <= 1.0:
@@ -166,7 +168,7 @@ def _refuse_settings(max_slices: int, alpha: float, max_length: int) -> None:
         )
 
 
-def _check_inputs(
+def _check_slice_inputs(
     rows: npt.NDArray[np.bool_], attribute: IntArray, error: FloatArray, cluster: IntArray
 ) -> tuple[npt.NDArray[np.bool_], IntArray, FloatArray, IntArray]:
     has_value = np.asarray(rows)

@@ -26,20 +26,20 @@ _RELATIVE_TOLERANCE = 1e-9  # tolerance of the bound, against rounding
 _MIN_SCORE = 1e-12  # a score below this is 0 up to rounding
 
 
-def _lowest(_context: Any, _word: Any) -> Any:
+def _emit_lowest_set_bit(_context: Any, _word: Any) -> Any:
     """Find the index of the lowest set bit: one instruction, which numba does not expose."""
 
-    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    def build_cttz(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, 1))
 
-    return types.uint64(types.uint64), build
+    return types.uint64(types.uint64), build_cttz
 
 
-_trailing: Any = intrinsic(_lowest)
+_trailing: Any = intrinsic(_emit_lowest_set_bit)
 
 
 @njit(nogil=True)
-def _describe(
+def _summarise_bit_intersection(
     prefix: _Words, column: _Words, error: _Floats, cluster: _Ints, summary: _Floats
 ) -> None:
     """Write size, sum of errors, largest error and number of clusters of the AND of two columns."""
@@ -65,14 +65,16 @@ def _describe(
 
 
 @njit(nogil=True)
-def _score(size: float, error: float, search_terms: _Floats) -> float:
+def _score_slice(size: float, error: float, search_terms: _Floats) -> float:
     """Score a slice. Search terms: rows, sum of all errors, alpha, minimal size and clusters."""
     n, total, alpha = search_terms[0], search_terms[1], search_terms[2]
     return float(alpha * (n * error / (size * total) - 1.0) - (1.0 - alpha) * (n / size - 1.0))
 
 
 @njit(nogil=True)
-def _bound(size: float, error: float, largest: float, search_terms: _Floats) -> float:
+def _bound_subslice_score(
+    size: float, error: float, largest: float, search_terms: _Floats
+) -> float:
     """Bound the score of any slice within one of this size, sum and largest error."""
     min_size = search_terms[3]
     # Without errors no slice has a score above 0.
@@ -81,13 +83,13 @@ def _bound(size: float, error: float, largest: float, search_terms: _Floats) -> 
     # The bound is monotone on both sides of the size at which error = size × largest, so its
     # maximum is at an end or there.
     turning_size = min(max(error / largest, min_size), size)
-    best = _score(size, min(error, size * largest), search_terms)
-    best = max(best, _score(min_size, min(error, min_size * largest), search_terms))
-    return max(best, _score(turning_size, min(error, turning_size * largest), search_terms))
+    best = _score_slice(size, min(error, size * largest), search_terms)
+    best = max(best, _score_slice(min_size, min(error, min_size * largest), search_terms))
+    return max(best, _score_slice(turning_size, min(error, turning_size * largest), search_terms))
 
 
 @njit(nogil=True)
-def _insert_slice(
+def _insert_into_ranked_slices(
     a: int,
     b: int,
     c: int,
@@ -98,7 +100,7 @@ def _insert_slice(
     counts: _Ints,
 ) -> None:
     """Insert a slice into the ranked list, after equal scores; the last one may be dropped."""
-    score, n = _score(summary[_SIZE], summary[_ERROR], search_terms), counts[0]
+    score, n = _score_slice(summary[_SIZE], summary[_ERROR], search_terms), counts[0]
     if score <= _MIN_SCORE or (n == len(members) and score <= ranked_slices[n - 1, 0]):
         return
     position = min(n, len(members) - 1)
@@ -115,7 +117,7 @@ def _insert_slice(
 
 
 @njit(nogil=True)
-def _could_enter(
+def _can_subslice_be_ranked(
     size: float,
     error: float,
     largest: float,
@@ -125,9 +127,9 @@ def _could_enter(
 ) -> bool:
     """Check whether a slice within these bounds could enter the list."""
     lowest_score = ranked_slices[counts[0] - 1, 0] if counts[0] == len(ranked_slices) else 0.0
-    return _bound(size, error, largest, search_terms) > lowest_score - _RELATIVE_TOLERANCE * max(
-        1.0, lowest_score
-    )
+    return _bound_subslice_score(
+        size, error, largest, search_terms
+    ) > lowest_score - _RELATIVE_TOLERANCE * max(1.0, lowest_score)
 
 
 @njit(nogil=True)
@@ -138,7 +140,7 @@ def _is_valid_slice(summary: _Floats, smallest_part: float, search_terms: _Float
 
 
 @njit(nogil=True)
-def _try_third_values(
+def _evaluate_triples_of_pair(
     a: int,
     b: int,
     pair_bits: _Words,
@@ -162,16 +164,18 @@ def _try_third_values(
             continue
         total = min(pairs[a, b, _ERROR], pairs[a, c, _ERROR], pairs[b, c, _ERROR])
         largest = min(pairs[a, b, _LARGEST], pairs[a, c, _LARGEST], pairs[b, c, _LARGEST])
-        if not _could_enter(size, total, largest, ranked_slices, search_terms, counts):
+        if not _can_subslice_be_ranked(size, total, largest, ranked_slices, search_terms, counts):
             continue
-        _describe(pair_bits, bits[c], error, cluster, summary)
+        _summarise_bit_intersection(pair_bits, bits[c], error, cluster, summary)
         counts[1] += 1
         if _is_valid_slice(summary, size, search_terms):
-            _insert_slice(a, b, c, summary, members, ranked_slices, search_terms, counts)
+            _insert_into_ranked_slices(
+                a, b, c, summary, members, ranked_slices, search_terms, counts
+            )
 
 
 @njit(nogil=True)
-def _try_single_values(
+def _evaluate_single_value_slices(
     bits: _Words,
     error: _Floats,
     cluster: _Ints,
@@ -184,16 +188,18 @@ def _try_single_values(
     all_rows = np.full(bits.shape[1], ~np.uint64(0))
     single_summaries, summary = np.zeros((len(bits), 4)), np.empty(4)
     for a in range(len(bits)):
-        _describe(all_rows, bits[a], error, cluster, summary)
+        _summarise_bit_intersection(all_rows, bits[a], error, cluster, summary)
         counts[1] += 1
         if _is_valid_slice(summary, len(error) + 1.0, search_terms):
             single_summaries[a] = summary
-            _insert_slice(a, -1, -1, summary, members, ranked_slices, search_terms, counts)
+            _insert_into_ranked_slices(
+                a, -1, -1, summary, members, ranked_slices, search_terms, counts
+            )
     return single_summaries
 
 
 @njit(nogil=True)
-def _try_pairs(
+def _evaluate_pair_slices(
     bits: _Words,
     attribute: _Ints,
     error: _Floats,
@@ -216,35 +222,39 @@ def _try_pairs(
                 min(single_summaries[a, 1], single_summaries[b, 1]),
                 min(single_summaries[a, 2], single_summaries[b, 2]),
             )
-            if not _could_enter(size, total, largest, ranked_slices, search_terms, counts):
+            if not _can_subslice_be_ranked(
+                size, total, largest, ranked_slices, search_terms, counts
+            ):
                 continue
-            _describe(bits[a], bits[b], error, cluster, summary)
+            _summarise_bit_intersection(bits[a], bits[b], error, cluster, summary)
             counts[1] += 1
             if _is_valid_slice(summary, size, search_terms):
                 pairs[a, b] = summary
-                _insert_slice(a, b, -1, summary, members, ranked_slices, search_terms, counts)
+                _insert_into_ranked_slices(
+                    a, b, -1, summary, members, ranked_slices, search_terms, counts
+                )
     return pairs
 
 
 @njit(nogil=True)
-def walk_slices(
+def find_top_slices(
     bits: _Words,
     attribute: _Ints,
     error: _Floats,
     cluster: _Ints,
-    length: int,
+    max_length: int,
     members: _Short,
     ranked_slices: _Floats,
     search_terms: _Floats,
     counts: _Ints,
 ) -> None:
     """Find the slices with the highest score (SliceLine), level by level."""
-    single_summaries = _try_single_values(
+    single_summaries = _evaluate_single_value_slices(
         bits, error, cluster, members, ranked_slices, search_terms, counts
     )
-    if length < 2:
+    if max_length < 2:
         return
-    pairs = _try_pairs(
+    pairs = _evaluate_pair_slices(
         bits,
         attribute,
         error,
@@ -255,13 +265,13 @@ def walk_slices(
         search_terms,
         counts,
     )
-    if length < 3:
+    if max_length < 3:
         return
     pair_bits = np.empty(bits.shape[1], np.uint64)
     for a in range(len(bits)):
         for b in range(a + 1, len(bits)):
             pair_summary = pairs[a, b]
-            if pair_summary[_SIZE] <= 0 or not _could_enter(
+            if pair_summary[_SIZE] <= 0 or not _can_subslice_be_ranked(
                 pair_summary[0],
                 pair_summary[1],
                 pair_summary[2],
@@ -272,7 +282,7 @@ def walk_slices(
                 continue
             for w in range(len(pair_bits)):
                 pair_bits[w] = bits[a, w] & bits[b, w]
-            _try_third_values(
+            _evaluate_triples_of_pair(
                 a,
                 b,
                 pair_bits,

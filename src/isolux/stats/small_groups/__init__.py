@@ -51,8 +51,8 @@ from isolux.stats.constants import (
 from isolux.stats.small_groups.laplace import (
     IntersectionCells,
     PosteriorMixture,
-    average_over_variances,
-    effect_covariances,
+    average_posteriors_over_variances,
+    build_effect_covariances,
 )
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError
@@ -67,7 +67,7 @@ class CellEstimates:
     high: FloatArray
 
 
-def estimate_cells(
+def estimate_intersection_cells(
     means: FloatArray,
     noise_covariance: FloatArray,
     levels: IntArray,
@@ -95,8 +95,8 @@ def estimate_cells(
     cells = IntersectionCells.from_estimates(
         means / scale, noise_covariance, has_value, is_proportion=is_proportion
     )
-    mixture = average_over_variances(cells, *effect_covariances(levels))
-    low, middle, high = cell_posterior_summaries(cells, mixture, level)
+    mixture = average_posteriors_over_variances(cells, *build_effect_covariances(levels))
+    low, middle, high = summarise_cell_posteriors(cells, mixture, level)
     return CellEstimates(middle * scale, low * scale, high * scale)
 
 
@@ -104,20 +104,20 @@ _N_GRID_POINTS = 241
 _GRID_STANDARD_DEVIATIONS = 5.0
 
 
-def cell_posterior_summaries(
+def summarise_cell_posteriors(
     cells: IntersectionCells, mixture: PosteriorMixture, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return lower bound, estimate and upper bound of every cell, ``[d]`` each."""
     from scipy.special import expit
 
-    predicted = _leave_one_cell_out(cells, mixture)
+    predicted = _predict_cells_leave_one_out(cells, mixture)
     unit = 1.0 if cells.is_proportion else OUTLIER_SD_OF_MEANS
     # Three standard deviations of an outlier leave out 0.3 % of its distribution.
-    grid = _posterior_grids(mixture, predicted, 3.0 * unit * INTERVAL_OUTLIER_SD)
+    grid = _build_posterior_grids(mixture, predicted, 3.0 * unit * INTERVAL_OUTLIER_SD)
     step = np.gradient(grid, axis=1)
-    likelihood = _likelihood(cells, grid)
+    likelihood = _likelihood_on_grid(cells, grid)
     posteriors = [
-        _mix_with_outliers(
+        _posterior_with_outliers_on_grid(
             mixture.weight,
             predicted,
             grid,
@@ -146,7 +146,7 @@ def cell_posterior_summaries(
     return np.minimum(low, estimate), estimate, np.maximum(high, estimate)
 
 
-def _leave_one_cell_out(
+def _predict_cells_leave_one_out(
     cells: IntersectionCells, mixture: PosteriorMixture
 ) -> tuple[FloatArray, FloatArray]:
     """Predict each cell from the other cells: mean and variance ``[h, d]``."""
@@ -165,7 +165,7 @@ def _leave_one_cell_out(
     return posteriors.mean - score / precision, 1.0 / precision
 
 
-def _posterior_grids(
+def _build_posterior_grids(
     mixture: PosteriorMixture, predicted: tuple[FloatArray, FloatArray], outlier_distance: float
 ) -> FloatArray:
     """Return a grid of log-odds (or values) of each cell ``[d, x]``, dense near its mode."""
@@ -189,7 +189,7 @@ def _posterior_grids(
     )
 
 
-def _likelihood(cells: IntersectionCells, grid: FloatArray) -> FloatArray:
+def _likelihood_on_grid(cells: IntersectionCells, grid: FloatArray) -> FloatArray:
     """Return the likelihood of each cell's data on the grid, scaled to at most 1: ``[d, x]``."""
     grid_points, cell_means, n_effective = (
         grid[cells.has_value],
@@ -209,7 +209,7 @@ def _likelihood(cells: IntersectionCells, grid: FloatArray) -> FloatArray:
     return likelihood
 
 
-def _mix_with_outliers(
+def _posterior_with_outliers_on_grid(
     weight: FloatArray,
     predicted: tuple[FloatArray, FloatArray],
     grid: FloatArray,
@@ -222,14 +222,18 @@ def _mix_with_outliers(
     for component_weight, mean, variance in zip(weight, *predicted, strict=True):
         squared_distance = (grid - mean[:, None]) ** 2
         density = likelihood * (
-            (1.0 - outlier_probability) * _normal_density(squared_distance, variance)
-            + outlier_probability * _normal_density(squared_distance, variance + outlier_variance)
+            (1.0 - outlier_probability)
+            * _normal_density_at_squared_distance(squared_distance, variance)
+            + outlier_probability
+            * _normal_density_at_squared_distance(squared_distance, variance + outlier_variance)
         )
         posterior += component_weight * density / density.sum(axis=1, keepdims=True)
     return posterior
 
 
-def _normal_density(squared_distance: FloatArray, variance: FloatArray) -> FloatArray:
+def _normal_density_at_squared_distance(
+    squared_distance: FloatArray, variance: FloatArray
+) -> FloatArray:
     return np.asarray(
         np.exp(-0.5 * squared_distance / variance[:, None]) / np.sqrt(variance)[:, None]
     )

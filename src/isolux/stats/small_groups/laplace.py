@@ -74,21 +74,25 @@ class NormalPosteriors:
     weight: FloatArray
 
 
-def find_modes(
+def find_posterior_modes(
     cells: IntersectionCells,
     covariances: FloatArray,
     log_sd: FloatArray,
-    start: FloatArray | None = None,
+    start_modes: FloatArray | None = None,
 ) -> PosteriorModes:
     """Find the posterior modes under each set of standard deviations.
 
-    Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
+    Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start_modes`` [o].
     """
     measured_covariances = covariances[:, cells.has_value][:, :, cells.has_value]
-    initial = np.full(measured_covariances.shape[1], cells.overall_mean) if start is None else start
+    initial = (
+        np.full(measured_covariances.shape[1], cells.overall_mean)
+        if start_modes is None
+        else start_modes
+    )
     batches = [
-        _find_batch_modes(cells, measured_covariances, batch, initial)
-        for batch in _batch_log_sds(log_sd, measured_covariances)
+        _find_posterior_modes_of_batch(cells, measured_covariances, batch, initial)
+        for batch in _iterate_log_sd_batches(log_sd, measured_covariances)
     ]
     names = ("evidence", "eta", "dual")
     return PosteriorModes(
@@ -96,7 +100,7 @@ def find_modes(
     )
 
 
-def cell_posteriors(
+def laplace_cell_posteriors(
     cells: IntersectionCells,
     covariances: FloatArray,
     log_sd: FloatArray,
@@ -104,11 +108,11 @@ def cell_posteriors(
 ) -> NormalPosteriors:
     """Return the normal posterior of every cell, also of empty ones, around the modes."""
     means, variances = [], []
-    _, sds = _means_and_sds(cells, found_modes.eta)
+    _, sds = _expected_means_and_score_sds(cells, found_modes.eta)
     n_done = 0
-    for batch in _batch_log_sds(log_sd, covariances):
+    for batch in _iterate_log_sd_batches(log_sd, covariances):
         batch_rows = slice(n_done, n_done := n_done + len(batch))
-        prior = _prior_covariance(covariances, batch)
+        prior = _sum_scaled_covariances(covariances, batch)
         cross_covariance = prior[:, :, cells.has_value]  # [h, d, o]
         means.append(
             cells.overall_mean
@@ -128,7 +132,7 @@ def cell_posteriors(
     return NormalPosteriors(np.concatenate(means), variance, sds**2 * cells.n_effective)
 
 
-def slope_and_information(
+def evidence_gradient_and_information(
     cells: IntersectionCells,
     covariances: FloatArray,
     log_sd: FloatArray,
@@ -139,9 +143,9 @@ def slope_and_information(
     Shapes: ``covariances`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
     """
     measured_covariances = covariances[:, cells.has_value][:, :, cells.has_value]
-    _, sds = _means_and_sds(cells, found_modes.eta)
+    _, sds = _expected_means_and_score_sds(cells, found_modes.eta)
     marginal_covariance = (
-        sds[0][:, None] * _prior_covariance(measured_covariances, log_sd[None])[0] * sds[0]
+        sds[0][:, None] * _sum_scaled_covariances(measured_covariances, log_sd[None])[0] * sds[0]
         + cells.noise_covariance
     )
     weights = sds[0][:, None] * np.linalg.inv(marginal_covariance) * sds[0]
@@ -153,24 +157,24 @@ def slope_and_information(
     return slope, information
 
 
-def _batch_log_sds(log_sd: FloatArray, covariances: FloatArray) -> Iterator[FloatArray]:
+def _iterate_log_sd_batches(log_sd: FloatArray, covariances: FloatArray) -> Iterator[FloatArray]:
     """Split sets of variances into stacks that fit in memory."""
     n_per_batch = max(1, _MAX_STACKED_NUMBERS // covariances.shape[1] ** 2)
     for start in range(0, len(log_sd), n_per_batch):
         yield log_sd[start : start + n_per_batch]
 
 
-def _prior_covariance(covariances: FloatArray, log_sd: FloatArray) -> FloatArray:
+def _sum_scaled_covariances(covariances: FloatArray, log_sd: FloatArray) -> FloatArray:
     return np.asarray(np.tensordot(np.exp(2.0 * log_sd), covariances, axes=1) + INTERCEPT_VARIANCE)
 
 
-def _find_batch_modes(
+def _find_posterior_modes_of_batch(
     cells: IntersectionCells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray
 ) -> PosteriorModes:
-    centre, prior = cells.overall_mean, _prior_covariance(covariances, log_sd)
+    centre, prior = cells.overall_mean, _sum_scaled_covariances(covariances, log_sd)
     eta = np.tile(start, (len(log_sd), 1))
     for _ in range(_MAX_STEPS if cells.is_proportion else 1):
-        means, sds = _means_and_sds(cells, eta)
+        means, sds = _expected_means_and_score_sds(cells, eta)
         # In units of the noise: (root K root + R) x = root (z - centre)
         marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise_covariance
         target = sds * (eta - centre) + (cells.value - means) / sds
@@ -186,17 +190,19 @@ def _find_batch_modes(
         eta = eta + step * damping
         if step_size.max() < _LOG_ODDS_TOLERANCE:
             break
-    means, sds = _means_and_sds(cells, eta)
+    means, sds = _expected_means_and_score_sds(cells, eta)
     marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise_covariance
     cholesky = np.linalg.cholesky(marginal_covariance)
     log_det = 2.0 * np.log(np.einsum("hoo->ho", cholesky)).sum(axis=1)
-    residuals = _deviance(cells, eta, means)
+    residuals = _signed_root_deviance(cells, eta, means)
     fit = ((residuals @ cells.precision) * residuals).sum(axis=1)
     evidence = -0.5 * (fit + (dual * (eta - centre)).sum(axis=1) + log_det)
     return PosteriorModes(evidence, eta, dual)
 
 
-def _means_and_sds(cells: IntersectionCells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _expected_means_and_score_sds(
+    cells: IntersectionCells, eta: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the expected means, and the root of one score's variance there."""
     from scipy.special import expit
 
@@ -207,7 +213,9 @@ def _means_and_sds(cells: IntersectionCells, eta: FloatArray) -> tuple[FloatArra
     return share, np.sqrt(np.maximum(share * (1.0 - share), 1e-8))
 
 
-def _deviance(cells: IntersectionCells, eta: FloatArray, share: FloatArray) -> FloatArray:
+def _signed_root_deviance(
+    cells: IntersectionCells, eta: FloatArray, share: FloatArray
+) -> FloatArray:
     """Return signed roots of one score's deviance."""
     from scipy.special import xlogy
 
@@ -285,7 +293,7 @@ class IntersectionCells:
         return np.asarray(1.0 / np.diag(self.noise_covariance))
 
 
-def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
+def build_effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """Build, for each set of attributes, the 0/1 covariance of cells with the same values.
 
     Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
@@ -317,7 +325,7 @@ class PosteriorMixture:
     posteriors: NormalPosteriors
 
 
-def average_over_variances(
+def average_posteriors_over_variances(
     cells: IntersectionCells, covariances: FloatArray, set_sizes: IntArray
 ) -> PosteriorMixture:
     """Average cell posteriors over design points of the standard deviations (Rue et al. 2009)."""
@@ -336,8 +344,8 @@ def average_over_variances(
         low,
         high,
     )
-    found_modes = find_modes(cells, covariances, log_sd, start)
-    log_posterior = found_modes.evidence + _log_prior(log_sd, typical_sd)
+    found_modes = find_posterior_modes(cells, covariances, log_sd, start)
+    log_posterior = found_modes.evidence + _half_cauchy_log_prior(log_sd, typical_sd)
     # Log ratio of the posterior to its normal approximation at each design point.
     log_excess = log_posterior - log_posterior[0] + 0.5 * radius**2
     log_excess[0] = 0.0
@@ -346,7 +354,9 @@ def average_over_variances(
     weights[0] = 1.0 - 1.0 / DESIGN_POINT_RADIUS**2
     weights *= np.exp(np.minimum(log_excess, MAX_LOG_LIKELIHOOD_EXCESS))
     weights /= weights.sum()
-    return PosteriorMixture(weights, cell_posteriors(cells, covariances, log_sd, found_modes))
+    return PosteriorMixture(
+        weights, laplace_cell_posteriors(cells, covariances, log_sd, found_modes)
+    )
 
 
 def _maximise_evidence(
@@ -361,9 +371,11 @@ def _maximise_evidence(
     start: FloatArray | None = None
     precision = np.eye(len(typical_sd))
     for _ in range(_MAX_ROUNDS):
-        found_modes = find_modes(cells, covariances, log_sd[None], start)
+        found_modes = find_posterior_modes(cells, covariances, log_sd[None], start)
         start = found_modes.eta[0]
-        slope, information = slope_and_information(cells, covariances, log_sd, found_modes)
+        slope, information = evidence_gradient_and_information(
+            cells, covariances, log_sd, found_modes
+        )
         squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2
         # Plus the gradient of the half-Cauchy prior, on the log scale.
         slope = slope + 1.0 - 2.0 * squared_ratio / (1.0 + squared_ratio)
@@ -380,6 +392,6 @@ def _maximise_evidence(
     return log_sd, precision, start
 
 
-def _log_prior(log_sd: FloatArray, typical_sd: FloatArray) -> FloatArray:
+def _half_cauchy_log_prior(log_sd: FloatArray, typical_sd: FloatArray) -> FloatArray:
     """Log density of half-Cauchy priors of standard deviations, on the log scale (Gelman 2006)."""
     return np.asarray((log_sd - np.log1p(np.exp(2.0 * log_sd) / typical_sd**2)).sum(axis=1))

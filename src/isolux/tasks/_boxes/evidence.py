@@ -17,7 +17,7 @@ from isolux.geometry.matching import (
     match,
     ranks_in_image,
 )
-from isolux.stats.precision_recall import average_precision_at
+from isolux.stats.precision_recall import average_precision_statistic
 from isolux.tasks._boxes.areas import SIZES, is_outside_size, person_areas_px, restrict_to_size
 from isolux.tasks._boxes.instance_tables import DETECTION_COLUMNS
 from isolux.tasks._boxes.matching import ModelMatches
@@ -154,7 +154,7 @@ AVERAGE_PRECISION = (
             else f"Mean precision over 101 recalls at an overlap of .{end[1:]}"
             + _FALSE_POSITIVE_RULE,
             evidence=EVIDENCE,
-            statistic=average_precision_at(bits),
+            statistic=average_precision_statistic(bits),
         )
         for end, bits in _THRESHOLD_INDICES.items()
     ),
@@ -166,7 +166,7 @@ AVERAGE_PRECISION = (
         "attribute's groups (for everyone, their own: plain average precision)"
         + _FALSE_POSITIVE_RULE,
         evidence=EVIDENCE,
-        statistic=average_precision_at(is_normalised=True),
+        statistic=average_precision_statistic(is_normalised=True),
         reference=HOIEM,
     ),
 )
@@ -178,7 +178,7 @@ PRECISION_BY_SIZE = tuple(
         definition=f"{_MEAN_PRECISION_TEXT}, of people whose area is {area}; others, and what is of"
         f" another size and found no one, are ignored{_FALSE_POSITIVE_RULE}",
         evidence=f"{EVIDENCE}_{size}",
-        statistic=average_precision_at(),
+        statistic=average_precision_statistic(),
     )
     for size, area in AREAS.items()
 )
@@ -192,7 +192,7 @@ RECALL_OVER_CLASSES = tuple(
         definition="Average recall of each class's people, mean over the classes that anyone is "
         f"of{meaning} (COCO's {name}); without classes, average recall.",
         evidence=f"{EVIDENCE}{end}",
-        statistic=average_precision_at(reading="recall"),
+        statistic=average_precision_statistic(reading="recall"),
     )
     for end, title_suffix, meaning, name in (
         ("", "", "", "AR"),
@@ -227,7 +227,7 @@ IN_GROUP_METRICS = (
         "over people, when each group's people are matched as if nobody else could be "
         "found: one detection may then find a person of every group.",
         evidence=OVERLAPS,
-        statistic=average_precision_at(reading="recall"),
+        statistic=average_precision_statistic(reading="recall"),
     ),
     _precision_metric(
         name="average_precision_in_group",
@@ -235,7 +235,7 @@ IN_GROUP_METRICS = (
         definition=f"{_MEAN_PRECISION_TEXT}, when each group's people are matched as if nobody else"
         " could be found" + _FALSE_POSITIVE_RULE,
         evidence=OVERLAPS,
-        statistic=average_precision_at(),
+        statistic=average_precision_statistic(),
     ),
 )
 """Metrics of matching within one group's people; never the default."""

@@ -30,7 +30,7 @@ from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._scores import score_rows as write_rows
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_defaults
+from isolux.vocabulary.plugin_options import fill_missing_settings
 
 _REQUIRED_SETTINGS = {
     "recall_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
@@ -105,7 +105,7 @@ class MatchingSettings:
 
 def parse_box_settings(**options: Unpack[BoxSettings]) -> MatchingSettings:
     """Parse a task's settings; those that were not set have their defaults."""
-    settings = fill_defaults(BoxSettings, options)
+    settings = fill_missing_settings(BoxSettings, options)
     score_threshold = settings["score_threshold"]
     scores = (
         (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold or ()

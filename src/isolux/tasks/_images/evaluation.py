@@ -31,7 +31,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import fill_defaults
+from isolux.vocabulary.plugin_options import fill_missing_settings
 from isolux.vocabulary.schema import check, to_polars
 
 _BOXES = {"face": "face_box", "box": "box"}
@@ -56,7 +56,7 @@ def score_images(
     **options: Unpack[ImageComparisonSettings],
 ) -> Scores:
     """Score images, embeddings or values, whichever the columns contain."""
-    settings = fill_defaults(ImageComparisonSettings, options)
+    settings = fill_missing_settings(ImageComparisonSettings, options)
     _check_size(settings)
     requested_names = read_metrics(task_info, metrics)
     frame, units = to_polars(predictions), list_units(dataset)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 import polars as pl
 
-from isolux.stats.numeric_statistics import spearman_of
+from isolux.stats.numeric_statistics import weighted_spearman
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.numeric_predictions import (
     read_metric_name,
@@ -163,7 +163,7 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
 
 def _rank_correlation_z(truth: FloatArray, predicted: FloatArray) -> float:
     """Compute Spearman's correlation over its standard error without association."""
-    rho = float(spearman_of(truth, predicted, np.ones(len(truth))))
+    rho = float(weighted_spearman(truth, predicted, np.ones(len(truth))))
     # Under independence Spearman's correlation has variance 1 / (n - 1), for any distribution.
     return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(truth) - 1))
 
@@ -177,7 +177,7 @@ def _partial_correlation_z(
     """
     weights = np.ones(len(own_truth))
     rho, truth_rho, own_rho = (
-        float(spearman_of(a, b, weights))
+        float(weighted_spearman(a, b, weights))
         for a, b in ((shifted_truth, predicted), (shifted_truth, own_truth), (predicted, own_truth))
     )
     residual_variance = (1.0 - truth_rho**2) * (1.0 - own_rho**2)

@@ -17,10 +17,10 @@ from isolux.stats.agreement import (
     MAX_ORDINAL_VALUES,
     MAX_VALUES,
     Scale,
-    alpha,
-    cohen_kappa,
-    count_labels,
-    fleiss_kappa,
+    cohen_kappa_statistic,
+    count_labels_by_item,
+    fleiss_kappa_statistic,
+    krippendorff_alpha_statistic,
 )
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
@@ -97,7 +97,7 @@ METRICS: tuple[Metric, ...] = (
             definition="Krippendorff's alpha: one minus the disagreement within items over that "
             f"expected by chance; {distance}. 1: they always agree, 0: as expected by chance.",
             reference=KRIPPENDORFF,
-            statistic=alpha(scale),
+            statistic=krippendorff_alpha_statistic(scale),
         )
         for scale, distance in _DISTANCE_TEXTS.items()
     ),
@@ -127,14 +127,14 @@ METRICS: tuple[Metric, ...] = (
         definition="Agreement beyond chance divided by its maximum; every item has the same number "
         "of answers.",
         reference=FLEISS,
-        statistic=fleiss_kappa(),
+        statistic=fleiss_kappa_statistic(),
     ),
     _chance_corrected_metric(
         name="cohen_kappa",
         title="Agreement beyond chance (Cohen's kappa)",
         definition="Agreement of two annotators beyond chance, divided by its maximum.",
         reference=COHEN,
-        statistic=cohen_kappa(),
+        statistic=cohen_kappa_statistic(),
     ),
 )
 
@@ -364,7 +364,7 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
     if metric == "mean_jaccard":
         scores, n_answers = _mean_jaccard(items)
     else:
-        counts = count_labels(items)
+        counts = count_labels_by_item(items)
         n_answers = counts.sum(axis=1)
         # Ordered pairs of different annotators who agree: sum of c (c - 1) over answers (Fleiss).
         pairs = n_answers * (n_answers - 1)

@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.roc import auc
+from isolux.stats.roc import weighted_roc_auc
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks.classification.label_matching import LabelMatching
-from isolux.vocabulary.counts import TIMES, count_people_of_units
+from isolux.vocabulary.counts import TIMES, count_people_at_rows
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
@@ -112,7 +112,7 @@ def _empty_unknown_answers(
     if not is_unknown.any():
         return rows, []
     spelled = ", ".join(repr(w) for w in rows["label"].filter(is_unknown).unique().sort())
-    n_people = count_people_of_units(
+    n_people = count_people_at_rows(
         _dataset_row(rows.filter(is_unknown), multiplicity), multiplicity
     )
     note = f"{n_people:,} answers mean unknown ({spelled}) and are read as empty ones."
@@ -180,7 +180,7 @@ def _map_labels(
     )
     unmapped_units = dropped_rows.select("unit").unique().join(kept_rows, on="unit", how="anti")
     n_dropped, n_without_answer = (
-        count_people_of_units(_dataset_row(rows, multiplicity), multiplicity)
+        count_people_at_rows(_dataset_row(rows, multiplicity), multiplicity)
         for rows in (dropped_rows, unmapped_units)
     )
     note = (
@@ -284,7 +284,9 @@ def _score_auc(units: pl.DataFrame, positive: str) -> float:
     """Compute how well scores separate positive labels from others: the area under the curve."""
     valid_rows = units.drop_nulls(["score", "prediction"])
     is_positive = (valid_rows["prediction"] == positive).to_numpy()
-    return float(auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height)))
+    return float(
+        weighted_roc_auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height))
+    )
 
 
 def _confidence_in_answer(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.tasks.classification.label_advice import advise_label_map
-from isolux.vocabulary.counts import count_people, count_people_by_value
+from isolux.vocabulary.counts import count_people, count_people_by_label
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spelling import describe_letters, fold_spelling
@@ -108,7 +108,7 @@ def match_labels(
 
 def check_similar_classes(units: pl.DataFrame) -> None:
     """Refuse classes whose names look alike: ``Male`` and ``male``."""
-    counts = count_people_by_value(units, pl.col("truth"))
+    counts = count_people_by_label(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
     # As two classes, predictions of one would be errors for people of the other.
@@ -133,7 +133,7 @@ def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Cau
     scored = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
         truth_counts, answer_counts = (
-            count_people_by_value(model_rows, pl.col(column)) for column in ("truth", "prediction")
+            count_people_by_label(model_rows, pl.col(column)) for column in ("truth", "prediction")
         )
         foreign = answer_counts.join(truth_counts, on="label", how="anti")
         n_foreign, n_people, text = int(foreign["count"].sum()), count_people(model_rows), ""

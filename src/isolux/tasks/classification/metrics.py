@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.stats.calibration import N_BINS, calibration_error
-from isolux.stats.roc import average_precision, roc_auc
+from isolux.stats.calibration import N_BINS, expected_calibration_error_statistic
+from isolux.stats.roc import average_precision_of_scores_statistic, roc_auc_statistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import Direction, Metric, Reference
@@ -266,7 +266,7 @@ METRIC_ENTRIES = (
         definition="Chance that a unit of the positive class scores above one that is not of "
         "it; ties count half.",
         direction="higher",
-        statistic=roc_auc(),
+        statistic=roc_auc_statistic(),
         reference=HANLEY,
     ),
     _class_evidence_entry(
@@ -275,7 +275,7 @@ METRIC_ENTRIES = (
         definition="Precision averaged over the units of the positive class as the threshold "
         "falls; it also moves with how common the class is in a group.",
         direction="higher",
-        statistic=average_precision(),
+        statistic=average_precision_of_scores_statistic(),
         reference=SU,
     ),
     _evidence_entry(
@@ -284,7 +284,7 @@ METRIC_ENTRIES = (
         definition=f"Mean gap between confidence and accuracy over {N_BINS} bins of equal width, "
         "weighted by their units; noise alone makes it larger in a small group.",
         direction="lower",
-        statistic=calibration_error(N_BINS),
+        statistic=expected_calibration_error_statistic(N_BINS),
         reference=GUO,
         # Not pooled: groups whose confidences err in opposite directions cancel in the mixture, so
         # the value of everyone may lie outside the groups' values.
@@ -298,7 +298,9 @@ METRIC_ENTRIES = (
         f"that are of it, over {N_BINS} bins of equal width, weighted by their units; noise "
         "alone makes it larger in a small group.",
         direction="lower",
-        statistic=calibration_error(N_BINS, confidence="positive_score", correct="is_positive"),
+        statistic=expected_calibration_error_statistic(
+            N_BINS, confidence="positive_score", correct="is_positive"
+        ),
         reference=NAEINI,
         has_overall_among_groups=False,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.tasks.classification.label_matching import list_classes
-from isolux.vocabulary.counts import count_people, count_people_by_value
+from isolux.vocabulary.counts import count_people, count_people_by_label
 from isolux.vocabulary.notes import Caution
 
 # A longer list of classes would hide the sentence of its note.
@@ -85,7 +85,7 @@ def _describe_unmatched_classes(units: pl.DataFrame) -> list[str]:
     """List classes that only the truth, or only the predictions have."""
     scored = units.filter(pl.col("unjudged").is_null())
     truth_counts, answer_counts = (
-        count_people_by_value(scored, pl.col(column)) for column in ("truth", "prediction")
+        count_people_by_label(scored, pl.col(column)) for column in ("truth", "prediction")
     )
     counts_by_title = {
         "Answers never seen as truth": answer_counts.join(truth_counts, on="label", how="anti"),

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks._threshold import (
     caution_on_constant_outcome,
     caution_on_leakage,
@@ -81,7 +81,7 @@ class ThresholdRule:
                 )
         if self.kind == "fpr":
             # The lowest threshold at which at most this share of negatives reaches it.
-            return threshold_at_far(scores[~positive], self.number)
+            return lowest_threshold_at_far(scores[~positive], self.number)
         if self.kind == "fnr":
             sorted_scores = np.sort(scores[positive])
             return float(

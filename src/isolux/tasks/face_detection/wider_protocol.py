@@ -26,7 +26,7 @@ import polars as pl
 
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import OverlapPairs, ranks_in_image
-from isolux.stats.precision_recall import average_precision_at
+from isolux.stats.precision_recall import average_precision_statistic
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.box_formats import BoxFormat
 from isolux.tasks._boxes.instance_tables import (
@@ -57,7 +57,7 @@ LEVELS = ("easy", "medium", "hard")
 _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, location="section 5, and the evaluation code (wider_eval.m)")
 # The area under the curve itself: COCO's mean over 101 recalls gives slightly other numbers.
-_AREA = average_precision_at((0,), reading="area")
+_AREA = average_precision_statistic((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
 _SCHEMA = {**DETECTION_COLUMNS, "at": pl.UInt16()}
 

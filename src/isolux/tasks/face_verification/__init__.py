@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
 from isolux.tasks._threshold import caution_on_constant_outcome
 from isolux.tasks._truth import units_with_identity
@@ -337,7 +337,7 @@ def _set_model_thresholds(
         impostors = pair_list.impostor_similarities()
         n = len(impostors)
         thresholds.append(
-            threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
+            lowest_threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
         )
         if n < n_required and len(pair_list.first):
             unset_notes.append(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from isolux.stats.verification import (
-    area,
-    equal_error_rate,
-    false_match_rate,
-    false_non_match_rate,
-    generalised_false_accept_rate,
-    generalised_false_reject_rate,
-    tar_at_far,
-    true_match_rate,
+    equal_error_rate_statistic,
+    false_match_rate_statistic,
+    false_non_match_rate_statistic,
+    generalised_false_accept_rate_statistic,
+    generalised_false_reject_rate_statistic,
+    pairs_roc_auc_statistic,
+    tar_at_far_statistic,
+    true_match_rate_statistic,
 )
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import Metric, Reference
@@ -84,7 +84,7 @@ METRICS = (
         # FHIBE sets the threshold within each subgroup, so groups are compared at different
         # thresholds.
         direction="higher",
-        statistic=tar_at_far(),
+        statistic=tar_at_far_statistic(),
         reference=FHIBE,
         threshold_phrase="of",
     ),
@@ -93,13 +93,13 @@ METRICS = (
         title="True match rate",
         definition="Share of genuine pairs accepted at one threshold for every group.",
         direction="higher",
-        statistic=true_match_rate(),
+        statistic=true_match_rate_statistic(),
     ),
     _of_pairs(
         name="false_match_rate",
         title="False match rate",
         definition="Share of impostor pairs accepted at one threshold for every group.",
-        statistic=false_match_rate(),
+        statistic=false_match_rate_statistic(),
         opposite="false_non_match_rate",
         meaning=_ACCEPTED,
         in_times="strangers are accepted {times} as often",
@@ -108,7 +108,7 @@ METRICS = (
         name="false_non_match_rate",
         title="False non-match rate",
         definition="Share of genuine pairs refused at one threshold for every group.",
-        statistic=false_non_match_rate(),
+        statistic=false_non_match_rate_statistic(),
         opposite="false_match_rate",
         meaning=_REFUSED,
         in_times="people are not recognised as themselves {times} as often",
@@ -119,7 +119,7 @@ METRICS = (
         definition="Chance that a genuine pair is more alike than an impostor pair; ties count "
         "half.",
         direction="higher",
-        statistic=area(),
+        statistic=pairs_roc_auc_statistic(),
     ),
     _of_pairs(
         # The curve has steps; straight lines between its points give the crossing a defined
@@ -128,7 +128,7 @@ METRICS = (
         title="Equal error rate",
         definition="Error rate at the threshold where false matches and false non-matches are "
         "equally frequent, on the ROC curve drawn with straight lines.",
-        statistic=equal_error_rate(),
+        statistic=equal_error_rate_statistic(),
     ),
     _of_pairs(
         # ISO/IEC 19795-1: a failed comparison counts as a rejection (docs/methods/biometrics.md).
@@ -136,7 +136,7 @@ METRICS = (
         title="Generalised false accept rate",
         definition="Share of all impostor comparisons accepted at one threshold for every group, "
         "those of which no template could be made among them.",
-        statistic=generalised_false_accept_rate(),
+        statistic=generalised_false_accept_rate_statistic(),
         opposite="generalised_false_reject_rate",
         meaning=_ACCEPTED,
     ),
@@ -145,7 +145,7 @@ METRICS = (
         title="Generalised false reject rate",
         definition="Share of all genuine comparisons refused at one threshold for every group, "
         "those of which no template could be made among them.",
-        statistic=generalised_false_reject_rate(),
+        statistic=generalised_false_reject_rate_statistic(),
         opposite="generalised_false_accept_rate",
         meaning=_REFUSED,
     ),

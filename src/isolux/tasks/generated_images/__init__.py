@@ -14,7 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.stats.confusion import ConfusionMatrix, caution_on_swapped_labels, read_confusion_matrix
+from isolux.stats.confusion import (
+    ConfusionMatrix,
+    caution_if_labels_look_swapped,
+    read_confusion_matrix,
+)
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._word_lists.mentions import NO_PREDICTION, select_first_texts
@@ -267,7 +271,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
         )
         # People's labels have errors too, but there is rarely a confusion matrix of them.
         return [] if by_people or not targets.values else [Caution(text)]
-    notes: list[str] = [*caution_on_swapped_labels(targets.matrix)]
+    notes: list[str] = [*caution_if_labels_look_swapped(targets.matrix)]
     for (model,), model_rows in rows.drop_nulls("said").group_by("model", maintain_order=True):
         share = np.array(
             [(model_rows["said"] == v).mean() for v in targets.values], dtype=np.float64

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.threads import ignore_runtime_warnings
-from isolux.stats.calibration import noise_bias_of_gaps
+from isolux.stats.calibration import absolute_gap_noise_bias
 from isolux.stats.statistic import FloatArray, NoiseBias, SumStatistic
 
 # A fixed seed for each block of replicates, so that all groups and metrics use the same draws.
@@ -213,7 +213,9 @@ def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> NoiseBia
     with ignore_runtime_warnings():
         # The matrix is common to all images, so its error does not average out.
         shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
-    noise_bias = noise_bias_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
+    noise_bias = absolute_gap_noise_bias(
+        gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0
+    )
     return replace(noise_bias, unit_skewness=_skew(shares, np.sign(shares - components.aim)))
 
 

@@ -28,7 +28,7 @@ from isolux.tasks._prompts.person_classes import (
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, read_templates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_defaults
+from isolux.vocabulary.plugin_options import fill_missing_settings
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 _FACET = replace(FACET, location="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
@@ -133,7 +133,7 @@ def score(
      ('b', None, 'several people of one class in the image'),
      ('c', 0.3, None)]
     """
-    options = fill_defaults(PhraseSettings, phrases)
+    options = fill_missing_settings(PhraseSettings, phrases)
     # A phrase has one box: the highest-scoring one.
     settings = parse_box_settings(iou_thresholds=options["iou_thresholds"], max_detections=1)
     names, templates = select_metrics(INFO, metrics, settings), read_templates(prompt)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.statistic import FloatArray
-from isolux.stats.verification import threshold_at_far
+from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
@@ -165,7 +165,7 @@ def threshold_at_fpir(
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
     threshold, scores = (
-        threshold_at_far(outcomes.best_other_score[is_sample], fpir),
+        lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir),
         candidates.rows["score"].to_numpy(),
     )
     # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.

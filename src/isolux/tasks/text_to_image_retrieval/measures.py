@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import multinomial_weights
+from isolux.stats.weights import draw_multinomial_weights
 
 Zero = Literal["1/k", "leave out"]
 
@@ -245,7 +245,9 @@ class ResampledImages:
 
     def __post_init__(self) -> None:
         multiplicity = np.ones(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
-        self.weights = multinomial_weights(np.random.default_rng(0), multiplicity, _N_IMAGE_DRAWS)
+        self.weights = draw_multinomial_weights(
+            np.random.default_rng(0), multiplicity, _N_IMAGE_DRAWS
+        )
         self.max_skew_sum = np.zeros((len(self.ks), _N_IMAGE_DRAWS))
         self.query_variance = np.zeros(len(self.ks))
 

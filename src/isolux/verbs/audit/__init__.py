@@ -23,7 +23,7 @@ import polars as pl
 from isolux.io.atomic import refuse_existing
 from isolux.people.loading import load_audit_people
 from isolux.people.redaction import redacted_errors
-from isolux.statements.groups import read_templates
+from isolux.statements.groups import parse_group_templates
 from isolux.tasks import score
 from isolux.verbs._tables_from_memory import (
     add_null_scores,
@@ -47,14 +47,14 @@ from isolux.verbs.audit.inputs import (
 from isolux.verbs.audit.pipeline import run_pipeline
 from isolux.verbs.audit.protocol import build_other_half_spec, merge_protocol_settings
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import add_count_evidence
+from isolux.vocabulary.counts import add_multiplicity_evidence
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.inputs import IN_MEMORY
 from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.spec import AuditSpec, parse_spec
-from isolux.vocabulary.survey_sample import describe_sample
+from isolux.vocabulary.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     import altair as alt
@@ -170,7 +170,7 @@ def _score_and_audit(
         dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
     report_step(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
-    scores = add_count_evidence(
+    scores = add_multiplicity_evidence(
         replace(scores, notes=(*notes, *scores.notes)), dataset.multiplicity
     )
     extra_record = {} if run is None else {"ran": run.record}
@@ -380,7 +380,7 @@ def _check_groupings(spec: AuditSpec) -> None:
             expected='at least one attribute or intersection, as in --by race --by "race*gender"',
             found="none",
         )
-    read_templates(spec.report.describe_as, spec.groups.attributes)
+    parse_group_templates(spec.report.describe_as, spec.groups.attributes)
 
 
 _MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
@@ -400,7 +400,7 @@ def format_audit(run: Run) -> str:
         f"Audit of {record.get('model')}{dataset_text}: {record.get('task')}{target}, "
         f"{clusters.get('n_units', 0):,} units{cluster_text}, by {', '.join(spec.get('by') or ())}"
     )
-    lines = [_wrap_text(text) for text in (head, describe_sample(record)) if text]
+    lines = [_wrap_text(text) for text in (head, describe_survey_sample(record)) if text]
     warnings = list(record.get("warnings") or ())
     lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_MAX_WARNINGS]]
     if len(warnings) > _MAX_WARNINGS:

@@ -34,18 +34,18 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.inputs import IN_MEMORY, is_frame, label_type, to_polars
+from isolux.vocabulary.inputs import IN_MEMORY, infer_label_type, is_table_like, to_polars
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import list_option_defaults, read_options
+from isolux.vocabulary.plugin_options import list_keyword_defaults, parse_option_assignments
 from isolux.vocabulary.spec import (
     AuditSpec,
     Predictions,
-    expand_options,
-    name_as_typed,
+    expand_option_assignments,
+    format_setting_as_typed,
+    list_task_options,
     parse_spec,
-    read_task,
-    task_parameters,
-    validate_settings,
+    validate_stage_settings,
+    validate_task_settings,
 )
 
 if TYPE_CHECKING:
@@ -111,17 +111,17 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
             found="none",
         )
     format_name = settings.format or detect_output_format(settings.file)
-    options = read_options(
+    options = parse_option_assignments(
         registry.load("predictions", format_name).read,
         settings.prediction_option,
         owner=f"the format {format_name}",
         flag="--prediction-option",
         hidden=("model",),
     )
-    if "sizes" in list_option_defaults(registry.load("predictions", format_name).read):
+    if "sizes" in list_keyword_defaults(registry.load("predictions", format_name).read):
         options.setdefault("sizes", list_image_sizes(dataset) or None)
     label_flags = {
-        name_as_typed(name): getattr(settings, name)
+        format_setting_as_typed(name): getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")
     }
     for flag, flag_value in label_flags.items():
@@ -138,12 +138,12 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
 
 def build_task_options(spec: AuditSpec) -> dict[str, Any]:
     """Build the options of the task's ``score``: its settings and shared ones."""
-    options = dict(read_task(spec.task, source=None).settings)
+    options = dict(validate_task_settings(spec.task, source=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _read_searched_database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
-    accepted_names = list_option_defaults(registry.load("tasks", spec.task.name).score)
+    accepted_names = list_keyword_defaults(registry.load("tasks", spec.task.name).score)
     shared_settings = {
         "unknown_values": spec.groups.unknown_values,
         "model": spec.predictions.model_name,
@@ -192,8 +192,8 @@ def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def fill_task_settings(spec: AuditSpec) -> AuditSpec:
     """Return the spec with every setting of its task, given or by default, for the record."""
-    task = read_task(spec.task, source=None)
-    defaults = {name: parameter.default for name, parameter in task_parameters(task.name).items()}
+    task = validate_task_settings(spec.task, source=None)
+    defaults = {name: parameter.default for name, parameter in list_task_options(task.name).items()}
     settings = {"settings": {**defaults, **task.settings}}
     return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})
 
@@ -226,7 +226,9 @@ def unwrap_numpy_scalars(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def has_predictions(table: object, settings: Mapping[str, Any]) -> bool:
     """Return whether the table has predictions, not finished scores."""
-    return is_frame(table) and any(settings.get(name) is not None for name in _PREDICTION_SETTINGS)
+    return is_table_like(table) and any(
+        settings.get(name) is not None for name in _PREDICTION_SETTINGS
+    )
 
 
 def read_in_memory_table(
@@ -249,7 +251,7 @@ def read_in_memory_table(
         return InMemoryTable(frame)
     if not {truth, answer} <= set(frame.columns):
         return InMemoryTable(frame)
-    value_types = label_type(frame[truth]), label_type(frame[answer])
+    value_types = infer_label_type(frame[truth]), infer_label_type(frame[answer])
     if set(value_types) == {"yes or no", "numbers"}:
         return InMemoryTable(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
     if len(set(value_types)) == 1:
@@ -326,9 +328,9 @@ def read_audit_settings(source: str | Path, settings: Mapping[str, Any]) -> Audi
     """Read the settings of an audit from NAME:PATH or a settings file."""
     text = str(source)
     if not is_settings_file(text):
-        return parse_spec({"data": text, **expand_options(settings)})
-    file_settings = validate_settings(read_settings_file(text), source=text).said()
-    return parse_spec({**file_settings, **expand_options(settings)}, source=text)
+        return parse_spec({"data": text, **expand_option_assignments(settings)})
+    file_settings = validate_stage_settings(read_settings_file(text), source=text).said()
+    return parse_spec({**file_settings, **expand_option_assignments(settings)}, source=text)
 
 
 def is_settings_file(source: str) -> bool:

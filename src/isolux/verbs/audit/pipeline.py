@@ -43,10 +43,10 @@ from isolux.verbs.explain import (
     run_analyses,
 )
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES, add_multiplicity, refuse_repeated_groups
+from isolux.vocabulary.counts import COUNTS, TIMES, add_multiplicity, refuse_ambiguous_count_rows
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import PluginInfo, TaskInfo
-from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.notes import Caution, split_cautions_from_notes
 from isolux.vocabulary.progress import report_step
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.survey_sample import SAMPLE
@@ -93,7 +93,7 @@ def run_pipeline(
     spec, dataset = resolve_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _form_groups(spec, dataset, scores, attributes)
-    refuse_repeated_groups(dataset, spec.groups.attributes)
+    refuse_ambiguous_count_rows(dataset, spec.groups.attributes)
     task = scores.task or spec.task.name
     options = options or {}
     audit_inputs = AuditInputs(
@@ -361,7 +361,7 @@ def build_record(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
     )
     synthetic_notes = [] if marker is None else [format_synthetic_note(marker)]
-    warnings, plain_notes = split_by_severity([*synthetic_notes, *notes])
+    warnings, plain_notes = split_cautions_from_notes([*synthetic_notes, *notes])
     return {
         "isolux": _installed_version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

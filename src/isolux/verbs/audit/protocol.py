@@ -12,7 +12,7 @@ from isolux.verbs.explain import merge_references
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
+from isolux.vocabulary.spec import AuditSpec, expand_option_assignments, parse_spec
 
 _APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
 _NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "injected", "metric")
@@ -26,7 +26,9 @@ def merge_protocol_settings(spec: AuditSpec) -> AuditSpec:
     if spec.protocol is None:
         return spec
     paper, name = _load_protocol(spec.protocol)
-    protocol_settings = _drop_other_attributes(expand_options(paper.PROTOCOLS[name]), spec)
+    protocol_settings = _drop_other_attributes(
+        expand_option_assignments(paper.PROTOCOLS[name]), spec
+    )
     user_settings = spec.said()
     for field in _APPENDED_SETTINGS:
         set_by_user = {entry.partition("=")[0].strip() for entry in user_settings.get(field, ())}

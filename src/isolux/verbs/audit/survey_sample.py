@@ -22,7 +22,7 @@ from isolux.stats.sampling import kish_effective_size
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, refuse_count_tables
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, name_as_typed, split_intersection
+from isolux.vocabulary.spec import AuditSpec, format_setting_as_typed, split_intersection
 from isolux.vocabulary.survey_sample import SAMPLE
 
 
@@ -54,7 +54,7 @@ def refuse_weighted_protocol(spec: AuditSpec) -> None:
     """Refuse a paper's protocol with weights: its tables are unweighted."""
     survey_settings = spec.sample.model_dump().items()
     typed_flags = [
-        f"{name_as_typed(name)} {setting}" for name, setting in survey_settings if setting
+        f"{format_setting_as_typed(name)} {setting}" for name, setting in survey_settings if setting
     ]
     if spec.protocol is not None and typed_flags:
         raise SpecError(

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from isolux.io.cell_parsing import as_labels
 from isolux.verbs.metric_frame.inputs import to_feature_frame
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.inputs import as_array, as_column, label_type, refuse_misaligned_rows
+from isolux.vocabulary.inputs import (
+    as_array,
+    infer_label_type,
+    refuse_misaligned_pandas_indices,
+    to_single_column,
+)
 from isolux.vocabulary.notes import Caution
 
 _SUM_TOLERANCE = 1e-3  # sums of a softmax in half precision
@@ -187,8 +192,8 @@ def read_classes(estimator: Any) -> EstimatorClasses:
             found=f"{len(fitted_classes)} sets of classes_",
             hint="audit each: isolux.audit(table, target=…, prediction_column=…)",
         )
-    cells = as_column(fitted_classes, "classes_")
-    unlabelled = EstimatorClasses((), label_type(cells))
+    cells = to_single_column(fitted_classes, "classes_")
+    unlabelled = EstimatorClasses((), infer_label_type(cells))
     return EstimatorClasses(
         tuple(as_labels(unlabelled.encode_booleans(cells)).to_list()), unlabelled.value_type
     )
@@ -196,7 +201,7 @@ def read_classes(estimator: Any) -> EstimatorClasses:
 
 def check_label_type(values: pl.Series, classes: EstimatorClasses) -> None:
     """Refuse text where the estimator was fitted on numbers, and vice versa."""
-    value_type = label_type(values)
+    value_type = infer_label_type(values)
     if values.null_count() == len(values) or "text" not in {value_type, classes.value_type}:
         return
     if value_type != classes.value_type:
@@ -293,9 +298,9 @@ def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.D
             expected="other names than " + ", ".join(_RESERVED_COLUMNS),
             found=", ".join(reserved_names),
         )
-    columns = [as_column(truth, "y").alias("truth")]
+    columns = [to_single_column(truth, "y").alias("truth")]
     if cluster is not None:
-        columns.append(as_column(cluster, "cluster"))
+        columns.append(to_single_column(cluster, "cluster"))
     sizes = {"X": _count_rows(rows), "y": len(columns[0]), "sensitive_features": frame.height}
     if cluster is not None:
         sizes["cluster"] = len(columns[1])
@@ -307,7 +312,7 @@ def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.D
     if not frame.height:
         raise TableError("there is nobody to judge", expected="at least one row", found="none")
     inputs = {"X": rows, "y": truth, "sensitive_features": features, "cluster": cluster}
-    refuse_misaligned_rows(inputs, stacklevel=6)
+    refuse_misaligned_pandas_indices(inputs, stacklevel=6)
     return frame.with_columns(columns)
 
 
@@ -349,7 +354,7 @@ def _detect_task(estimator: Any, task: str | None) -> str:
 
 
 def _predict_rows(estimator: Any, rows: Any, n: int) -> pl.Series:
-    answer = as_column(estimator.predict(rows), "predict(X)").alias("answer")
+    answer = to_single_column(estimator.predict(rows), "predict(X)").alias("answer")
     if len(answer) != n:
         raise TableError(
             "the estimator gives another number of answers",

@@ -26,7 +26,7 @@ from isolux.io.ids import IdFrom
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import read_withdrawn_list
-from isolux.stats.survey_sums import drop_weights
+from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
 from isolux.verbs.compare.lost_groups import caution_on_lost_groups
 from isolux.verbs.compare.notes import note_differences, order_models, order_runs, shared_sample
@@ -36,7 +36,7 @@ from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notebook import FindingsFrame
-from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.notes import Caution, split_cautions_from_notes
 from isolux.vocabulary.spec import AuditSpec, read_recorded_spec
 from isolux.vocabulary.survey_sample import SAMPLE, is_survey_sample
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS
@@ -68,9 +68,9 @@ class Comparison:
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the comparison as a directory with its ``report.html``; return that path."""
-        from isolux.report.html import write_comparison
+        from isolux.report.html import write_comparison_report
 
-        return write_with_report(self.run, out, write_comparison, overwrite=overwrite)
+        return write_with_report(self.run, out, write_comparison_report, overwrite=overwrite)
 
 
 def compare(
@@ -336,7 +336,7 @@ def _build_record(
     families: dict[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
-    n = round(float(drop_weights(estimates.cluster_sums).totals()[0, 0]))
+    n = round(float(unweighted_cluster_sums(estimates.cluster_sums).totals()[0, 0]))
     n_unmatched = [len(list_scored_units(run)) - n for run in (first, second)]
     notes: list[str] = list(pairing_notes)
     notes += [
@@ -347,7 +347,7 @@ def _build_record(
     notes += note_differences(first, second, names)
     for name, run in zip(names, (first, second), strict=True):
         notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
-    warnings, plain_notes = split_by_severity(notes)
+    warnings, plain_notes = split_cautions_from_notes(notes)
     inputs = {
         f"{n}: {k}": v
         for n, r in zip(names, (first, second), strict=True)

@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.spec.groups import split_intersection
-from isolux.vocabulary.unit_index import is_unrepeated
+from isolux.vocabulary.unit_index import has_no_duplicates
 
 _FILE_NAME_ATTRIBUTES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
@@ -251,7 +251,7 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
         rounded_number = drop_sign_of_zero(rounded_number).cast(pl.String)
         text = pl.when(number.abs() < _MAX_EXACT_INTEGER).then(rounded_number).otherwise(text)
     known_rows = rows.with_columns(text=text).drop_nulls("text")
-    if is_unrepeated(known_rows["unit_id"]):
+    if has_no_duplicates(known_rows["unit_id"]):
         return known_rows.select("unit_id", "text")
     return known_rows.group_by("unit_id").agg(text=pl.col("text").unique().sort().str.join(", "))
 

@@ -15,7 +15,7 @@ from isolux.verbs.describe.counts import Description, describe_datasets
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.spec import split_intersection
 
 _LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
@@ -185,7 +185,7 @@ def _assign_files(files: Sequence[str], names: Sequence[str], flag: str) -> dict
 
 
 def _read_embeddings(path: str, options: Sequence[str]) -> pl.DataFrame:
-    settings = read_options(
+    settings = parse_option_assignments(
         registry.load("predictions", "embeddings").read,
         options,
         owner="the format embeddings",

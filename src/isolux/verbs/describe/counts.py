@@ -20,7 +20,7 @@ from isolux.groups.display_order import sort_for_display
 from isolux.groups.intersections import split_entry
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.membership import build_membership
-from isolux.stats.proportions import design_effect, wilson
+from isolux.stats.proportions import estimate_design_effect, wilson_interval
 from isolux.verbs.describe.balance import Target
 from isolux.verbs.describe.diversity import measure_diversity
 from isolux.verbs.describe.tables import (
@@ -69,10 +69,12 @@ class Description:
 
     def report(self, out: str | Path) -> Path:
         """Write the tables and figures as an HTML page, and return its path."""
-        from isolux.report.description import write_description
+        from isolux.report.description import write_description_page
 
         return Path(
-            write_description(Path(out), self.tables, self.infos, self.notes, self.figure_tables)
+            write_description_page(
+                Path(out), self.tables, self.infos, self.notes, self.figure_tables
+            )
         )
 
 
@@ -280,10 +282,12 @@ def _build_composition(
         if not known_people.height:
             rows.append((group, 0, None, None, None))
             continue
-        group_design_effect = design_effect(
+        group_design_effect = estimate_design_effect(
             np.bincount(group_clusters, minlength=len(sizes)), sizes
         )
-        interval = wilson(len(group_clusters), known_people.height, LEVEL, group_design_effect)
+        interval = wilson_interval(
+            len(group_clusters), known_people.height, LEVEL, group_design_effect
+        )
         low, high = 100.0 * float(interval.low), 100.0 * float(interval.high)
         rows.append(
             (

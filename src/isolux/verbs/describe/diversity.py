@@ -15,8 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.diversity import MAX_EXACT_SIZE, vendi_of_subjects, vendi_score
-from isolux.stats.pairwise import MAX_PAIRS, METRICS, Distances, map_vectors, pairwise_distances
+from isolux.stats.diversity import MAX_EXACT_SIZE, rarefied_vendi_score, vendi_score
+from isolux.stats.pairwise import (
+    MAX_PAIRS,
+    METRICS,
+    Distances,
+    map_to_plane_by_tsne,
+    sample_pairwise_distances,
+)
 from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeople, known_rows
 from isolux.vocabulary.errors import JoinError, SpecError
 
@@ -190,7 +196,7 @@ def _build_vendi_table(sets: list[_EmbeddedPeople], seed: int) -> pl.DataFrame:
         for attribute, group, rows_in_group in s.iterate_groups():
             vectors, subject = s.vectors[rows_in_group], s.subject[rows_in_group]
             group_score = vendi_score(vectors, seed=seed)
-            comparable_score = vendi_of_subjects(
+            comparable_score = rarefied_vendi_score(
                 vectors, subject, size[attribute], level=LEVEL, seed=seed
             )
             rows.append(
@@ -242,7 +248,7 @@ def _build_distance_tables(
         has_repeated_subjects = len(np.unique(s.subject)) < len(s.subject)
         for attribute, group, group_rows in s.iterate_groups():
             subject = s.subject[group_rows] if has_repeated_subjects else None
-            distances = pairwise_distances(s.vectors[group_rows], subject=subject, seed=seed)
+            distances = sample_pairwise_distances(s.vectors[group_rows], subject=subject, seed=seed)
             row = {
                 "dataset": s.name,
                 "attribute": attribute,
@@ -302,7 +308,7 @@ def _build_maps(
         mapped_rows = (
             np.sort(rng.choice(n, MAX_MAPPED, replace=False)) if n > MAX_MAPPED else np.arange(n)
         )
-        coordinates = map_vectors(s.vectors[mapped_rows], seed=seed)
+        coordinates = map_to_plane_by_tsne(s.vectors[mapped_rows], seed=seed)
         if coordinates is None or len(np.unique(s.subject[mapped_rows])) < 2:
             continue
         nearest = _find_nearest(s.vectors[mapped_rows], s.subject[mapped_rows])

@@ -23,7 +23,7 @@ from isolux.groups.missing_predictions import count_missing_predictions
 from isolux.groups.run_membership import count_scored_people, regroup
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.evaluation import Baseline, PolicyInputs
-from isolux.policy.rule_answers import decide
+from isolux.policy.rule_answers import answer_policy
 from isolux.policy.rules import BaselinePeople
 from isolux.verbs._tables_from_memory import (
     RunHolder,
@@ -107,7 +107,7 @@ def gate(
             )
             for pairing in pairings
         }
-    decision = decide(checked_policy, remeasure_run(finished, baselines))
+    decision = answer_policy(checked_policy, remeasure_run(finished, baselines))
     decision = replace(decision, notes=(*notes, *decision.notes))
     return _name_sources(decision, checked_policy, run, baseline if baseline_rules else None)
 
@@ -126,10 +126,10 @@ def _name_sources(
 
 def proposed_policy(run: Run | RunHolder | str | Path) -> str:
     """Propose a policy for a run, as YAML with a comment a line."""
-    from isolux.policy.proposal import propose_policy
+    from isolux.policy.proposal import propose_policy_yaml
 
     name = str(run) if isinstance(run, str | Path) else ""
-    return propose_policy(remeasure_run(load_finished_run(run)), name)
+    return propose_policy_yaml(remeasure_run(load_finished_run(run)), name)
 
 
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]

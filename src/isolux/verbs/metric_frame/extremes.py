@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import percentile
+from isolux.stats.intervals import percentile_interval
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.metric_frame.measures import MetricByGroup
 
@@ -69,7 +69,7 @@ def compute_extreme(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = group_values / overall_value
         folded_ratios = np.fmin(ratios, 1.0 / ratios)
-    tails = percentile(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
+    tails = percentile_interval(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
     return _nan_min(folded_ratios), float(tails.low), float(tails.high)
 
 

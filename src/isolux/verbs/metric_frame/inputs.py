@@ -17,10 +17,10 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.inputs import (
     as_array,
-    as_series,
-    label_type,
-    refuse_misaligned_rows,
+    infer_label_type,
+    refuse_misaligned_pandas_indices,
     to_polars,
+    to_series_with_nulls,
 )
 
 
@@ -96,7 +96,7 @@ def read_inputs(
         raise TableError(
             "the inputs differ in length", expected="one row a person", found=lengths_text
         )
-    refuse_misaligned_rows(
+    refuse_misaligned_pandas_indices(
         {
             "y_true": values[0],
             "y_pred": values[1],
@@ -205,7 +205,7 @@ def _row_numbers(values: Any, name: str) -> pl.Series:
 
 def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
     """Warn where one side is text and the other is not: '1' and 1 are then taken for one class."""
-    value_types = label_type(true), label_type(pred)
+    value_types = infer_label_type(true), infer_label_type(pred)
     if "text" in value_types and len(set(value_types)) == 2 and true.len() > true.null_count():
         warnings.warn(
             f"y_true holds {value_types[0]} and y_pred {value_types[1]}: they are compared as"
@@ -301,7 +301,7 @@ def squeeze_array(values: Any) -> Any:
 def to_series(values: Any, name: str) -> pl.Series:
     """Convert an array-like with one value per row to a series."""
     if isinstance(values, pl.Series) or _is_pandas_series(values):
-        return as_series(values, name)
+        return to_series_with_nulls(values, name)
     array = squeeze_array(values)
     if array.ndim != 1:
         raise TableError(
@@ -310,7 +310,7 @@ def to_series(values: Any, name: str) -> pl.Series:
             found=f"shape {array.shape}",
             hint="of classes in one-hot code, classes[array.argmax(axis=1)] is the column",
         )
-    return as_series(array, name)
+    return to_series_with_nulls(array, name)
 
 
 def to_feature_frame(values: Any, stem: str) -> pl.DataFrame:
@@ -331,7 +331,9 @@ def _build_feature_frame(values: Any, stem: str) -> pl.DataFrame:
         return pl.DataFrame({str(k): to_series(v, str(k)) for k, v in values.items()})
     if isinstance(values, pl.Series) or _is_pandas_series(values):
         name = getattr(values, "name", None)
-        return as_series(values, f"{stem}_0" if name in (None, "") else str(name)).to_frame()
+        return to_series_with_nulls(
+            values, f"{stem}_0" if name in (None, "") else str(name)
+        ).to_frame()
     if hasattr(values, "columns") or hasattr(values, "column_names"):
         return to_polars(values)
     array = as_array(values, "the features")
@@ -344,7 +346,9 @@ def _build_feature_frame(values: Any, stem: str) -> pl.DataFrame:
     if array.ndim == 2 and array.shape[0] == 1 < array.shape[1]:
         array = array[0]
     if array.ndim == 2:
-        return pl.DataFrame([as_series(array[:, k], f"{stem}_{k}") for k in range(array.shape[1])])
+        return pl.DataFrame(
+            [to_series_with_nulls(array[:, k], f"{stem}_{k}") for k in range(array.shape[1])]
+        )
     return to_series(array, f"{stem}_0").to_frame()
 
 

@@ -25,18 +25,18 @@ from isolux.groups.missing_predictions import (
     count_missing_predictions,
 )
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.intervals import Interval, difference_interval, percentile
-from isolux.stats.multiplier_bootstrap import paired_correlation
+from isolux.stats.intervals import Interval, mover_difference_interval, percentile_interval
+from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import random_stream
+from isolux.stats.weights import build_random_generator
 from isolux.tasks import score
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.inputs import IN_MEMORY
-from isolux.vocabulary.notes import split_by_severity
-from isolux.vocabulary.spec import Statistics, validate_settings
+from isolux.vocabulary.notes import split_cautions_from_notes
+from isolux.vocabulary.spec import Statistics, validate_stage_settings
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 _LEVEL, _GROUP = "level", "group"
@@ -76,7 +76,7 @@ class MetricByGroup:
 
 def _validate_statistics(values: Mapping[str, Any]) -> Statistics:
     """Validate the statistics settings; errors are isolux's own."""
-    return validate_settings({"data": "table:held", **values}).statistics
+    return validate_stage_settings({"data": "table:held", **values}).statistics
 
 
 def measure_names(
@@ -151,7 +151,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
 
 def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
     """Raise the scores' cautions as Python warnings: there is no report to show them."""
-    cautions, _ = split_by_severity(scores.notes)
+    cautions, _ = split_cautions_from_notes(scores.notes)
     missing = inputs.y_pred.null_count()
     if missing:  # worded for arrays: the task's own caution is about files and flags
         cautions = [text for text in cautions if "people have no answer of" not in text]
@@ -224,12 +224,12 @@ def _metric_from_estimates(
         narrow.replicates[groups, j],
         narrow.replicates[level_rows, j],
     )
-    to_overall = difference_interval(
+    to_overall = mover_difference_interval(
         narrow.value[groups, j],
         select_interval(wide, groups),
         narrow.value[level_rows, j],
         select_interval(wide, level_rows),
-        paired_correlation(group_replicates, overall_replicates),
+        correlate_corresponding_rows(group_replicates, overall_replicates),
     )
     return MetricByGroup(
         narrow.value[groups, j],
@@ -278,11 +278,11 @@ def measure_functions(
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
         metric_by_label[label] = MetricByGroup(
             estimates[0],
-            percentile(replicate_arrays[0], level),
+            percentile_interval(replicate_arrays[0], level),
             estimates[1],
-            percentile(replicate_arrays[1], level),
-            percentile(replicate_arrays[0], simultaneous_level),
-            percentile(gap, simultaneous_level),
+            percentile_interval(replicate_arrays[1], level),
+            percentile_interval(replicate_arrays[0], simultaneous_level),
+            percentile_interval(gap, simultaneous_level),
             replicate_arrays[0],
             replicate_arrays[1],
             (1.0 - level) / 2.0,
@@ -359,7 +359,7 @@ def _call_metric(
 
 def _resample_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
     """Draw clusters with replacement and return the rows of each draw."""
-    rng = random_stream(seed, "bootstrap")
+    rng = build_random_generator(seed, "bootstrap")
     n = len(inputs.y_true)
     if inputs.cluster is None:
         return list(rng.integers(0, n, size=(replicates, n)))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequential_tests import SequentialResult, run_sequential_test
+from isolux.stats.sequential_tests import SequentialResult, run_sequential_gap_test
 from isolux.verbs._tables_from_memory import RunHolder
 from isolux.verbs.monitor.gaps import (
     MonitoredGap,
@@ -143,7 +143,7 @@ class Monitoring:
         import json
 
         from isolux.io.atomic import staged_directory, write_parquet, write_text
-        from isolux.report.monitoring import render_monitoring
+        from isolux.report.monitoring import render_monitoring_page
 
         with staged_directory(
             out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring"
@@ -157,7 +157,7 @@ class Monitoring:
             write_text(
                 stage / MONITOR_RECORD, json.dumps(full_record, indent=1, ensure_ascii=False) + "\n"
             )
-            page = render_monitoring(
+            page = render_monitoring_page(
                 self.table, self.summary_table(), self.findings, self.notes, self.record
             )
             write_text(stage / "monitor.html", page)
@@ -231,7 +231,9 @@ def monitor(
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, sentences = [], [], []
     for gap in gaps:
-        sequential_test = run_sequential_test(gap.difference, gap.look, len(snapshots), threshold)
+        sequential_test = run_sequential_gap_test(
+            gap.difference, gap.look, len(snapshots), threshold
+        )
         gap_rows = _build_rows(gap, sequential_test, snapshots, threshold)
         rows += gap_rows
         summaries.append(_summarise_gap(gap, sequential_test, gap_rows, threshold, len(gaps)))

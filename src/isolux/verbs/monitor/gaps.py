@@ -18,9 +18,9 @@ import polars as pl
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import parse_bins
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.statements.numbers import format_interval, format_signed_points
+from isolux.statements.numbers import format_interval, format_signed_gap
 from isolux.stats.cluster_sums import IntArray
-from isolux.stats.sequential_tests import pair_cluster_differences
+from isolux.stats.sequential_tests import pair_group_clusters_for_gap
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.monitor.snapshots import Snapshot
 from isolux.vocabulary import registry
@@ -28,7 +28,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, read_recorded_spec
-from isolux.vocabulary.survey_sample import weighted_title
+from isolux.vocabulary.survey_sample import add_weighted_to_title
 
 _MIN_MIXTURE_SHARE = 0.05
 """Share of within-cluster differences, or of the others, from which a gap is a mixture."""
@@ -225,7 +225,7 @@ def _compute_differences(
     cluster_means = cluster_means.sort("cluster")[rng.permutation(cluster_means.height).tolist()]
     two_sided = cluster_means.drop_nulls()
     one_sided = cluster_means.filter(pl.any_horizontal(pl.col("first", "second").is_null()))
-    paired = pair_cluster_differences(
+    paired = pair_group_clusters_for_gap(
         one_sided["first"].drop_nulls().to_numpy(), one_sided["second"].drop_nulls().to_numpy()
     )
     within_differences = (two_sided["first"] - two_sided["second"]).to_numpy()
@@ -241,7 +241,7 @@ def format_gap(
     threshold: float,
 ) -> str:
     """Format what is known of a gap after the last snapshot."""
-    name = weighted_title(
+    name = add_weighted_to_title(
         gap.metric.format_title(gap.identity["threshold"]), snapshots[0].run.record
     )
     metric_text = f"{name} of {gap.identity['label']}" if gap.identity["label"] else name
@@ -292,7 +292,7 @@ def _format_size(
     contrast = f"{gap.identity['group']} less {gap.complement_name}"
     if summary["began_from"] is None:
         last_gap = gap.mean_difference(n_snapshots - 1) * gap.scale
-        size_text = format_signed_points(last_gap, gap.metric.unit)
+        size_text = format_signed_gap(last_gap, gap.metric.unit)
         last_suffix = (
             "" if math.isnan(last_gap) else f"; in the last look {contrast} is {size_text}"
         )

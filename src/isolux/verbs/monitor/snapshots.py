@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.sequential_tests import thin_by_weight
+from isolux.stats.sequential_tests import thin_clusters_to_equal_weight
 from isolux.verbs._tables_from_memory import RunSource, run_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
@@ -249,7 +249,7 @@ def kept_by_weight(
             )
         rng = np.random.default_rng([seed, t, 1])
         kept_clusters = weights.filter(
-            pl.Series(thin_by_weight(rng, weights["weight"].to_numpy(), max_weight))
+            pl.Series(thin_clusters_to_equal_weight(rng, weights["weight"].to_numpy(), max_weight))
         )
         units = _list_clusters(snapshot).join(kept_clusters, on="cluster", how="semi")["unit_id"]
         scores = snapshot.run.scores.filter(pl.col("unit_id").is_in(units.implode()))

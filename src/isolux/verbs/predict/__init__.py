@@ -42,7 +42,7 @@ from isolux.verbs.predict.record import (
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.inputs import IN_MEMORY
-from isolux.vocabulary.spec import AuditSpec, expand_options, parse_spec
+from isolux.vocabulary.spec import AuditSpec, expand_option_assignments, parse_spec
 
 _PERSON_PREDICTIONS = ("labels", "embeddings")
 _CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # images per batch
@@ -308,7 +308,7 @@ def read_resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             hint="call isolux.predict again with the same out=",
         )
     return parse_spec(
-        {**recorded_spec, "answers": str(out), **expand_options(changes)},
+        {**recorded_spec, "answers": str(out), **expand_option_assignments(changes)},
         source=str(Path(out) / RUN_FILE),
     )
 
@@ -345,7 +345,7 @@ def _refuse_loading_settings(spec: AuditSpec) -> None:
 def choose_executor(spec: AuditSpec, model: Model) -> Executor | None:
     """Choose where shards are computed: None in this process, else by workers or by Ray."""
     engine = spec.engine
-    engine.refuse_what_only_ray_takes()
+    engine.refuse_ray_only_settings()
     if engine.name == "local" and not engine.workers:
         return None
     check_model_has_spec(model)

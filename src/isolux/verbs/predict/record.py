@@ -86,9 +86,9 @@ def build_record(
 
 
 def _flat_names(spec: AuditSpec, stage: str) -> list[str]:
-    from isolux.vocabulary.spec import flat_names
+    from isolux.vocabulary.spec import map_fields_to_flag_names
 
-    return list(flat_names(type(getattr(spec, stage))).values())
+    return list(map_fields_to_flag_names(type(getattr(spec, stage))).values())
 
 
 def _tuple_to_list(setting: Any) -> Any:

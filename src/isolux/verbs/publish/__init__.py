@@ -13,9 +13,13 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.small_intersections import COLUMNS as SHRUNKEN
-from isolux.report.disclosure_bounds import PERSON, add_people_counts, count_true_classes
-from isolux.report.suppression import choose_hidden_cells, flag_publishable
-from isolux.statements.accounting import describe_accounting
+from isolux.report.disclosure_bounds import (
+    PERSON,
+    count_people_by_true_class,
+    count_people_per_metric_row,
+)
+from isolux.report.suppression import choose_suppressed_cells, flag_publishable_rows
+from isolux.statements.accounting import describe_people_accounting
 from isolux.verbs.explain import run_analyses
 from isolux.verbs.publish.released_totals import (
     ReleasedTotals,
@@ -70,7 +74,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     refuse_too_low(minimum)
     weighted = is_weighted(run.record)
     _refuse_with_others(run, other_runs)
-    person_counts = add_people_counts(run)
+    person_counts = count_people_per_metric_row(run)
     _refuse_small_population(person_counts, minimum)
     rows = choose_steps(run) if weighted else run.group_metrics
     is_published, has_near_totals = _select_rows(run, rows, person_counts, minimum, other_runs)
@@ -84,9 +88,9 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
         key for key in _UNPUBLISHED_FIELDS if key != "analyses" and run.record.get(key)
     ]
     other_counts = [
-        add_people_counts(other_run) for other_run in other_runs if other_run is not run
+        count_people_per_metric_row(other_run) for other_run in other_runs if other_run is not run
     ]
-    accounting_line = {"accounting": {"line": describe_accounting(run)}}
+    accounting_line = {"accounting": {"line": describe_people_accounting(run)}}
     record = _build_published_record(
         {**run.record, **accounting_line},
         pl.concat([person_counts.filter(is_published), *other_counts]),
@@ -152,14 +156,14 @@ def _select_rows(
         _count_classes(run),
         "_step" in rows.columns,
     )
-    hidden = choose_hidden_cells(
+    hidden = choose_suppressed_cells(
         person_counts, minimum, classes, list_dominated_groups(rows, run) if weighted else ()
     )
     for other_run in [candidate_run for candidate_run in other_runs if candidate_run is not run]:
-        hidden |= choose_hidden_cells(
-            add_people_counts(other_run), minimum, _count_classes(other_run)
+        hidden |= choose_suppressed_cells(
+            count_people_per_metric_row(other_run), minimum, _count_classes(other_run)
         )
-    is_published = flag_publishable(person_counts, hidden, classes, count_metrics)
+    is_published = flag_publishable_rows(person_counts, hidden, classes, count_metrics)
     if weighted:
         is_published = is_published & rows["_step"].is_not_null()
     is_near_total = flag_near_totals(
@@ -216,7 +220,7 @@ def _refuse_small_population(person_counts: pl.DataFrame, minimum: int) -> None:
 def _count_classes(run: Run) -> pl.DataFrame | None:
     """Count the classes of each group, if any published number depends on them."""
     needs_classes = _list_count_metrics(run) or run.group_metrics["label"].is_not_null().any()
-    return count_true_classes(run) if needs_classes else None
+    return count_people_by_true_class(run) if needs_classes else None
 
 
 def _list_count_metrics(run: Run) -> list[str]:

@@ -21,8 +21,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.report.disclosure_bounds import compute_heaviest_shares
-from isolux.report.suppression import Cell, to_cell
+from isolux.report.disclosure_bounds import compute_max_person_weight_shares
+from isolux.report.suppression import Cell, to_count_cell
 from isolux.verbs.audit.survey_sample import format_sample_sentence
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
@@ -40,7 +40,7 @@ _GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 def choose_steps(run: Run) -> pl.DataFrame:
     """Choose the rounding step of each row of ``group_metrics``: column ``_step``."""
     rows = run.group_metrics.join(
-        compute_heaviest_shares(run),
+        compute_max_person_weight_shares(run),
         on=list(_GROUP_KEY),
         how="left",
         nulls_equal=True,
@@ -74,7 +74,7 @@ def list_dominated_groups(rows: pl.DataFrame, run: Run) -> set[Cell]:
             "who is one; else trim weights before the audit, or publish no weighted number",
         )
     group_rows = dominated_rows.select("attribute", "values", "label").iter_rows()
-    return {to_cell(*row) for row in group_rows}
+    return {to_count_cell(*row) for row in group_rows}
 
 
 def round_groups(rows: pl.DataFrame) -> pl.DataFrame:

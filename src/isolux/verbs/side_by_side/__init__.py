@@ -26,7 +26,11 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.io.ids import IdFrom
 from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
-from isolux.report.side_by_side import latex_table, pivot_models, write_page
+from isolux.report.side_by_side import (
+    format_latex_table,
+    pivot_values_by_model,
+    write_side_by_side_page,
+)
 from isolux.verbs._tables_from_memory import (
     RunSource,
     find_duplicate_runs,
@@ -47,7 +51,7 @@ from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution, split_by_severity
+from isolux.vocabulary.notes import Caution, split_cautions_from_notes
 from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.survey_sample import is_survey_sample
 
@@ -190,7 +194,7 @@ def side_by_side(
         *_note_seeds(seed_labels),
         *_collect_warnings(runs_by_model),
     ]
-    warnings, plain_notes = split_by_severity(all_notes)
+    warnings, plain_notes = split_cautions_from_notes(all_notes)
     first = all_runs[0].record
     record = {
         **{k: first.get(k) for k in ("isolux", "dataset", "task", "versions")},
@@ -340,18 +344,19 @@ def write_side_by_side(
             ]
             write_text(stage / f"{name}.csv", to_safe_csv(table.drop(nested_columns)))
         models = list(record["models"])
-        wide_table = pivot_models(tables["values"], models)
-        write_text(stage / "values.tex", latex_table(wide_table, _CAPTION))
+        wide_table = pivot_values_by_model(tables["values"], models)
+        write_text(stage / "values.tex", format_latex_table(wide_table, _CAPTION))
         if tables["ranks"].height:
             ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
-            write_text(stage / "ranks.tex", latex_table(ranks, "Classes by disparity."))
+            write_text(stage / "ranks.tex", format_latex_table(ranks, "Classes by disparity."))
         if "models" in tables:
             training_table = tables["models"].with_columns(pl.selectors.float().round(4))
             write_text(
-                stage / "models.tex", latex_table(training_table, "Models and their training.")
+                stage / "models.tex",
+                format_latex_table(training_table, "Models and their training."),
             )
         write_text(stage / _RECORD_FILE, json.dumps(dict(record), indent=1, default=str) + "\n")
-        write_page(tables, record, stage / "report.html")
+        write_side_by_side_page(tables, record, stage / "report.html")
     return Path(out) / "report.html"
 
 

@@ -23,7 +23,7 @@ from isolux.disparity.rows import stack_rows
 from isolux.groups.estimates import Estimates
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval
-from isolux.stats.multiplicity import holm
+from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.statistic import FloatArray
 from isolux.verbs.side_by_side.seeds import (
     ModelRuns,
@@ -255,7 +255,7 @@ def _compare_means(
             ).filter(pl.Series(is_usable))
         )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
-    p_adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
+    p_adjusted = pl.Series(adjust_p_holm(rows["p_value"].to_numpy())).fill_nan(None)
     return _complete_columns(rows.with_columns(p_adjusted=p_adjusted))
 
 

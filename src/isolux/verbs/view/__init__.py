@@ -24,8 +24,8 @@ from isolux.verbs._tables_from_memory import RunHolder, RunSource, run_of
 from isolux.verbs.compare.person_matching import list_scored_units
 from isolux.verbs.publish import publish
 from isolux.verbs.view.person_images import find_person_images
-from isolux.viewer import Contents, DisplayedRun, Site, build_contents, serve
-from isolux.viewer import bundle as page_of
+from isolux.viewer import Contents, DisplayedRun, Site, build_page_contents, serve_until_interrupted
+from isolux.viewer import build_standalone_page as page_of
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.errors import OutputError, SpecError, UnknownNameError
@@ -155,7 +155,9 @@ def serve_view(
         "pictures": images_to_serve is not None,
     }
     contents = replace(page_contents, manifest={**page_contents.manifest, "holds": page_holds})
-    serve(Site(contents, images_to_serve), port, lambda address: ready(address, people))
+    serve_until_interrupted(
+        Site(contents, images_to_serve), port, lambda address: ready(address, people)
+    )
 
 
 def load_displayed_runs(
@@ -204,7 +206,7 @@ def _build_contents(
         for source in sources:
             if isinstance(source, str | Path):
                 error_contexts.enter_context(explain_changes(source))
-        return build_contents(displayed_runs, people=people, figures=True)
+        return build_page_contents(displayed_runs, people=people, figures=True)
 
 
 def _to_displayed_run(source: RunSource, position: int) -> DisplayedRun:

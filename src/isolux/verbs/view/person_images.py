@@ -22,7 +22,7 @@ from isolux.geometry.rle import masks_from_counts
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import read_image
 from isolux.people.loading import load_audit_people
-from isolux.report.error_gallery import refuse_unless_permitted
+from isolux.report.error_gallery import check_image_permission
 from isolux.verbs.audit.inputs import read_predictions
 from isolux.verbs.predict import is_answers, read_prediction_dir
 from isolux.vocabulary import registry
@@ -231,7 +231,7 @@ def find_person_images(
                 update={"people": spec.people.model_copy(update=consent_settings)}
             )
         dataset = load_audit_people(spec)
-        refuse_unless_permitted(dataset.info, may_show=may_show)
+        check_image_permission(dataset.info, may_show=may_show)
         people.append(_build_person_rows(dataset, run))
         predicted_boxes.append(find_predicted_boxes(spec, dataset))
     return RunImages(root, people, blurred=not show_faces, predicted_boxes=predicted_boxes)

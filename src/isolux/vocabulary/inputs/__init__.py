@@ -7,19 +7,23 @@ what it can do. Rows are taken by position; where two indices of pandas say othe
 from __future__ import annotations
 
 from isolux.vocabulary.inputs.arrays import as_array
-from isolux.vocabulary.inputs.columns import as_column, as_series, label_type
-from isolux.vocabulary.inputs.frames import is_frame, to_polars
-from isolux.vocabulary.inputs.rows import refuse_misaligned_rows
+from isolux.vocabulary.inputs.columns import (
+    infer_label_type,
+    to_series_with_nulls,
+    to_single_column,
+)
+from isolux.vocabulary.inputs.frames import is_table_like, to_polars
+from isolux.vocabulary.inputs.rows import refuse_misaligned_pandas_indices
 
 __all__ = [
     "IN_MEMORY",
     "as_array",
-    "as_column",
-    "as_series",
-    "is_frame",
-    "label_type",
-    "refuse_misaligned_rows",
+    "infer_label_type",
+    "is_table_like",
+    "refuse_misaligned_pandas_indices",
     "to_polars",
+    "to_series_with_nulls",
+    "to_single_column",
 ]
 
 IN_MEMORY = "(in memory)"

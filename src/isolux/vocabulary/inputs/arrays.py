@@ -21,7 +21,7 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
     (2, 2)
     """
     try:
-        array = np.asarray(_to_numpy_input(values))
+        array = np.asarray(_to_numpy_compatible(values))
     except (TypeError, ValueError) as error:
         raise TableError(
             f"{name} cannot be read as an array",
@@ -45,17 +45,17 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
     return array
 
 
-def is_tensor(values: Any) -> bool:
+def is_torch_tensor(values: Any) -> bool:
     """Return whether an object has the methods of a torch tensor."""
     return callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None))
 
 
-def _to_numpy_input(values: Any) -> Any:
+def _to_numpy_compatible(values: Any) -> Any:
     """Bring what lies elsewhere, or knows gradients or masks, into numpy's reach."""
-    if is_tensor(values):
-        return _from_torch(values)
-    if isinstance(values, list | tuple) and values and is_tensor(values[0]):
-        return np.stack([np.asarray(_to_numpy_input(element)) for element in values])
+    if is_torch_tensor(values):
+        return _torch_to_numpy(values)
+    if isinstance(values, list | tuple) and values and is_torch_tensor(values[0]):
+        return np.stack([np.asarray(_to_numpy_compatible(element)) for element in values])
     if isinstance(values, np.ma.MaskedArray):
         object_array = np.array(values.data, dtype=object)
         object_array[np.ma.getmaskarray(values)] = None
@@ -73,7 +73,7 @@ def _find_conversion_method(values: Any) -> str | None:
     return "numpy" if hasattr(values, "numpy") and not hasattr(values, "__array__") else None
 
 
-def _from_torch(tensor: Any) -> Any:
+def _torch_to_numpy(tensor: Any) -> Any:
     cpu_tensor = tensor.detach().cpu()
     if getattr(cpu_tensor, "is_sparse", False):
         cpu_tensor = cpu_tensor.to_dense()

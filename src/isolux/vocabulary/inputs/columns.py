@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.inputs.arrays import as_array, is_tensor
+from isolux.vocabulary.inputs.arrays import as_array, is_torch_tensor
 
 _NUMERIC_KINDS = "biuf"
 _DIRECT_DTYPES = (
@@ -38,14 +38,14 @@ _TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
+def to_series_with_nulls(values: Any, column_name: str, *, source: object = None) -> pl.Series:
     """Take one value a row; missing ones (None, NaN, NaT, NA) are null.
 
     Examples
     --------
-    >>> as_series(np.array(["a", None, float("nan")], dtype=object), "tone").to_list()
+    >>> to_series_with_nulls(np.array(["a", None, float("nan")], dtype=object), "tone").to_list()
     ['a', None, None]
-    >>> as_series(["1", 1], "tone")
+    >>> to_series_with_nulls(["1", 1], "tone")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: a column holds values of several kinds
@@ -55,39 +55,39 @@ def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
       what to do: make them one kind first, such as frame['tone'].astype(str)
     """
     if isinstance(values, pl.Series):
-        return _convert_objects(values.alias(name), name, source)
-    if _is_pandas(values):  # before Arrow, which pandas gives where pyarrow is there
-        return _from_pandas(values, name, source)
+        return _convert_object_series(values.alias(column_name), column_name, source)
+    if _is_pandas_object(values):  # before Arrow, which pandas gives where pyarrow is there
+        return _pandas_to_series(values, column_name, source)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return _convert_objects(pl.Series(name, values), name, source)
-    tensors = isinstance(values, Sequence) and is_tensor(next(iter(values), None))
+        return _convert_object_series(pl.Series(column_name, values), column_name, source)
+    tensors = isinstance(values, Sequence) and is_torch_tensor(next(iter(values), None))
     if isinstance(values, Sequence) and not isinstance(values, str) and not tensors:
-        return _from_list(list(values), name, source)
-    array = as_array(values, name)
+        return _list_to_series(list(values), column_name, source)
+    array = as_array(values, column_name)
     return (
-        _from_array(array, name)
+        _array_to_series(array, column_name)
         if array.dtype.kind in _NUMERIC_KINDS
-        else _from_list(array.tolist(), name, source)
+        else _list_to_series(array.tolist(), column_name, source)
     )
 
 
-def as_column(values: Any, name: str) -> pl.Series:
+def to_single_column(values: Any, column_name: str) -> pl.Series:
     """Take exactly one value a row: also ``[n, 1]``, and a frame's only column.
 
     Examples
     --------
-    >>> as_column(np.array([[1], [0]]), "y_true").to_list()
+    >>> to_single_column(np.array([[1], [0]]), "y_true").to_list()
     [1, 0]
     """
     if hasattr(values, "columns") and hasattr(values, "shape"):
-        values = as_array(values, name)
-    cells = as_series(values, name)
+        values = as_array(values, column_name)
+    cells = to_series_with_nulls(values, column_name)
     if isinstance(cells.dtype, pl.Array) and cells.dtype.size == 1:
         cells = cells.arr.first()
     if cells.dtype.is_nested():
         shape = getattr(values, "shape", None)
         raise TableError(
-            f"{name} is not one value a person",
+            f"{column_name} is not one value a person",
             expected="one dimension",
             found=f"shape {tuple(shape)}" if shape is not None else f"cells of {cells.dtype}",
             hint="of classes in one-hot code, classes[array.argmax(axis=1)] is the column",
@@ -95,35 +95,39 @@ def as_column(values: Any, name: str) -> pl.Series:
     return cells
 
 
-def label_type(values: pl.Series) -> LabelType:
+def infer_label_type(labels: pl.Series) -> LabelType:
     """Say what kind of labels a column holds.
 
     Examples
     --------
-    >>> label_type(pl.Series(["1"])), label_type(pl.Series([1.0])), label_type(pl.Series([True]))
+    >>> (
+    ...     infer_label_type(pl.Series(["1"])),
+    ...     infer_label_type(pl.Series([1.0])),
+    ...     infer_label_type(pl.Series([True])),
+    ... )
     ('text', 'numbers', 'yes or no')
     """
-    if values.dtype.is_numeric():
+    if labels.dtype.is_numeric():
         return "numbers"
-    if values.dtype == pl.Boolean:
+    if labels.dtype == pl.Boolean:
         return "yes or no"
-    return "text" if values.dtype in (pl.String, pl.Categorical, pl.Enum) else "other"
+    return "text" if labels.dtype in (pl.String, pl.Categorical, pl.Enum) else "other"
 
 
-def _is_pandas(values: Any) -> bool:
+def _is_pandas_object(values: Any) -> bool:
     return callable(getattr(values, "isna", None)) and callable(getattr(values, "tolist", None))
 
 
-def _from_array(array: NDArray[Any], name: str) -> pl.Series:
+def _array_to_series(array: NDArray[Any], name: str) -> pl.Series:
     """Take numbers; NaN is a missing one, as in pandas."""
     cells = pl.Series(name, np.ascontiguousarray(array))
     return cells.fill_nan(None) if cells.dtype.is_float() else cells
 
 
-def _from_pandas(values: Any, name: str, source: object) -> pl.Series:
+def _pandas_to_series(values: Any, name: str, source: object) -> pl.Series:
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC_KINDS:
-        return _from_array(as_array(values, name), name)
+        return _array_to_series(as_array(values, name), name)
     if str(dtype) != "object":
         with suppress(ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
             quick = pl.Series(name, values)  # by pyarrow, where it is there
@@ -134,10 +138,10 @@ def _from_pandas(values: Any, name: str, source: object) -> pl.Series:
         None if is_missing else cell
         for is_missing, cell in zip(missing, values.tolist(), strict=True)
     ]
-    return _from_list(cells, name, source)
+    return _list_to_series(cells, name, source)
 
 
-def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
+def _list_to_series(values: list[Any], name: str, source: object) -> pl.Series:
     """Read Python's values, after they are known to be of one kind."""
     python_values = [_to_python_value(element) for element in values]
     first_rows: dict[str, int] = {}
@@ -145,7 +149,7 @@ def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
         if not (
             element is None or (isinstance(element, float) and isnan(element))
         ):  # a cell may be an array
-            first_rows.setdefault(_name_value_type(element), row)
+            first_rows.setdefault(_describe_python_type(element), row)
     unsupported_types = [
         type_name for type_name in first_rows if type_name not in {word for _, word in _TYPE_NAMES}
     ]
@@ -175,7 +179,7 @@ def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
 def _to_python_value(element: Any) -> Any:
     if isinstance(element, np.generic):
         return element.item()
-    if is_tensor(element) and not element.shape:
+    if is_torch_tensor(element) and not element.shape:
         return element.item()
     if type(element).__name__ in ("NAType", "NaTType"):
         return None
@@ -184,7 +188,7 @@ def _to_python_value(element: Any) -> Any:
     return element
 
 
-def _name_value_type(element: Any) -> str:
+def _describe_python_type(element: Any) -> str:
     for types, word in _TYPE_NAMES:
         if isinstance(element, types):
             return word
@@ -214,5 +218,5 @@ def _build_mixed_types_error(
     )
 
 
-def _convert_objects(values: pl.Series, name: str, source: object) -> pl.Series:
-    return _from_list(values.to_list(), name, source) if values.dtype == pl.Object else values
+def _convert_object_series(values: pl.Series, name: str, source: object) -> pl.Series:
+    return _list_to_series(values.to_list(), name, source) if values.dtype == pl.Object else values

@@ -13,14 +13,14 @@ _FIX = "bring them into one order (b = b.loc[a.index]), or say that positions co
 _FIX += "a.reset_index(drop=True)"
 
 
-def refuse_misaligned_rows(columns: Mapping[str, Any], *, stacklevel: int = 4) -> None:
+def refuse_misaligned_pandas_indices(columns: Mapping[str, Any], *, stacklevel: int = 4) -> None:
     """Refuse indices of pandas that name other rows, or the same in another order.
 
     Examples
     --------
     >>> import pandas as pd
     >>> a, b = pd.Series([1, 0], index=["x", "y"]), pd.Series([1, 0], index=["y", "x"])
-    >>> refuse_misaligned_rows({"y_true": a, "y_pred": b})
+    >>> refuse_misaligned_pandas_indices({"y_true": a, "y_pred": b})
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: y_true and y_pred hold the same rows in another order
@@ -29,11 +29,11 @@ def refuse_misaligned_rows(columns: Mapping[str, Any], *, stacklevel: int = 4) -
       what to do: bring them into one order (b = b.loc[a.index]), or say that positions count:
         a.reset_index(drop=True)
     """
-    indexed = {name: column.index for name, column in columns.items() if _has_index(column)}
+    indexed = {name: column.index for name, column in columns.items() if _has_pandas_index(column)}
     for (first, a), (second, b) in combinations(indexed.items(), 2):
         if len(a) != len(b) or a.equals(b):
             continue  # a difference in length is told with all lengths beside it
-        has_default_index = _is_default_index(a) or _is_default_index(b)
+        has_default_index = _is_default_pandas_index(a) or _is_default_pandas_index(b)
         shuffled = set(a) == set(b)
         if has_default_index and not shuffled:
             continue
@@ -57,11 +57,11 @@ def refuse_misaligned_rows(columns: Mapping[str, Any], *, stacklevel: int = 4) -
         )
 
 
-def _has_index(column: Any) -> bool:
+def _has_pandas_index(column: Any) -> bool:
     return hasattr(column, "iloc") and hasattr(getattr(column, "index", None), "equals")
 
 
-def _is_default_index(index: Any) -> bool:
+def _is_default_pandas_index(index: Any) -> bool:
     """Return whether an index is pandas' default one (0, 1, 2 and so on)."""
     start, step = getattr(index, "start", None), getattr(index, "step", None)
     return start == 0 and step == 1

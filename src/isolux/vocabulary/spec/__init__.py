@@ -11,14 +11,14 @@ from isolux.vocabulary.spec.audit_spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
     AuditSpec,
-    expand_options,
-    flat_name,
-    get_declaration,
-    has_flag,
-    name_as_typed,
+    expand_option_assignments,
+    find_setting_declaration,
+    flatten_task_setting,
+    format_setting_as_typed,
+    has_own_flag,
     parse_spec,
     read_recorded_spec,
-    validate_settings,
+    validate_stage_settings,
 )
 from isolux.vocabulary.spec.disparity import ComparisonSettings, Correction, Disparity
 from isolux.vocabulary.spec.explain import Explain
@@ -36,14 +36,14 @@ from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import IdFrom, Predictions
 from isolux.vocabulary.spec.report import Report
 from isolux.vocabulary.spec.sample import Sample
-from isolux.vocabulary.spec.stage import SettingsStage, flat_names
+from isolux.vocabulary.spec.stage import SettingsStage, map_fields_to_flag_names
 from isolux.vocabulary.spec.statistics import Bootstrap, IntervalMethod, Statistics
 from isolux.vocabulary.spec.task import (
     Task,
-    build_refusal,
-    parse_merges,
-    read_task,
-    task_parameters,
+    build_unknown_setting_error,
+    list_task_options,
+    parse_value_merges,
+    validate_task_settings,
 )
 
 __all__ = [
@@ -71,18 +71,18 @@ __all__ = [
     "Statistics",
     "Task",
     "UnknownHandling",
-    "build_refusal",
-    "expand_options",
-    "flat_name",
-    "flat_names",
-    "get_declaration",
-    "has_flag",
-    "name_as_typed",
-    "parse_merges",
+    "build_unknown_setting_error",
+    "expand_option_assignments",
+    "find_setting_declaration",
+    "flatten_task_setting",
+    "format_setting_as_typed",
+    "has_own_flag",
+    "list_task_options",
+    "map_fields_to_flag_names",
     "parse_spec",
+    "parse_value_merges",
     "read_recorded_spec",
-    "read_task",
     "split_intersection",
-    "task_parameters",
-    "validate_settings",
+    "validate_stage_settings",
+    "validate_task_settings",
 ]

@@ -16,13 +16,13 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import describe_type
+from isolux.vocabulary.formatting import describe_accepted_values
 from isolux.vocabulary.plugin_options import (
     FINITE,
     Option,
-    format_flag,
-    refuse_empty,
-    refuse_unknown,
+    format_cli_flag,
+    refuse_empty_text,
+    refuse_unknown_name,
 )
 from isolux.vocabulary.spec.disparity import ComparisonSettings, Disparity
 from isolux.vocabulary.spec.engine import Engine
@@ -33,14 +33,14 @@ from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import Predictions
 from isolux.vocabulary.spec.report import Report
 from isolux.vocabulary.spec.sample import Sample
-from isolux.vocabulary.spec.stage import SettingsStage, flat_names, setting
+from isolux.vocabulary.spec.stage import SettingsStage, map_fields_to_flag_names, setting
 from isolux.vocabulary.spec.statistics import Statistics
 from isolux.vocabulary.spec.task import (
     Task,
-    flag_for_parameter,
-    parameter_for_flag,
-    read_task,
-    task_parameters,
+    flag_to_score_parameter,
+    list_task_options,
+    score_parameter_to_flag,
+    validate_task_settings,
 )
 
 STAGES: dict[str, type[SettingsStage]] = {
@@ -61,7 +61,7 @@ STAGES: dict[str, type[SettingsStage]] = {
 SETTING_BY_FLAT_NAME: dict[str, tuple[str, str]] = {
     flat: (stage, field)
     for stage, stage_class in STAGES.items()
-    for field, flat in flat_names(stage_class).items()
+    for field, flat in map_fields_to_flag_names(stage_class).items()
     if (stage, field) != ("task", "settings")
 }
 """Every setting's flat name, and the stage and field that it is; a task's own are not here."""
@@ -114,7 +114,7 @@ class AuditSpec(SettingsStage):
     @model_validator(mode="before")
     @classmethod
     def _staged(cls, values: Any) -> Any:
-        return _group_by_stage(values) if isinstance(values, Mapping) else values
+        return _group_settings_by_stage(values) if isinstance(values, Mapping) else values
 
     @property
     def comparing(self) -> ComparisonSettings:
@@ -130,23 +130,23 @@ class AuditSpec(SettingsStage):
         for name in STAGES:
             stage = getattr(self, name)
             values = {field: getattr(stage, field) for field in stage.model_fields_set}
-            settings |= _to_flat_names(name, values)
+            settings |= _flatten_stage_settings(name, values)
         return settings
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by its flat name, as JSON has it: what a run's record echoes."""
         settings: dict[str, Any] = {"protocol": self.protocol}
         for name in STAGES:
-            settings |= _to_flat_names(name, getattr(self, name).model_dump(mode="json"))
+            settings |= _flatten_stage_settings(name, getattr(self, name).model_dump(mode="json"))
         return settings
 
     def updated(self, **settings: Any) -> AuditSpec:
         """Return the spec with other values, by flat names."""
-        return validate_settings({**self.said(), **settings})
+        return validate_stage_settings({**self.said(), **settings})
 
 
-def _to_flat_names(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    names = flat_names(STAGES[stage])
+def _flatten_stage_settings(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = map_fields_to_flag_names(STAGES[stage])
     settings = {
         names[field]: setting_value
         for field, setting_value in values.items()
@@ -154,26 +154,31 @@ def _to_flat_names(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
     }
     task_settings = values.get("settings") or {}
     return settings | {
-        flat_name(parameter): setting_value for parameter, setting_value in task_settings.items()
+        flatten_task_setting(parameter): setting_value
+        for parameter, setting_value in task_settings.items()
     }
 
 
-def flat_name(parameter: str) -> str:
+def flatten_task_setting(parameter: str) -> str:
     """Return the flat name of a task's own setting.
 
     Examples
     --------
-    >>> flat_name("score_threshold"), flat_name("metrics"), flat_name("seed")
+    >>> (
+    ...     flatten_task_setting("score_threshold"),
+    ...     flatten_task_setting("metrics"),
+    ...     flatten_task_setting("seed"),
+    ... )
     ('score_threshold', 'metric', 'task.seed')
     """
-    name = flag_for_parameter(parameter)
+    name = score_parameter_to_flag(parameter)
     return f"{_TASK_PREFIX}{name}" if name in SETTING_BY_FLAT_NAME or name == "protocol" else name
 
 
-def _group_by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
+def _group_settings_by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
     """Put flat and nested settings into their stages; what no stage has is the task's own."""
     settings: dict[str, Any] = {name: {} for name in STAGES}
-    for key, setting_value in expand_options(values).items():
+    for key, setting_value in expand_option_assignments(values).items():
         if key == "protocol":
             settings[key] = setting_value
         elif key in STAGES and isinstance(setting_value, SettingsStage):
@@ -181,41 +186,41 @@ def _group_by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
                 field: getattr(setting_value, field) for field in setting_value.model_fields_set
             }
         elif key in STAGES and isinstance(setting_value, Mapping):
-            _put_nested(settings, key, setting_value)
+            _merge_nested_settings(settings, key, setting_value)
         elif key in SETTING_BY_FLAT_NAME:
             stage, field = SETTING_BY_FLAT_NAME[key]
             settings[stage][field] = setting_value
         else:
-            _put_task_setting(settings["task"], key, setting_value)
+            _set_task_setting(settings["task"], key, setting_value)
     return settings
 
 
-def _put_nested(settings: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
+def _merge_nested_settings(settings: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
     fields = {
         **{field: field for field in STAGES[stage].model_fields},
-        **{flat: field for field, flat in flat_names(STAGES[stage]).items()},
+        **{flat: field for field, flat in map_fields_to_flag_names(STAGES[stage]).items()},
     }
     for key, setting_value in values.items():
         name = str(key).replace("-", "_")
         if (stage, name) == ("task", "settings") and isinstance(setting_value, Mapping):
             for parameter, inner in setting_value.items():
-                _put_task_setting(settings[stage], f"{_TASK_PREFIX}{parameter}", inner)
+                _set_task_setting(settings[stage], f"{_TASK_PREFIX}{parameter}", inner)
         elif name in fields:
             settings[stage][fields[name]] = setting_value
         elif stage == "task":
-            _put_task_setting(settings[stage], name, setting_value)
+            _set_task_setting(settings[stage], name, setting_value)
         else:
-            refuse_unknown(name, list(fields), source=f"the settings of {stage}")
+            refuse_unknown_name(name, list(fields), source=f"the settings of {stage}")
 
 
-def _put_task_setting(task: dict[str, Any], key: str, setting_value: Any) -> None:
+def _set_task_setting(task: dict[str, Any], key: str, setting_value: Any) -> None:
     """Add to a task's own settings: NAME or task.NAME."""
-    task.setdefault("settings", {})[parameter_for_flag(key.removeprefix(_TASK_PREFIX))] = (
+    task.setdefault("settings", {})[flag_to_score_parameter(key.removeprefix(_TASK_PREFIX))] = (
         setting_value
     )
 
 
-def expand_options(values: Mapping[str, Any]) -> dict[str, Any]:
+def expand_option_assignments(values: Mapping[str, Any]) -> dict[str, Any]:
     """Give what ``option`` sets by its flat names, as if each had been set by itself.
 
     Raises
@@ -225,7 +230,9 @@ def expand_options(values: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> expand_options({"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]})
+    >>> expand_option_assignments(
+    ...     {"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]},
+    ... )
     {'by': 'race', 'ddof': '0', 'nested': ('a', 'b'), 'task.seed': '3'}
     """
     other_settings = {
@@ -240,47 +247,51 @@ def expand_options(values: Mapping[str, Any]) -> dict[str, Any]:
                 "--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(assignment)
             )
         if name == "option":
-            refuse_unknown(name, [*SETTING_BY_FLAT_NAME, "protocol"])
-        is_flat = name.startswith(_TASK_PREFIX) or not has_flag(name)
-        key = name if is_flat else flat_name(parameter_for_flag(name))
-        is_list = key in SETTING_BY_FLAT_NAME and isinstance(get_declaration(key).default, tuple)
+            refuse_unknown_name(name, [*SETTING_BY_FLAT_NAME, "protocol"])
+        is_flat = name.startswith(_TASK_PREFIX) or not has_own_flag(name)
+        key = name if is_flat else flatten_task_setting(flag_to_score_parameter(name))
+        is_list = key in SETTING_BY_FLAT_NAME and isinstance(
+            find_setting_declaration(key).default, tuple
+        )
         if key in other_settings or (key in option_values and not is_list):
             raise SpecError(
                 f"the setting {name!r} is given twice", expected="it once", found=repr(assignment)
             )
         if key in SETTING_BY_FLAT_NAME:
-            refuse_empty(get_declaration(key), text, source="--option")
+            refuse_empty_text(find_setting_declaration(key), text, source="--option")
         option_values[key] = (*option_values.get(key, ()), text) if is_list else text
     return other_settings | option_values
 
 
-def has_flag(name: str) -> bool:
+def has_own_flag(setting_name: str) -> bool:
     """Tell whether a name is not one of a stage's settings that ``--option`` alone sets.
 
     Examples
     --------
-    >>> has_flag("level"), has_flag("ddof"), has_flag("a task's own")
+    >>> has_own_flag("level"), has_own_flag("ddof"), has_own_flag("a task's own")
     (True, False, True)
     """
-    if name not in SETTING_BY_FLAT_NAME:
+    if setting_name not in SETTING_BY_FLAT_NAME:
         return True
-    stage, field = SETTING_BY_FLAT_NAME[name]
+    stage, field = SETTING_BY_FLAT_NAME[setting_name]
     extra = STAGES[stage].model_fields[field].json_schema_extra
     return not isinstance(extra, dict) or bool(extra.get("flag", True))
 
 
-def name_as_typed(name: str) -> str:
+def format_setting_as_typed(setting_name: str) -> str:
     """Write a setting's name as a command line has it: its flag, or its name in ``--option``.
 
     Examples
     --------
-    >>> name_as_typed("min_units"), name_as_typed("ddof")
+    >>> format_setting_as_typed("min_units"), format_setting_as_typed("ddof")
     ('--min-units', 'ddof')
     """
-    return format_flag(name) if has_flag(name) else name
+    return format_cli_flag(setting_name) if has_own_flag(setting_name) else setting_name
 
 
-def validate_settings(values: Mapping[str, object], *, source: str | None = None) -> AuditSpec:
+def validate_stage_settings(
+    values: Mapping[str, object], *, source: str | None = None
+) -> AuditSpec:
     """Hold loose values against the stages' settings, not yet against the task's own.
 
     Raises
@@ -291,7 +302,7 @@ def validate_settings(values: Mapping[str, object], *, source: str | None = None
     try:
         return AuditSpec.model_validate(dict(values))
     except ValidationError as error:
-        raise _build_setting_error(error, source) from error
+        raise _build_first_setting_error(error, source) from error
 
 
 def parse_spec(values: Mapping[str, object], *, source: str | None = None) -> AuditSpec:
@@ -307,14 +318,16 @@ def parse_spec(values: Mapping[str, object], *, source: str | None = None) -> Au
     >>> parse_spec({"data": "table:people.csv", "by": "race"}).groups.by
     ('race',)
     """
-    spec = validate_settings(values, source=source)
+    spec = validate_stage_settings(values, source=source)
     if spec.protocol is not None and "name" not in spec.task.model_fields_set:
         return spec  # the protocol names the task; what it takes is asked once that is known
-    task = read_task(spec.task, source=source, other_settings=[*SETTING_BY_FLAT_NAME, "protocol"])
+    task = validate_task_settings(
+        spec.task, source=source, other_settings=[*SETTING_BY_FLAT_NAME, "protocol"]
+    )
     return spec if task is spec.task else spec.model_copy(update={"task": task})
 
 
-def _build_setting_error(error: ValidationError, source: str | None) -> SpecError:
+def _build_first_setting_error(error: ValidationError, source: str | None) -> SpecError:
     """Convert the first of pydantic's errors into a SpecError."""
     first = error.errors()[0]
     stage, *path = (str(segment) for segment in first["loc"]) if first["loc"] else ("",)
@@ -322,7 +335,7 @@ def _build_setting_error(error: ValidationError, source: str | None) -> SpecErro
     name = path[0] if path else stage
     if name not in stage_class.model_fields:
         return SpecError("the settings cannot be read", expected="NAME: VALUE", where=source)
-    flat = flat_names(stage_class)[name]
+    flat = map_fields_to_flag_names(stage_class)[name]
     if first["type"] == "missing":
         return SpecError(
             f"the setting {flat!r} is not given",
@@ -333,21 +346,21 @@ def _build_setting_error(error: ValidationError, source: str | None) -> SpecErro
     raw_value = first.get("input")
     return SpecError(
         f"the setting {flat!r} cannot be used",
-        expected=describe_type(field.annotation, field.metadata),
+        expected=describe_accepted_values(field.annotation, field.metadata),
         found=repr(raw_value),
         where=source,
         hint=FINITE if first["type"] == "finite_number" else None,
     )
 
 
-def get_declaration(name: str, task: str = "") -> Option:
+def find_setting_declaration(name: str, task: str = "") -> Option:
     """Return the declaration of a setting by its flat name; of a task's own that of the task.
 
     One that is declared no longer has no description, and no value is its default.
 
     Examples
     --------
-    >>> get_declaration("level").default
+    >>> find_setting_declaration("level").default
     0.95
     """
     if name in SETTING_BY_FLAT_NAME or name == "protocol":
@@ -355,8 +368,8 @@ def get_declaration(name: str, task: str = "") -> Option:
         field_info = STAGES.get(stage, AuditSpec).model_fields[field]
         default = ... if field_info.is_required() else field_info.get_default()
         return Option(name, field_info.annotation, default, str(field_info.description))
-    options: dict[str, Option] = task_parameters(task) if task in registry.names("tasks") else {}
-    parameter = parameter_for_flag(name.removeprefix(_TASK_PREFIX))
+    options: dict[str, Option] = list_task_options(task) if task in registry.names("tasks") else {}
+    parameter = flag_to_score_parameter(name.removeprefix(_TASK_PREFIX))
     return options.get(parameter, Option(name, Any, ..., ""))
 
 

@@ -43,7 +43,7 @@ class Engine(SettingsStage):
         flag=False,
     )
 
-    def refuse_what_only_ray_takes(self) -> None:
+    def refuse_ray_only_settings(self) -> None:
         """Refuse settings that would do nothing, as a cluster's address without ``--engine ray``.
 
         Raises

@@ -69,14 +69,14 @@ def setting(
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
-def flat_names(stage: type[SettingsStage]) -> dict[str, str]:
+def map_fields_to_flag_names(stage: type[SettingsStage]) -> dict[str, str]:
     """Map each field of a stage to its name as a flag, ``_`` standing for ``-``.
 
     Examples
     --------
     >>> class Explain(SettingsStage):
     ...     analyses: tuple[str, ...] = setting((), "what to run", flat="explain")
-    >>> flat_names(Explain)
+    >>> map_fields_to_flag_names(Explain)
     {'analyses': 'explain'}
     """
     extras = {name: field.json_schema_extra for name, field in stage.model_fields.items()}

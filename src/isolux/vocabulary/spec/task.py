@@ -1,7 +1,7 @@
 """Settings of the task: which it is, and the keyword parameters of its own ``score``.
 
 What a task takes is declared in its ``score`` alone, with its type, default and description. Names
-that no other stage has go to the task; ``read_task`` holds them against that function.
+that no other stage has go to the task; ``validate_task_settings`` holds them against that function.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import (
     Option,
-    format_flag,
-    list_options,
-    read_value,
-    refuse_unknown,
+    format_cli_flag,
+    list_keyword_options,
+    parse_option_value,
+    refuse_unknown_name,
 )
 from isolux.vocabulary.spec.stage import SettingsStage, setting
 
@@ -51,17 +51,17 @@ class Task(SettingsStage):
         return self.settings.get(name)
 
 
-def parameter_for_flag(name: str) -> str:
+def flag_to_score_parameter(flag_name: str) -> str:
     """Return the parameter of ``score`` that a flag's or a file's name stands for."""
-    return _PARAMETER_BY_FLAG.get(name, name)
+    return _PARAMETER_BY_FLAG.get(flag_name, flag_name)
 
 
-def flag_for_parameter(parameter: str) -> str:
+def score_parameter_to_flag(parameter: str) -> str:
     """Return the name under which a parameter of ``score`` is a flag or stands in a file."""
     return next((flag for flag, name in _PARAMETER_BY_FLAG.items() if name == parameter), parameter)
 
 
-def task_parameters(task: str) -> dict[str, Option]:
+def list_task_options(task: str) -> dict[str, Option]:
     """List the settings of a task's own by parameter: type, default, description.
 
     Raises
@@ -69,11 +69,13 @@ def task_parameters(task: str) -> dict[str, Option]:
     UnknownNameError
         There is no such task.
     """
-    options = list_options(registry.load("tasks", task).score)
+    options = list_keyword_options(registry.load("tasks", task).score)
     return {name: option for name, option in options.items() if name not in FILLED_PARAMETERS}
 
 
-def read_task(task: Task, *, source: str | None, other_settings: Sequence[str] = ()) -> Task:
+def validate_task_settings(
+    task: Task, *, source: str | None, other_settings: Sequence[str] = ()
+) -> Task:
     """Hold a task's settings against its ``score``: names, types and limits.
 
     Parameters
@@ -92,11 +94,13 @@ def read_task(task: Task, *, source: str | None, other_settings: Sequence[str] =
     """
     if not task.settings:
         return task
-    valid_names = _list_parameters(task.name)
+    valid_names = _list_task_parameters(task.name)
     if valid_names is None:
         for name in task.settings:
-            refuse_unknown(
-                flag_for_parameter(name), (*_list_all_flags(), *other_settings), source=source
+            refuse_unknown_name(
+                score_parameter_to_flag(name),
+                (*_list_all_task_flags(), *other_settings),
+                source=source,
             )
         return task
     parsed_settings: dict[str, Any] = {}
@@ -105,46 +109,46 @@ def read_task(task: Task, *, source: str | None, other_settings: Sequence[str] =
         if (
             name not in valid_names
             and raw_value in (None, (), [])
-            and flag_for_parameter(name) in _list_all_flags()
+            and score_parameter_to_flag(name) in _list_all_task_flags()
         ):
             continue  # not said: a paper's settings for several tasks
         if name not in valid_names:
-            raise build_refusal(task.name, name, other_settings, source=source)
+            raise build_unknown_setting_error(task.name, name, other_settings, source=source)
         if name in READ_LATER and isinstance(raw_value, str) and raw_value:
             parsed_settings[name] = raw_value
         elif name == "label_map" and not isinstance(raw_value, Mapping):
             texts = (raw_value,) if isinstance(raw_value, str) else tuple(raw_value or ())
             merge_texts = tuple(
-                merge_text for text in texts for merge_text in _expand_paper_merge(text)
+                merge_text for text in texts for merge_text in _expand_paper_merge_name(text)
             )
-            parsed_settings[name] = parse_merges(merge_texts, "label_map") or None
+            parsed_settings[name] = parse_value_merges(merge_texts, "label_map") or None
         else:
             function = registry.load("tasks", task.name).score
-            parsed_settings[name] = read_value(
+            parsed_settings[name] = parse_option_value(
                 function,
                 name,
                 raw_value,
                 owner=f"the task {task.name}",
-                displayed_name=flag_for_parameter(name),
+                displayed_name=score_parameter_to_flag(name),
                 source=source,
             )
     return task.model_copy(update={"settings": parsed_settings})
 
 
-def _list_parameters(task: str) -> tuple[str, ...] | None:
+def _list_task_parameters(task: str) -> tuple[str, ...] | None:
     """Name what a task takes; None for one that is not registered (scores made elsewhere)."""
-    return tuple(task_parameters(task)) if task in registry.names("tasks") else None
+    return tuple(list_task_options(task)) if task in registry.names("tasks") else None
 
 
-def _list_all_flags() -> list[str]:
+def _list_all_task_flags() -> list[str]:
     return [
-        flag_for_parameter(name)
+        score_parameter_to_flag(name)
         for task in registry.names("tasks")
-        for name in task_parameters(task)
+        for name in list_task_options(task)
     ]
 
 
-def build_refusal(
+def build_unknown_setting_error(
     task: str, name: str, other_settings: Sequence[str] = (), *, source: str | None = None
 ) -> SpecError:
     """Say that a setting is another task's, or none at all.
@@ -158,10 +162,10 @@ def build_refusal(
     source : str or None
         Where the name was given.
     """
-    flag, name = flag_for_parameter(name), parameter_for_flag(name)
-    valid_names = _list_parameters(task) or ()
+    flag, name = score_parameter_to_flag(name), flag_to_score_parameter(name)
+    valid_names = _list_task_parameters(task) or ()
     takers = [
-        task_name for task_name in registry.names("tasks") if name in task_parameters(task_name)
+        task_name for task_name in registry.names("tasks") if name in list_task_options(task_name)
     ]
     if flag == "data":
         return SpecError(
@@ -171,26 +175,26 @@ def build_refusal(
         )
     if not takers:
         try:
-            refuse_unknown(
-                flag, [*other_settings, *map(flag_for_parameter, valid_names)], source=source
+            refuse_unknown_name(
+                flag, [*other_settings, *map(score_parameter_to_flag, valid_names)], source=source
             )
         except SpecError as error:
             return error
         return SpecError(
             f"{flag!r} is no setting of the task {task!r}",
-            expected=format_flag(flag),
+            expected=format_cli_flag(flag),
             found=flag,
             where=source,
         )
     return SpecError(
         f"the task {task!r} has no setting {flag!r}",
-        expected="one of " + ", ".join(map(flag_for_parameter, valid_names)),
+        expected="one of " + ", ".join(map(score_parameter_to_flag, valid_names)),
         where=source,
         hint=f"it belongs to the task {' or '.join(takers)}: name the task too",
     )
 
 
-def _expand_paper_merge(text: str) -> tuple[str, ...]:
+def _expand_paper_merge_name(text: str) -> tuple[str, ...]:
     """Write a paper's merge out by its name, ``fairface:races-4``; others stay as they are.
 
     Raises
@@ -219,7 +223,7 @@ def _read_prediction_map(raw_value: Any) -> Any:
         return texts
     if len(texts) == 1 and "=" not in texts[0]:
         return texts[0]
-    merges = parse_merges(tuple(texts), "prediction_map")
+    merges = parse_value_merges(tuple(texts), "prediction_map")
     class_by_label: dict[str, str] = {}
     for class_name, labels in merges.items():
         for label in labels:
@@ -232,12 +236,12 @@ def _read_prediction_map(raw_value: Any) -> Any:
     return class_by_label
 
 
-def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, ...]]:
+def parse_value_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, ...]]:
     """Read ``"Asian=East Asian,Southeast Asian"``: a new name and the values that it unites.
 
     Examples
     --------
-    >>> parse_merges(("Asian=East Asian,Asian",), "label_map")
+    >>> parse_value_merges(("Asian=East Asian,Asian",), "label_map")
     {'Asian': ('East Asian', 'Asian')}
     """
     merges: dict[str, tuple[str, ...]] = {}

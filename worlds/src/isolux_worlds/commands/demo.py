@@ -32,7 +32,7 @@ def demo(
     ] = False,
 ) -> None:
     """Audit a synthetic population; the report says what was injected and what was found."""
-    from isolux.cli.audit_screen import show_audit
+    from isolux.cli.audit_screen import print_audit
     from isolux.io.atomic import refuse_existing
 
     if pixels:
@@ -41,18 +41,18 @@ def demo(
         from isolux_worlds.populations.border import audit_gate
 
         for audit, report in audit_gate(out, seed=seed, overwrite=overwrite):
-            show_audit(audit.run, report)
+            print_audit(audit.run, report)
     else:
         from isolux_worlds.populations.demonstration import demonstrate
 
         refuse_existing(out, overwrite=overwrite)
         demonstration = demonstrate(seed=seed)
-        show_audit(demonstration.run, demonstration.report(out, overwrite=overwrite))
+        print_audit(demonstration.run, demonstration.report(out, overwrite=overwrite))
 
 
 def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
-    from isolux.cli.audit_screen import show_audit
-    from isolux.cli.prediction_progress import monitor_predictions
+    from isolux.cli.audit_screen import print_audit
+    from isolux.cli.prediction_progress import track_predictions
     from isolux.vocabulary.extras import import_optional
     from isolux_worlds.commands.synthesize import painting
     from isolux_worlds.networks.audit import audit_masks
@@ -62,6 +62,6 @@ def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
     )
     with painting() as tell:
         audit, report = audit_masks(
-            out, seed=seed, overwrite=overwrite, progress=tell, watched=monitor_predictions
+            out, seed=seed, overwrite=overwrite, progress=tell, watched=track_predictions
         )
-    show_audit(audit.run, report)
+    print_audit(audit.run, report)

@@ -137,13 +137,13 @@ def painting() -> Iterator[Progress]:
 
 
 def _show_what_there_is() -> None:
-    from isolux.cli.table_output import print_table
+    from isolux.cli.table_output import print_unbroken_table
     from isolux_worlds.layouts import LAYOUTS
     from isolux_worlds.photo_world.settings import PRESETS, preset
 
     worlds = [[name, preset(name).about] for name in PRESETS]
-    print_table("Worlds", ["preset", "what is injected"], worlds)
+    print_unbroken_table("Worlds", ["preset", "what is injected"], worlds)
     typer.echo("")
     rows = [[name, layout.summary] for name, layout in LAYOUTS.items()]
-    print_table("Layouts", ["layout", "what its files hold"], rows)
+    print_unbroken_table("Layouts", ["layout", "what its files hold"], rows)
     typer.echo("\nisolux synthesize biased --out biased --layout facet")

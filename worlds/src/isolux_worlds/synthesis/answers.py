@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.datasets import load
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.registry import load as plugin
 from isolux_worlds._joins import left_join
 from isolux_worlds.layouts import LayoutWriter, Way
@@ -102,7 +102,9 @@ def _load_dataset(name: str, way: Way, stage: Path) -> Dataset:
         if flag == "--data-option"
     ]
     loader = plugin("datasets", name).load
-    options = read_options(loader, tuple(inputs), owner=name, flag="--data-option", hidden=())
+    options = parse_option_assignments(
+        loader, tuple(inputs), owner=name, flag="--data-option", hidden=()
+    )
     return load(name, str(stage / "data" / way.path), **options)
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.geometry.boxes import pairs_iou_xywh
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_curate.annotation.answer_format import Answer
 from isolux_curate.annotation.sheets import group_answers_by_unit
@@ -285,7 +285,7 @@ def count_graduates(project: Project) -> pl.DataFrame:
         .agg(examined=pl.len(), graduated=(pl.col("status") == GRADUATED).sum())
         .sort("stage", "region")
     )
-    interval = wilson(counts["graduated"].to_numpy(), counts["examined"].to_numpy())
+    interval = wilson_interval(counts["graduated"].to_numpy(), counts["examined"].to_numpy())
     return counts.with_columns(
         rate=pl.col("graduated") / pl.col("examined"),
         low=pl.Series(interval.low, dtype=pl.Float64),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 from isolux.vocabulary.errors import SpecError
 
 if TYPE_CHECKING:
@@ -56,16 +56,16 @@ def withdraw(
     photo : sequence of str
         With --prove: photos of them that you have, to search for copies of.
     """
-    from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
+    from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
     from isolux_curate.verbs import withdraw as verb
     from isolux_curate.withdrawal.workflow import WithdrawalResult
 
-    flags = list_option_defaults(verb.withdraw)
+    flags = list_keyword_defaults(verb.withdraw)
     if verify is not None:
-        _show_receipt(verify, select_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
+        _show_receipt(verify, select_used_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
         return
     if prove:
-        proof_settings = select_settings(
+        proof_settings = select_used_settings(
             flags, settings, (*_PROOF_SETTINGS, *_LEDGER_SETTINGS), "--prove"
         )
         search_settings = {
@@ -77,7 +77,9 @@ def withdraw(
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
         _show_replay(
-            verb.replay(folders, **select_settings(flags, settings, _REPLAY_SETTINGS, "--replay"))
+            verb.replay(
+                folders, **select_used_settings(flags, settings, _REPLAY_SETTINGS, "--replay")
+            )
         )
         return
     outcome = verb.withdraw(folders, **settings)
@@ -89,7 +91,7 @@ def withdraw(
 
 def _show_replay(outcomes: Sequence[WithdrawalResult]) -> None:
     if not outcomes:
-        say("nobody who withdrew is back")
+        print_clean_lines("nobody who withdrew is back")
     for outcome in outcomes:
         _show_result(outcome)
 
@@ -99,13 +101,13 @@ def _show_proof(proof: SearchResult) -> None:
 
     for name, rows in (("found", proof.matches), ("not looked into", proof.unsearchable)):
         schema = {"where": pl.String, "what": pl.String}
-        command_output.add_table(name, pl.DataFrame(rows, schema=schema, orient="row"))
+        command_output.add_table_to_json(name, pl.DataFrame(rows, schema=schema, orient="row"))
     for source, description in proof.matches[:_MAX_LISTED]:
         command_output.report_warning(f"{source}: {description}")
     for source, reason in proof.unsearchable[:_MAX_LISTED]:
         command_output.report_warning(f"{source} was not looked into, and is not clean: {reason}")
     command_output.report_notes(proof.notes)
-    say(
+    print_clean_lines(
         f"{proof.files:,} files and parts of files, {proof.bytes:,} bytes, {proof.pictures:,}"
         f" pictures: {len(proof.matches):,} found, {len(proof.unsearchable):,} not looked into"
     )
@@ -117,7 +119,7 @@ def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
     from isolux_curate.verbs import withdraw as verb
 
     receipt_record = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
-    say(
+    print_clean_lines(
         f"receipt {receipt_record['number']:,} of {receipt_record['ended']}: hash and signature"
         " verify;"
         f" {len(receipt_record['artefacts']):,} artefacts"
@@ -127,13 +129,13 @@ def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
 def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
     import polars as pl
 
-    from isolux.cli.table_output import print_wide_table
+    from isolux.cli.table_output import print_table_in_column_blocks
     from isolux_curate.withdrawal.workflow import WithdrawalResult
 
     columns = ("where", "what", "done", "n")
     rows = [{c: getattr(artefact, c) for c in columns} for artefact in outcome.artefacts]
     table = pl.DataFrame(rows, schema={c: pl.Int64 if c == "n" else pl.String for c in columns})
-    command_output.add_table("artefacts", table)
+    command_output.add_table_to_json("artefacts", table)
     for source, reason in outcome.unsearchable:
         command_output.report_warning(f"{source} was not looked through: {reason}.")
     for source, description in outcome.remaining if isinstance(outcome, WithdrawalResult) else ():
@@ -142,12 +144,14 @@ def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
         summary = table.group_by("what", "done", maintain_order=True).agg(
             artefacts=pl.len(), rows=pl.col("n").sum()
         )
-        print_wide_table("What held them", summary)
+        print_table_in_column_blocks("What held them", summary)
 
 
 def _show_preview(preview: WithdrawalPreview) -> None:
     _show_artefacts(preview)
-    say(f"{len(preview.artefacts):,} files would be changed or deleted; nothing was changed")
+    print_clean_lines(
+        f"{len(preview.artefacts):,} files would be changed or deleted; nothing was changed"
+    )
 
 
 def _show_result(outcome: WithdrawalResult) -> None:
@@ -155,6 +159,8 @@ def _show_result(outcome: WithdrawalResult) -> None:
     _show_artefacts(outcome)
     command_output.report_notes(outcome.notes)
     if outcome.receipt is None:
-        say("not finished: give the same command again once what is named above is settled")
+        print_clean_lines(
+            "not finished: give the same command again once what is named above is settled"
+        )
         raise typer.Exit(_EXIT_REMAINING)
     command_output.report_file("receipt", outcome.receipt)

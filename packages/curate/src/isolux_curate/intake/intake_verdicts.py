@@ -13,7 +13,11 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.info import RuleInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import list_option_defaults, read_value, refuse_unknown
+from isolux.vocabulary.plugin_options import (
+    list_keyword_defaults,
+    parse_option_value,
+    refuse_unknown_name,
+)
 from isolux_curate.project.folder import PROJECT_FILE, Project
 from isolux_curate.project.queries import (
     CONSENT_KINDS,
@@ -102,11 +106,11 @@ def _rule_info(name: str) -> RuleInfo:
 def _read_rule_settings(project: Project, name: str) -> dict[str, Any]:
     """Read a rule's settings: its defaults, overridden by project.yaml."""
     function = registry.load("rules", name).refuse
-    rule_settings = list_option_defaults(function)
+    rule_settings = list_keyword_defaults(function)
     source = f"{project.folder / PROJECT_FILE}, rule {name}"
     for key, setting in project.rules.get(name, {}).items():
-        refuse_unknown(key, rule_settings, source=source)
-        rule_settings[key] = read_value(
+        refuse_unknown_name(key, rule_settings, source=source)
+        rule_settings[key] = parse_option_value(
             function, key, setting, owner=f"the rule {name}", displayed_name=key
         )
     return rule_settings

@@ -14,7 +14,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
@@ -227,7 +227,7 @@ def _count_by_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
         .agg(reviewed=pl.len(), out=(pl.col("verdict") == OUT).sum())
         .sort("kind")
     )
-    bounds = wilson(counts["out"].to_numpy(), counts["reviewed"].to_numpy(), LEVEL)
+    bounds = wilson_interval(counts["out"].to_numpy(), counts["reviewed"].to_numpy(), LEVEL)
     return counts.with_columns(
         share=pl.col("out") / pl.col("reviewed"),
         low=pl.Series(bounds.low),

@@ -25,7 +25,7 @@ import polars as pl
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.settings_files import read_mapping
-from isolux.stats.proportions import wilson
+from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
@@ -83,7 +83,7 @@ def estimate_share(
     if effect == 0.0:  # all units were reviewed
         return ShareEstimate(estimate, estimate, estimate, *counts)
     n_effective = total / effect
-    bounds = wilson(estimate * n_effective, n_effective, LEVEL)
+    bounds = wilson_interval(estimate * n_effective, n_effective, LEVEL)
     interval = _clip_to_counts(float(bounds.low), float(bounds.high), counts)
     return ShareEstimate(estimate, *interval, *counts)
 
@@ -138,7 +138,7 @@ def required_sample_size(
     n = np.arange(1, population + 1, dtype=np.float64)
     finite_population_factor = np.maximum(population - n, 0) / max(population - 1, 1)
     n_effective = n / np.maximum(finite_population_factor, 1e-12)
-    bounds = wilson(expected * n_effective, n_effective, LEVEL)
+    bounds = wilson_interval(expected * n_effective, n_effective, LEVEL)
     is_sufficient = (bounds.high - bounds.low) / 2 <= margin
     is_sufficient[-1] = True  # the whole population has no sampling error
     return int(np.argmax(is_sufficient)) + 1

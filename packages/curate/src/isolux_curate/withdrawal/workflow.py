@@ -74,7 +74,7 @@ def update_run_records(state: WithdrawalState, folders: Sequence[Path]) -> None:
 def _rebuild_page(run: Path) -> None:
     """Rebuild a run's page from its remaining rows."""
     from isolux.io import run_directory
-    from isolux.report.html import write_comparison, write_report
+    from isolux.report.html import write_comparison_report, write_report
 
     page = run / "report.html"
     if not page.is_file():
@@ -82,7 +82,7 @@ def _rebuild_page(run: Path) -> None:
     try:
         loaded_run = run_directory.load_run(run)
         write_page = (
-            write_comparison if "model_a" in loaded_run.disparities.columns else write_report
+            write_comparison_report if "model_a" in loaded_run.disparities.columns else write_report
         )
         write_page(loaded_run, page)
     except Exception as error:

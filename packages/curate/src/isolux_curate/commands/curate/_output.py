@@ -10,12 +10,12 @@ import polars as pl
 from isolux.cli import command_output
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.vocabulary.notes import split_by_severity
+from isolux.vocabulary.notes import split_cautions_from_notes
 
 
 def warn_cautions(notes: Sequence[str]) -> Sequence[str]:
     """Print cautions, which must be read before any number, and return the other notes."""
-    cautions, other_notes = split_by_severity(notes)
+    cautions, other_notes = split_cautions_from_notes(notes)
     for caution in cautions:
         command_output.report_warning(caution)
     return other_notes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
+from isolux.cli.streams import print_clean_lines
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.annotation.exchange import ImportResult
 from isolux_curate.annotation.exchange import import_answers as fetch_answers
@@ -47,13 +47,13 @@ def push(
         if upload_result.n_already_sent
         else ""
     )
-    say(
+    print_clean_lines(
         f"{pluralise(upload_result.n_planned, 'new task')}; {upload_result.n_sent:,}"
         f" sent{found_text}"
     )
-    say(f"annotate at {label_studio.url}/projects/{upload_result.server_project}")
+    print_clean_lines(f"annotate at {label_studio.url}/projects/{upload_result.server_project}")
     flag = " --training" if training else ""
-    say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
+    print_clean_lines(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
 
 
 def pull(
@@ -81,7 +81,7 @@ def pull(
     label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
     import_result = fetch_answers(opened, stage, label_studio, training=training)
     notes = warn_cautions(import_result.notes)
-    say(
+    print_clean_lines(
         f"{pluralise(import_result.n_answers, 'answer')} on the server, {import_result.n_new:,} new"
     )
     _print_refused(import_result, ": push it again")
@@ -103,9 +103,11 @@ def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> Non
         The golden tasks, which every rater answers before starting work.
     """
     number = write_tasks(open_project(project), stage, out, training=training)
-    say(f"{pluralise(number, 'open task')}: {out / 'tasks.csv'}")
+    print_clean_lines(f"{pluralise(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
-        say(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
+        print_clean_lines(
+            f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME"
+        )
 
 
 def answers(
@@ -137,22 +139,22 @@ def answers(
             command_output.report_warning(
                 f"{pluralise(row_counts.n_withdrawn, 'answer')} left out: the annotators withdrew."
             )
-        say(f"{pluralise(row_counts.n_rows, 'row')}: {file}")
+        print_clean_lines(f"{pluralise(row_counts.n_rows, 'row')}: {file}")
         return
     import_result = import_sheet(opened, stage, file, annotator=annotator)
     for caution in import_result.notes:
         command_output.report_warning(caution)
-    say(pluralise(import_result.n_new, "new answer"))
+    print_clean_lines(pluralise(import_result.n_new, "new answer"))
     _print_refused(import_result)
 
 
 def _print_refused(import_result: ImportResult, advice: str = "") -> None:
     if import_result.n_refused:
-        say(
+        print_clean_lines(
             f"{pluralise(import_result.n_refused, 'answer')} against the stage's rules: not counted"
         )
     if import_result.n_sent_back:
-        say(
+        print_clean_lines(
             f"{pluralise(import_result.n_sent_back, 'photo')} sent back to an earlier stage{advice}"
         )
 
@@ -170,5 +172,5 @@ def golden(project: str, sheet: str, *, stage: str) -> None:
         count, boxes, skin_tone or attributes.
     """
     n_new = create_golden(open_project(project), stage, sheet)
-    say(pluralise(n_new, "new golden task"))
-    say(f"next: isolux curate push {project} --stage {stage} --training --server URL")
+    print_clean_lines(pluralise(n_new, "new golden task"))
+    print_clean_lines(f"next: isolux curate push {project} --stage {stage} --training --server URL")

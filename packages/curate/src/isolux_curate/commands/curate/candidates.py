@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.streams import print_clean_lines
+from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.candidates.files import (
@@ -51,14 +51,14 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
         )
     concept_table = select_concepts_from_files(nouns, **settings)
     write_csv(out, concept_table)
-    say(
+    print_clean_lines(
         f"{concept_table.height:,} concepts of people: {concept_table['reason'].null_count():,}"
         " stand"
     )
     reasons = concept_table["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
     for reason, number in reasons.value_counts(sort=True).iter_rows():
-        say(f"  {number:,} {reason}")
-    say(f"concepts: {out}")
+        print_clean_lines(f"  {number:,} {reason}")
+    print_clean_lines(f"concepts: {out}")
 
 
 def candidates(photos: str, *, out: Path, **settings: Any) -> None:
@@ -77,8 +77,10 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     """
     candidate_table = pick_candidates_from_files(photos, **settings)
     write_csv(out, candidate_table)
-    print_wide_table("Photos of this round", candidate_table["class"].value_counts().sort("class"))
-    say(f"{pluralise(candidate_table.height, 'photo')}: {out}")
+    print_table_in_column_blocks(
+        "Photos of this round", candidate_table["class"].value_counts().sort("class")
+    )
+    print_clean_lines(f"{pluralise(candidate_table.height, 'photo')}: {out}")
 
 
 def quotas(
@@ -113,10 +115,10 @@ def quotas(
     if first is not None:
         first_photos = draw_first_round(seen, first=first)
         write_csv(out, first_photos)
-        say(f"{pluralise(first_photos.height, 'photo')} drawn at random: {out}")
+        print_clean_lines(f"{pluralise(first_photos.height, 'photo')} drawn at random: {out}")
         return
     country_quotas = compute_quotas_from_files(seen, take=int(take or 0), **settings)
     write_csv(out, country_quotas.countries)
-    print_wide_table("Countries", country_quotas.countries)
-    print_wide_table("Groups after this round, as expected", country_quotas.groups)
-    say(f"quotas: {out}")
+    print_table_in_column_blocks("Countries", country_quotas.countries)
+    print_table_in_column_blocks("Groups after this round, as expected", country_quotas.groups)
+    print_clean_lines(f"quotas: {out}")

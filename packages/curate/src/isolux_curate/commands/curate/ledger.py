@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.streams import print_clean_lines
+from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.io.consent.rows import Act
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.verbs.consent import add_consent, check_consent, summarise_consent
@@ -40,10 +40,12 @@ def revoke(ledger: str, **settings: Any) -> None:
 def _add_rows(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
     rows = add_consent(ledger, act, **settings)
     if not rows:
-        say("0 rows added: the same stands already, with the same note")
+        print_clean_lines("0 rows added: the same stands already, with the same note")
         return
-    say(f"{pluralise(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
-    say(f"head: {rows[-1].hash}")
+    print_clean_lines(
+        f"{pluralise(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}"
+    )
+    print_clean_lines(f"head: {rows[-1].hash}")
 
 
 def consent(ledger: str, **settings: Any) -> None:
@@ -60,6 +62,6 @@ def consent(ledger: str, **settings: Any) -> None:
     checked = (
         "hashes and signatures verify" if consent_ledger.has_checked_signatures else "hashes verify"
     )
-    say(f"{pluralise(len(consent_ledger.rows), 'row')}: {checked}")
-    print_wide_table("People by what they allow", summarise_consent(consent_ledger))
-    say(f"head: {consent_ledger.rows[-1].hash}")
+    print_clean_lines(f"{pluralise(len(consent_ledger.rows), 'row')}: {checked}")
+    print_table_in_column_blocks("People by what they allow", summarise_consent(consent_ledger))
+    print_clean_lines(f"head: {consent_ledger.rows[-1].hash}")

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.streams import print_clean_lines
+from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.plugin_options import list_option_defaults, select_settings
+from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
 from isolux_curate.annotation.golden_tasks import (
     count_graduates,
     graduate_annotators,
@@ -48,8 +48,8 @@ def init(project: str, *, database: str = "sqlite") -> None:
     """
     new_project = create_project(project, database=database)
     journal = read_journal(new_project)
-    say(f"project {new_project.name}: {new_project.folder}")
-    say(f"journal: {pluralise(journal.height, 'row')}, head {journal['hash'][-1]}")
+    print_clean_lines(f"project {new_project.name}: {new_project.folder}")
+    print_clean_lines(f"journal: {pluralise(journal.height, 'row')}, head {journal['hash'][-1]}")
 
 
 def add(
@@ -89,11 +89,11 @@ def add(
             f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
             " records that someone consented again."
         )
-    say(
+    print_clean_lines(
         f"{pluralise(ingest_result.n_new, 'photo')} came in; {ingest_result.n_existing:,} there"
         f" already; {ingest_result.n_changed:,} with new facts"
     )
-    say(f"next: isolux curate intake {project}")
+    print_clean_lines(f"next: isolux curate intake {project}")
 
 
 def intake(
@@ -123,12 +123,12 @@ def intake(
     verdicts = apply_rules(opened, rules_to_apply=only, devices=devices)
     for note in verdicts.notes:
         command_output.report_warning(note)
-    print_wide_table("Rules of intake", verdicts.rules)
+    print_table_in_column_blocks("Rules of intake", verdicts.rules)
     if letters is not None:
         letter_rows = list_letters(opened)
         write_csv(letters, letter_rows)
-        say(f"letters: {letters}, {pluralise(letter_rows.height, 'row')}")
-    say(f"next: isolux curate status {project}")
+        print_clean_lines(f"letters: {letters}, {pluralise(letter_rows.height, 'row')}")
+    print_clean_lines(f"next: isolux curate status {project}")
 
 
 def decide(
@@ -155,7 +155,7 @@ def decide(
         What the decision is about; if a subject is left out, so are their photos.
     """
     new = record_sheet_verdicts(open_project(project), sheet, step=step, rule=rule, unit_kind=unit)
-    say(pluralise(new, "new verdict"))
+    print_clean_lines(pluralise(new, "new verdict"))
 
 
 def status(project: str, *, by: Sequence[str] = ()) -> None:
@@ -173,19 +173,21 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
     for note in project_state.notes:
         command_output.report_warning(note)
     n_arrived = project_state.funnel["remain"][0]
-    say(
+    print_clean_lines(
         f"{opened.name}: {pluralise(n_arrived, 'photo')} came in,"
         f" {project_state.funnel['remain'][-1]:,} remain"
     )
-    say(_format_funnel_sum(project_state.funnel))
-    print_wide_table(
+    print_clean_lines(_format_funnel_sum(project_state.funnel))
+    print_table_in_column_blocks(
         "Where photos left (refused: those that had left before included)", project_state.funnel
     )
     for (step,), table in project_state.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
-        print_wide_table(title, _round_shares(table.drop("step")))
+        print_table_in_column_blocks(title, _round_shares(table.drop("step")))
     if not by:
-        say("--by FACT compares whom each step left out: facts of subjects, as age_group")
+        print_clean_lines(
+            "--by FACT compares whom each step left out: facts of subjects, as age_group"
+        )
 
 
 def _format_funnel_sum(funnel: pl.DataFrame) -> str:
@@ -264,8 +266,8 @@ def show(
     }
     if what not in _FLAGS_BY_VIEW:
         raise UnknownNameError("part of a project", what, _FLAGS_BY_VIEW)
-    view_flags = select_settings(
-        list_option_defaults(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
+    view_flags = select_used_settings(
+        list_keyword_defaults(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
     )
     views = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
     views[what](open_project(project), view_flags)
@@ -278,12 +280,14 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
             "what is to be done is not said, or twice", expected="--list FILE, or --decided FILE"
         )
     if decided is not None:
-        say(f"{pluralise(decide_matches(project, decided), 'match', 'matches')} decided")
+        print_clean_lines(
+            f"{pluralise(decide_matches(project, decided), 'match', 'matches')} decided"
+        )
         return
     hash_matches = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
     if hash_matches.undecided_ids:
         _warn_about_matches(hash_matches.undecided_ids)
-    say(
+    print_clean_lines(
         f"{pluralise(hash_matches.n_photos, 'photo')} looked at;"
         f" {pluralise(len(hash_matches.new_ids), 'new match', 'new matches')},"
         f" {len(hash_matches.undecided_ids):,} undecided"
@@ -305,20 +309,26 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
     if graduate_ids and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
-        say(f"{pluralise(record_annotator_facts(project, flags['sheet']), 'rater')} noted")
+        print_clean_lines(
+            f"{pluralise(record_annotator_facts(project, flags['sheet']), 'rater')} noted"
+        )
     if stage is not None:
         examined = score_annotators(project, stage)
         if graduate_ids:
             graduate_annotators(project, stage, graduate_ids)
             examined = score_annotators(project, stage)
-        print_wide_table(f"Golden tasks of the stage {stage}", examined)
-    print_wide_table("Who graduated, by region (95 % interval)", count_graduates(project))
+        print_table_in_column_blocks(f"Golden tasks of the stage {stage}", examined)
+    print_table_in_column_blocks(
+        "Who graduated, by region (95 % interval)", count_graduates(project)
+    )
 
 
 def _show_journal(project: Project, flags: Mapping[str, Any]) -> None:
     rows = check_journal(project, head=flags["head"])
     last = min(_LAST_ROWS, rows)
     table = read_journal(project)
-    print_wide_table(f"The last {last:,} of {rows:,} rows", table.tail(last).drop("hash"))
-    say(f"{pluralise(rows, 'row')}: hashes, signatures and verdicts verify")
-    say(f"head: {table['hash'][-1]}")
+    print_table_in_column_blocks(
+        f"The last {last:,} of {rows:,} rows", table.tail(last).drop("hash")
+    )
+    print_clean_lines(f"{pluralise(rows, 'row')}: hashes, signatures and verdicts verify")
+    print_clean_lines(f"head: {table['hash'][-1]}")

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.streams import print_clean_lines
+from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.commands.curate._output import print_notes, refuse_folder, warn_cautions
 from isolux_curate.labels import CONSENSUS_FILE as LABELS
@@ -50,13 +50,13 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     refuse_folder(out, LABELS, "consensus folder", overwrite=overwrite)
     consensus_labels = labels.consensus(data, **settings)
     notes = warn_cautions(consensus_labels.notes)
-    say(
+    print_clean_lines(
         f"{pluralise(consensus_labels.labels.height, 'item')}:"
         f" {_count_statuses(consensus_labels.labels)}"
     )
     rated_annotators = consensus_labels.annotators.drop_nulls("right")
     if 0 < rated_annotators.height <= _MAX_LISTED and rated_annotators["low"].null_count() == 0:
-        print_wide_table("How often each annotator is likely right", rated_annotators)
+        print_table_in_column_blocks("How often each annotator is likely right", rated_annotators)
     print_notes(notes)
     command_output.report_file("labels", consensus_labels.write(out, overwrite=overwrite))
 
@@ -80,7 +80,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     refuse_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
     consensus_objects = drawings.consensus_shapes(data, **settings)
     notes = warn_cautions(consensus_objects.notes)
-    say(
+    print_clean_lines(
         f"{pluralise(consensus_objects.drawings.height, 'drawing')} of"
         f" {pluralise(consensus_objects.objects.height, 'object')}:"
         f" {_count_statuses(consensus_objects.objects)}"
@@ -89,7 +89,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
         annotator_table = consensus_objects.annotators.select(
             "annotator", "images", "drawn", "kept", "found", "alike"
         )
-        print_wide_table("Each annotator beside the others", annotator_table)
+        print_table_in_column_blocks("Each annotator beside the others", annotator_table)
     print_notes(notes)
     command_output.report_file("objects", consensus_objects.write(out, overwrite=overwrite))
 
@@ -116,7 +116,7 @@ def anonymise(table: str, **settings: Any) -> None:
         summary += (
             f", {anonymised.n_photos:,} photos ({anonymised.n_filled:,} with regions filled in)"
         )
-    say(summary)
+    print_clean_lines(summary)
     print_notes(notes)
     command_output.report_file("dataset", anonymised.folder)
 
@@ -134,11 +134,11 @@ def publish(project: str, **settings: Any) -> None:
     release_result = publish_dataset(open_project(project), **settings)
     notes = warn_cautions(release_result.notes)
     release = release_result.release
-    say(
+    print_clean_lines(
         f"{pluralise(release.n_photos, 'photo')}, {pluralise(release.n_people, 'person', 'people')}"
         " in photos,"
         f" {pluralise(release.n_subjects, 'subject')}. {release.terms}"
     )
     print_notes(notes)
     command_output.report_file("dataset", release_result.folder)
-    say(f"next: isolux audit curated:{release_result.folder} --by ATTRIBUTE …")
+    print_clean_lines(f"next: isolux audit curated:{release_result.folder} --by ATTRIBUTE …")

@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 from isolux.cli import command_output
-from isolux.cli.streams import say
-from isolux.cli.table_output import print_wide_table
+from isolux.cli.streams import print_clean_lines
+from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.commands.curate._output import (
     print_notes,
@@ -52,7 +52,7 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     review_sample = draw_sample(open_project(project), out, **settings)
     for note in review_sample.notes:
         command_output.report_warning(note)
-    print_wide_table("What was drawn", review_sample.design.strata)
+    print_table_in_column_blocks("What was drawn", review_sample.design.strata)
     command_output.report_file("sheet", out / "sample.csv")
     command_output.report_file("design", out / "design.json")
 
@@ -117,9 +117,9 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     """
     suspect_sheet = gather_suspects(open_project(project), **settings)
     write_csv(out, suspect_sheet.sheet)
-    print_wide_table("Evidence", suspect_sheet.evidence_kinds)
+    print_table_in_column_blocks("Evidence", suspect_sheet.evidence_kinds)
     print_notes(suspect_sheet.notes)
-    say(f"{suspect_sheet.sheet.height:,} to review")
+    print_clean_lines(f"{suspect_sheet.sheet.height:,} to review")
     command_output.report_file("sheet", out)
 
 
@@ -137,19 +137,19 @@ def review(project: str, sheet: str, **settings: Any) -> None:
     review_result = import_review(opened, sheet, **settings)
     for note in review_result.notes:
         command_output.report_warning(note)
-    say(
+    print_clean_lines(
         f"{review_result.n_reviewed:,} reviewed, {review_result.n_out:,} out;"
         f" {pluralise(review_result.n_excluded_photos, 'photo')} left;"
         f" {pluralise(review_result.n_new_verdicts, 'new verdict')}"
     )
     if review_result.evidence_kinds.height:
-        print_wide_table(
+        print_table_in_column_blocks(
             "How often evidence was right",
             review_result.evidence_kinds.with_columns(pl.selectors.float().round(3)),
         )
     if review_result.estimate is not None:
         estimate = review_result.estimate
-        say(
+        print_clean_lines(
             f"of all {estimate.population:,}: {100 * estimate.value:.1f} %"
             f" [{100 * estimate.low:.1f},"
             f" {100 * estimate.high:.1f}] ({METHOD}, {100 * LEVEL:g} %; {estimate.n:,} reviewed)"
@@ -164,10 +164,14 @@ def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwr
     notes = warn_cautions(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
-    print_wide_table(title, quality_tables.types.drop("method").with_columns(numbers.round(3)))
+    print_table_in_column_blocks(
+        title, quality_tables.types.drop("method").with_columns(numbers.round(3))
+    )
     if quality_tables.groups.height:
         group_table = quality_tables.groups.with_columns(numbers.round(3))
-        print_wide_table("By group of people (difference: the group minus everyone)", group_table)
+        print_table_in_column_blocks(
+            "By group of people (difference: the group minus everyone)", group_table
+        )
     print_notes(notes)
     if out is not None:
         command_output.report_file("quality", quality_tables.write(out, overwrite=overwrite))

@@ -18,14 +18,14 @@ import polars as pl
 from isolux.cards import (
     CONFORMS_TO,
     CardFacts,
-    make_croissant_json,
-    media_type,
-    parse_day,
-    rai_properties,
+    build_rai_properties,
+    build_validated_croissant_json,
+    guess_media_type,
+    parse_date_or_none,
 )
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
-from isolux.report.suppression import choose_hidden_cells
+from isolux.report.suppression import choose_suppressed_cells
 from isolux.vocabulary.errors import TableError, format_location
 from isolux_curate.user_tables import read_text, refuse_missing, to_text
 from isolux_curate.verbs.release.documents import Release
@@ -47,7 +47,7 @@ def format_croissant(
                 id=name,
                 name=name,
                 content_url=name,
-                encoding_formats=[media_type(name)],
+                encoding_formats=[guess_media_type(name)],
                 sha256=sha256_file(folder / name),
             )
             for name in (*tables, *other_files)
@@ -62,7 +62,7 @@ def format_croissant(
             "license": [licence] if licence else None,
             "cite_as": facts.joined_text("dataset_citation"),
             "version": facts.joined_text("dataset_version"),
-            "date_published": parse_day(facts.joined_text("dataset_published")),
+            "date_published": parse_date_or_none(facts.joined_text("dataset_published")),
             "creators": _build_creators(facts, mlc),
             "distribution": files,
             "record_sets": [_build_record_set(name, table, mlc) for name, table in tables.items()],
@@ -73,11 +73,11 @@ def format_croissant(
                 *sensitive,
             ],
             "conforms_to": CONFORMS_TO,
-            **rai_properties(facts),
+            **build_rai_properties(facts),
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
         }
 
-    document = make_croissant_json(build_fields)
+    document = build_validated_croissant_json(build_fields)
     return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -150,7 +150,7 @@ def count_composition(
         known_people = distinct_people.with_columns(pl.col(n).fill_null(UNKNOWN) for n in names)
         counts = known_people.group_by(names).len().sort(names)
         rows += [(names, tuple(str(v) for v in row[:-1]), int(row[-1])) for row in counts.rows()]
-    hidden = choose_hidden_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
+    hidden = choose_suppressed_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
     table = []
     for names, values, n in rows:
         ordered = tuple(sorted(names)), tuple(v for _, v in sorted(zip(names, values, strict=True)))
