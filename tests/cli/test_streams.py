@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from isolux.cli.streams import build_console
+from isolux.cli.streams import build_rich_console
 
 ISOLUX = [sys.executable, "-c", "import sys; from isolux.cli import main; main()"]
 PEOPLE = "id,race\n" + "".join(f"{i},{'AB'[i % 2]}\n" for i in range(40))
@@ -81,7 +81,7 @@ def test_what_rich_prints_is_guarded_and_its_own_colours_stay():
         patch.setattr(sys, "stdout", out)
         patch.setenv("TERM", "xterm-256color")
         patch.delenv("NO_COLOR", raising=False)
-        console = build_console()
+        console = build_rich_console()
         console.print(Text("a\x1b[2Jb\x9b1mc\x1b]0;t\x07d\u202ee", style="bold red"))
         console.print("x\x1b[31my")
     printed = out.getvalue()

@@ -12,7 +12,7 @@ from isolux.vocabulary.spec import (
     Task,
     parse_spec,
     parse_value_merges,
-    read_task,
+    validate_task_settings,
 )
 
 
@@ -98,7 +98,7 @@ def test_a_label_of_two_classes_is_refused():
 def test_the_dataset_has_no_flag():
     task = Task(name="classification", settings={"data": "table:y"})
     with pytest.raises(SpecError, match=r"(?s)first argument.*isolux audit NAME:PATH"):
-        read_task(task, source="--data")
+        validate_task_settings(task, source="--data")
 
 
 @pytest.mark.parametrize("text", ["Asian", "=a,b", "Asian=", "Asian= , "])
