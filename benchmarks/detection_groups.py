@@ -1,7 +1,7 @@
 """Recall at ten overlaps of 206 groups, beside one pass of pycocotools and 206 of hotcoco.
 
-From columns, as a user calls it: ``isolux.score`` and ``average_groups``. The values for everyone
-are compared with pycocotools', those of groups with hotcoco's, before a ratio is given.
+From columns, as a user calls it: ``isolux.score`` and ``average_metrics_by_group``. The values for
+everyone are compared with pycocotools', those of groups with hotcoco's, before a ratio is given.
 ``--end-to-end``: a fresh process from COCO's JSON to the 206 groups, kernels and bytecode cached
 and the collector set as the command line sets it, beside pycocotools' load and pass, whose
 process is not counted. One thread.
@@ -33,7 +33,7 @@ import isolux
 from benchmarks._facet_peers import hotcoco, pycocotools
 from benchmarks._facet_scale import BY, GROUPS, World, make
 from isolux.groups import build_membership
-from isolux.groups.measure import average_groups
+from isolux.groups.measure import average_metrics_by_group
 from isolux.vocabulary.containers import Dataset
 
 OVERLAPS = tuple(np.linspace(0.5, 0.95, 10).tolist())
@@ -54,7 +54,7 @@ from pathlib import Path
 import polars as pl
 import isolux
 from isolux.groups import build_membership
-from isolux.groups.measure import average_groups
+from isolux.groups.measure import average_metrics_by_group
 from isolux.predictions import read_outputs
 mark("imports")
 folder, overlaps, by = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
@@ -64,7 +64,7 @@ scores = isolux.score("detection", people, boxes, metrics=["recall_at_iou"],
                       iou_thresholds=overlaps); del boxes; mark("score")
 attributes = pl.read_parquet(folder / "attributes.parquet")
 groups = build_membership(attributes, by, units=scores.evaluated_units()); mark("membership")
-found = average_groups(scores, groups); mark("means of groups")
+found = average_metrics_by_group(scores, groups); mark("means of groups")
 values = found.filter(pl.col("attribute").is_null())["value"].to_list()
 from benchmarks._facet_peers import peak_mb
 print(json.dumps({"spent": spent, "boxes": n, "cells": found.height, "peak_mb": peak_mb(),
@@ -85,7 +85,7 @@ class Columns:
             "detection", self.people, self.boxes, metrics=["recall_at_iou"],
             iou_thresholds=OVERLAPS,
         )  # fmt: skip
-        return average_groups(scores, self.members)
+        return average_metrics_by_group(scores, self.members)
 
 
 def columns_of(world: World) -> Columns:

@@ -19,7 +19,7 @@ import isolux
 from benchmarks._facet_scale import BY, make
 from benchmarks.detection_groups import SHARES, best, growth
 from isolux.groups import build_membership
-from isolux.groups.measure import average_groups, measure_groups
+from isolux.groups.measure import average_metrics_by_group, measure_groups
 from isolux.vocabulary.spec import Statistics
 
 REPLICATES = 2_000
@@ -37,7 +37,7 @@ def main() -> None:
         def score() -> isolux.Scores:
             return isolux.score("detection", people, boxes, metrics=["average_recall"])  # noqa: B023
 
-        recall_s, means = best(lambda: average_groups(score(), members))  # noqa: B023
+        recall_s, means = best(lambda: average_metrics_by_group(score(), members))  # noqa: B023
         scores = score()
         boot_s, estimates = best(lambda: measure_groups(scores, members, SPEC), 2)  # noqa: B023
         if share == largest / 64:

@@ -18,7 +18,7 @@ import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
 from isolux.groups.measure.pair_rows import build_pair_rows
-from isolux.groups.measure.pairs import group_rates
+from isolux.groups.measure.pairs import evaluate_rates_by_group
 from isolux.stats.verification import tar_at_far_statistic
 from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset
@@ -83,7 +83,7 @@ def ours(
     dataset: Dataset, vectors: pl.DataFrame, units: pl.DataFrame, members: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.float64]:
     scores = score(dataset, vectors, impostors="hard", far=FAR, metrics=["tar_at_far"])
-    return group_rates(
+    return evaluate_rates_by_group(
         tar_at_far_statistic(), build_pair_rows(scores.evidence["pairs"], units), members
     )
 

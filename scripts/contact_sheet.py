@@ -19,8 +19,8 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.drawing.anatomy import PersonFigure, build_figure
-from isolux_worlds.drawing.rendering import render
+from isolux_worlds.drawing.anatomy import PersonFigure, build_person_figure
+from isolux_worlds.drawing.rendering import render_photos
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -121,8 +121,8 @@ def _portraits(
     for row in chosen.iter_rows(named=True):
         of_image.setdefault(row["image_id"], []).append(row)
     return [
-        (_cut(photo.pixels, build_figure(row, 1, world.seed)), row)
-        for photo in render(world, list(of_image))
+        (_cut(photo.pixels, build_person_figure(row, 1, world.seed)), row)
+        for photo in render_photos(world, list(of_image))
         for row in of_image[photo.image_id]
     ]
 

@@ -23,7 +23,11 @@ import polars as pl
 
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import read_image
-from isolux_worlds.networks.audit import TONES, overlooked, paint_photos
+from isolux_worlds.networks.audit import (
+    TONES,
+    draw_labels_with_overlooked_masks,
+    paint_photos_and_write_people,
+)
 from scripts.onnx_file import Node, onnx_bytes
 
 HERE = Path(__file__).resolve().parents[1] / "worlds" / "src" / "isolux_worlds" / "networks"
@@ -47,7 +51,9 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="isolux-masks-") as folder:
         pictures, people = photos(Path(folder) / "learn", asked.people, SEED)
-        state = trained(pictures, (overlooked(people, SEED) == "mask").to_numpy())
+        state = trained(
+            pictures, (draw_labels_with_overlooked_masks(people, SEED) == "mask").to_numpy()
+        )
         data = exported(state)
         path = Path(folder) / "masks.onnx"
         path.write_bytes(data)
@@ -69,7 +75,7 @@ def main() -> int:
 
 def photos(out: Path, n: int, seed: int) -> tuple[np.ndarray[Any, Any], pl.DataFrame]:
     """Paint photos and read them: ``[n, 96, 96, 3]``, and the table of who is in them."""
-    people = pl.read_csv(paint_photos(out, n, seed), infer_schema=False)
+    people = pl.read_csv(paint_photos_and_write_people(out, n, seed), infer_schema=False)
     folder = ImageFolder(out / "data")
     return np.stack([read_image(folder.find_file(name)) for name in people["id"]]), people
 

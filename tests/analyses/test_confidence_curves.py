@@ -9,7 +9,7 @@ import pytest
 
 from isolux.analyses import confidence_curves
 from isolux.analyses.confidence_curves import CAPTION, explain
-from isolux.verbs.explain import list_first_analyses
+from isolux.verbs.explain import list_default_analyses
 from isolux.vocabulary.errors import SpecError
 from tests.contracts import _runs
 
@@ -65,5 +65,5 @@ def test_another_task_is_refused():
 
 
 def test_it_runs_with_every_audit_of_the_task():
-    assert "confidence_curves" in list_first_analyses(_runs.associations())
-    assert "confidence_curves" not in list_first_analyses(_runs.labels())
+    assert "confidence_curves" in list_default_analyses(_runs.associations())
+    assert "confidence_curves" not in list_default_analyses(_runs.labels())

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import isolux
-from isolux.disparity.measure_registry import describe_disparity_kind, load_measures
+from isolux.disparity.measure_registry import disparity_measure_info, load_measures
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
 from tests.contracts._plugins import Plugin, of_room
@@ -132,12 +132,12 @@ def test_every_kind_of_row_has_words() -> None:
     kinds, page = _audited()
     assert {"difference", "omnibus_test", "equalized_odds_difference"} <= kinds
     for kind in kinds:
-        info = describe_disparity_kind(kind)
+        info = disparity_measure_info(kind)
         assert "not installed" not in info.summary, kind
         assert info.title.strip()
         assert info.summary.endswith(".")
     of_many = {"noise_corrected_sd"}  # of five groups or more: not said of these
     other_words = {"log_ratio", "omnibus_test", "max_difference_bound"}
     for kind in kinds - other_words - of_many:
-        assert _is_said(describe_disparity_kind(kind).title, page), kind
-    assert not _is_said(describe_disparity_kind(*of_many).title, page)
+        assert _is_said(disparity_measure_info(kind).title, page), kind
+    assert not _is_said(disparity_measure_info(*of_many).title, page)

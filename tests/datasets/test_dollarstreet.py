@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.dollarstreet import INCOME_BUCKETS, INFO, load
 from isolux.datasets.dollarstreet.releases import read_region_by_country
-from isolux.groups.binning import income_bins, parse_bins
+from isolux.groups.binning import income_rule_to_bins_option, parse_bins
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from tests._shared import shared_data
@@ -165,7 +165,7 @@ def test_buckets_are_those_of_the_income_rule(incomes):
     found = _add_household_and_bucket(photos, "country and income", "a.csv")[
         "income_bucket"
     ].to_list()
-    edges = parse_bins(income_bins("fairness-indicators")).edges
+    edges = parse_bins(income_rule_to_bins_option("fairness-indicators")).edges
     assert found == [INCOME_BUCKETS[k] for k in np.searchsorted(edges, incomes, side="right")]
     # Table 5: 27 to 90 are low, 93 to 1,700 medium, 1,700 (1,890 in the data) to 10,000 high.
     by_hand = [INCOME_BUCKETS[min(max(round(float(np.log(i)) / 3), 0), 4)] for i in incomes]

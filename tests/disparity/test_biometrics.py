@@ -11,12 +11,12 @@ import pytest
 import isolux
 from isolux.analyses import biometrics
 from isolux.disparity.biometrics import (
-    age_performance,
-    differentials,
-    false_positive_matrix,
-    gallery_by_group,
-    impostor_matrix,
+    build_age_performance_table,
+    count_gallery_by_group,
+    cross_group_false_match_rates,
+    cross_group_false_positive_rates,
     performance,
+    summarise_error_differentials,
 )
 from isolux.stats.verification_disparity import unbiased_gini
 from isolux.vocabulary.containers import Dataset, Run
@@ -64,7 +64,7 @@ THREE = [
 
 
 def test_differentials_by_hand():
-    fmr, fnmr = differentials(of_cells(THREE)).to_dicts()
+    fmr, fnmr = summarise_error_differentials(of_cells(THREE)).to_dicts()
     # Geometric mean of .01 .02 .04: (8e-6)^(1/3) = .02; largest over it 2, over the smallest 4.
     assert fmr["geometric_mean"] == pytest.approx(0.02)
     assert (fmr["max_over_geometric_mean"], fmr["max_over_min"]) == pytest.approx((2.0, 4.0))
@@ -81,7 +81,7 @@ def test_a_rate_of_nothing_has_no_ratio_and_the_unknown_are_no_group():
     cells = [ok(FMR, None, 0.02), ok(FMR, "a", 0.0), ok(FMR, "b", 0.04), ok(FMR, "unknown", 0.9),
              (FMR, "c", None, "insufficient units", "fewer than 50 pairs"),
              ok(FNMR, None, 0.1), ok(FNMR, "a", 0.2)]  # fmt: skip
-    fmr, fnmr = differentials(of_cells(cells)).to_dicts()
+    fmr, fnmr = summarise_error_differentials(of_cells(cells)).to_dicts()
     assert fmr["max_over_min"] is None
     assert fmr["max_over_geometric_mean"] is None
     assert fmr["gini"] == 1.0
@@ -95,18 +95,18 @@ def test_a_rate_of_nothing_has_no_ratio_and_the_unknown_are_no_group():
 
 def test_no_summary_stands_without_both_errors():
     with pytest.raises(SpecError, match="needs both errors at one threshold"):
-        differentials(of_cells(THREE[:4]))
+        summarise_error_differentials(of_cells(THREE[:4]))
     with pytest.raises(SpecError, match="needs both errors"):
-        differentials(of_cells([ok("accuracy", None, 0.9)], task="classification"))
+        summarise_error_differentials(of_cells([ok("accuracy", None, 0.9)], task="classification"))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_differentials_are_those_of_plain_loops(seed):
     rates = np.random.default_rng(seed).uniform(0.001, 0.2, 3 + seed)
     cells = [ok(m, g, r) for m in (FMR, FNMR) for g, r in zip("abcdefgh", rates, strict=False)]
-    row = differentials(of_cells([ok(FMR, None, 0.1), ok(FNMR, None, 0.1), *cells])).row(
-        0, named=True
-    )
+    row = summarise_error_differentials(
+        of_cells([ok(FMR, None, 0.1), ok(FNMR, None, 0.1), *cells])
+    ).row(0, named=True)
     n = len(rates)
     product = 1.0
     for rate in rates:
@@ -163,7 +163,7 @@ def test_the_impostor_matrix_is_that_of_plain_loops():
     )
     run = isolux.audit(scores, dataset, by="tone", min_units=1, min_clusters=1, replicates=100,
                        keep_pairs=True).run  # fmt: skip
-    found = impostor_matrix(run, replicates=100)
+    found = cross_group_false_match_rates(run, replicates=100)
     tone = {i: "a" if i[0] in "uvw" else "b" for i in ids}
     for row in found.to_dicts():
         cell = [
@@ -197,7 +197,7 @@ def test_many_pairs_with_two_people_are_two_people():
         max_per_group=20,
     )  # fmt: skip
     run = isolux.audit(scores, dataset, by="tone", replicates=100, keep_pairs=True).run
-    rows = {(r["group_a"], r["group_b"]): r for r in impostor_matrix(run).to_dicts()}
+    rows = {(r["group_a"], r["group_b"]): r for r in cross_group_false_match_rates(run).to_dicts()}
     across = rows["a", "b"]
     assert (across["pairs"], across["clusters"]) == (4 * 30 * 2, 2)
     assert (across["low"], across["status"]) == (None, "insufficient clusters")
@@ -207,7 +207,7 @@ def test_many_pairs_with_two_people_are_two_people():
 
 def test_the_impostor_matrix_needs_the_pairs():
     with pytest.raises(SpecError) as caught:
-        impostor_matrix(of_cells(THREE))
+        cross_group_false_match_rates(of_cells(THREE))
     assert "keep_pairs" in str(caught.value)
 
 
@@ -235,7 +235,7 @@ def test_who_is_taken_for_whom_by_hand():
     run = isolux.audit(scores, dataset, by="tone", min_units=1, min_clusters=1, replicates=100).run
     table = {
         (r["group"], r["gallery_group"]): (r["value"], r["searches"], r["enrolled"])
-        for r in false_positive_matrix(run).to_dicts()
+        for r in cross_group_false_positive_rates(run).to_dicts()
     }
     assert table == {
         ("a", "a"): (0.5, 2, 2), ("a", "b"): (0.5, 2, 1),
@@ -248,11 +248,11 @@ def test_who_is_taken_for_whom_by_hand():
     )  # fmt: skip
     third = Dataset("made up", INFO, dataset.instances, nowhere)
     run_c = isolux.audit(scores, third, by="tone", min_units=1, min_clusters=1, replicates=100).run
-    of_c = false_positive_matrix(run_c).filter(gallery_group="c")
+    of_c = cross_group_false_positive_rates(run_c).filter(gallery_group="c")
     assert of_c["enrolled"].to_list() == [0, 0, 0]
     assert of_c["value"].null_count() == of_c["low"].null_count() == 3
     assert set(of_c["reason"]) == {"nobody of this group is enrolled"}
-    gallery = gallery_by_group(run).select("group", "images", "people", "share").rows()
+    gallery = count_gallery_by_group(run).select("group", "images", "people", "share").rows()
     assert gallery == [("overall", 3, 3, 1.0), ("a", 2, 2, 2 / 3), ("b", 1, 1, 1 / 3)]
     both = performance(run).filter(group="overall").row(0, named=True)
     assert both["fpir"] == pytest.approx(4 / 6)  # w1, w2, y1, z1 of six
@@ -261,9 +261,9 @@ def test_who_is_taken_for_whom_by_hand():
 
 def test_matrices_of_another_task_are_refused():
     with pytest.raises(SpecError, match="nothing says who is in the gallery"):
-        gallery_by_group(of_cells(THREE))
+        count_gallery_by_group(of_cells(THREE))
     with pytest.raises(SpecError, match="nothing says who is in the gallery"):
-        false_positive_matrix(of_cells(THREE))
+        cross_group_false_positive_rates(of_cells(THREE))
 
 
 def test_ages_are_laid_out_by_group_with_their_units():
@@ -282,7 +282,9 @@ def test_ages_are_laid_out_by_group_with_their_units():
     )
     said = pl.DataFrame({"model": "m", "instance_id": ids, "value": age + rng.normal(0, 4, n)})
     scores = isolux.score("age_estimation", dataset, said, age_mix=["18-30"])
-    found = age_performance(isolux.audit(scores, dataset, by="tone", replicates=100).run)
+    found = build_age_performance_table(
+        isolux.audit(scores, dataset, by="tone", replicates=100).run
+    )
     assert found["group"].unique(maintain_order=True).to_list() == ["overall", "a", "b"]
     first = found.filter(group="overall").select("metric", "at", "unit").rows()
     assert first == [
@@ -297,13 +299,15 @@ def test_ages_are_laid_out_by_group_with_their_units():
     assert mixed["value"] == pytest.approx(np.mean(of_years))
     assert mixed["mix"] == "at ages 18-30, each year of age alike"
     with pytest.raises(SpecError, match="has no errors of age"):
-        age_performance(of_cells(THREE))
+        build_age_performance_table(of_cells(THREE))
 
 
 def test_a_group_of_too_few_clusters_is_in_no_differential():
     """It keeps a value that no one may compare: the largest is c's .04, not d's .4."""
     few = [(FMR, "d", 0.4, "insufficient clusters", "6 clusters of the 10 needed"),
            (FNMR, "d", 0.4, "insufficient clusters", "6 clusters of the 10 needed")]  # fmt: skip
-    row = differentials(of_cells([*THREE, *few])).filter(rate=FMR).row(0, named=True)
+    row = (
+        summarise_error_differentials(of_cells([*THREE, *few])).filter(rate=FMR).row(0, named=True)
+    )
     assert (row["groups"], row["highest_group"], row["highest"]) == (3, "c", 0.04)
     assert "without d, too few to judge" in row["said"]

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.disparity.comparisons import MeanComparisons
-from isolux.disparity.paired_measures import compare_measures
+from isolux.disparity.paired_measures import compare_paired_means
 from isolux.groups.estimates import Measure
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.sampling import Strata
@@ -52,7 +52,9 @@ def test_equal_weights_give_the_differences_that_no_weights_give():
         )
         assert one.standard_error == pytest.approx(two.standard_error)
         assert one.interval(1.96).low == pytest.approx(two.interval(1.96).low, abs=1e-9)
-    assert found.complement_share(ROWS[1:]) == pytest.approx(plain.complement_share(ROWS[1:]))
+    assert found.complement_to_overall_factor(ROWS[1:]) == pytest.approx(
+        plain.complement_to_overall_factor(ROWS[1:])
+    )
 
 
 @pytest.mark.parametrize("strata", [True, False])
@@ -104,10 +106,10 @@ def test_groups_of_one_stratum_are_tied_without_a_cluster_in_common():
 
 def test_two_models_on_the_same_people_are_paired():
     design = _design(None)
-    found = compare_measures(design, (_MEASURE, _MEASURE), ROWS)
+    found = compare_paired_means(design, (_MEASURE, _MEASURE), ROWS)
     alone = np.sqrt(MeanComparisons.from_design(design, _MEASURE, ROWS).means.variance)
     assert (found.standard_error < 0.6 * alone).all()  # two samples apart: 1.41 times
-    other = compare_measures(design, (_MEASURE, _OTHER), ROWS)
+    other = compare_paired_means(design, (_MEASURE, _OTHER), ROWS)
     assert (other.standard_error > 0.01).all()
 
 

@@ -206,7 +206,7 @@ def test_the_standard_error_of_a_difference_counts_shared_people():
     values = rng.integers(0, 2, 300).astype(float)
     tones = [["3"]] * 100 + [["3", "4"]] * 100 + [["4"]] * 100
     estimates, _ = _family(members(tone=tones), scores=scored(values), replicates=8000)
-    se = families.standard_error_of_difference(estimates, 0, np.array([1]), np.array([2]))[0]
+    se = families.replicate_difference_se(estimates, 0, np.array([1]), np.array([2]))[0]
     u = np.zeros(300)
     u[:200] += (values[:200] - values[:200].mean()) / 200
     u[100:] -= (values[100:] - values[100:].mean()) / 200
@@ -251,6 +251,8 @@ def test_attributes_compared_together_say_what_each_says_alone(monkeypatch, prod
         ]
         np.testing.assert_allclose(ends[0].low, ends[1].low, rtol=1e-9)
         np.testing.assert_allclose(ends[0].high, ends[1].high, rtol=1e-9)
-        own = other.comparisons.complement_share(other.members)
-        np.testing.assert_allclose(one.comparisons.complement_share(one.members), own, rtol=1e-12)
+        own = other.comparisons.complement_to_overall_factor(other.members)
+        np.testing.assert_allclose(
+            one.comparisons.complement_to_overall_factor(one.members), own, rtol=1e-12
+        )
         assert one.comparisons.has_overlap == other.comparisons.has_overlap == (key[0] == "h")

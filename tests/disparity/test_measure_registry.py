@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from isolux.disparity.measure_registry import PluginMeasure, describe_disparity_kind, load_measures
+from isolux.disparity.measure_registry import PluginMeasure, disparity_measure_info, load_measures
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
@@ -70,6 +70,6 @@ def test_measures_stand_in_the_order_in_which_they_are_read():
 
 
 def test_a_kind_of_a_package_that_is_gone_is_called_by_its_name():
-    info = describe_disparity_kind("theil_ratio")
+    info = disparity_measure_info("theil_ratio")
     assert (info.title, info.unit) == ("theil ratio", "")
     assert re.search("not installed here", info.summary)

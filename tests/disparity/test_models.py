@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.spec import ComparisonSettings
@@ -157,7 +157,7 @@ def test_classes_are_ranked_by_their_largest_gap_side_by_side():
             for m, c, g, v in rows
         ]
     )
-    ranked = rank_classes(table, ("x", "y"))
+    ranked = rank_classes_by_largest_gap(table, ("x", "y"))
     assert ranked["label"].to_list() == ["cook", "nurse"], "one group is no gap: no pilot"
     by_label = {r["label"]: r for r in ranked.iter_rows(named=True)}
     nurse = by_label["nurse"]
@@ -178,7 +178,7 @@ def test_each_threshold_has_classes_of_its_own():
             for t, g, v in ((0.5, "f", 0.9), (0.5, "m", 0.8), (0.75, "f", 0.4), (0.75, "m", 0.3))
         ]
     )  # fmt: skip
-    ranked = rank_classes(table, ("x", "y"))
+    ranked = rank_classes_by_largest_gap(table, ("x", "y"))
     assert ranked["threshold"].to_list() == [0.5, 0.75]
     assert ranked["gap_a"].to_list() == pytest.approx([0.1, 0.1])
 
@@ -192,4 +192,7 @@ def test_the_worst_group_goes_by_the_metrics_direction():
             for g, v in rows
         ]
     )  # fmt: skip
-    assert rank_classes(table, ("x", "x")).select("worst_a", "best_a").row(0) == ("m", "f")
+    assert rank_classes_by_largest_gap(table, ("x", "x")).select("worst_a", "best_a").row(0) == (
+        "m",
+        "f",
+    )

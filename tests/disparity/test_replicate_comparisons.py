@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
@@ -76,7 +76,7 @@ def test_two_groups_are_everyone(weighted):
     groups = np.where(first, "a", "b").tolist()
     estimates, j = _measured(SHARE, groups, right, clusters, weight=weight)
     a, b = _at(estimates, "a"), _at(estimates, "b")
-    compared = compare_groups(estimates, "g", j)
+    compared = build_comparisons(estimates, "g", j)
     whole = np.ones(400) if weight is None else weight
     others = whole[~first].sum() / whole.sum()
     rest, pair = compared.compare_with_complement(a), compared.compare_pairs(a, b)
@@ -98,8 +98,8 @@ def test_three_groups_and_everyone_but_one():
     estimates, j = _measured(SHARE, groups, right, clusters, h=rest)
     names = [(g.attribute, g.name) for g in estimates.groups]
     a, not_a = (np.array([names.index(k)]) for k in (("g", "a"), ("h", "not a")))
-    found = compare_groups(estimates, "g", j).compare_with_complement(a).interval(Z)
-    pair = compare_groups(estimates, "h", j).compare_pairs(a, not_a).interval(Z)
+    found = build_comparisons(estimates, "g", j).compare_with_complement(a).interval(Z)
+    pair = build_comparisons(estimates, "h", j).compare_pairs(a, not_a).interval(Z)
     assert found.low == pytest.approx(0.1 * pair.low, rel=1e-6)
     assert found.high == pytest.approx(0.1 * pair.high, rel=1e-6)
 
@@ -155,7 +155,7 @@ def test_others_without_an_error_are_not_known_to_the_last_digit(statistic):
     groups = np.where(first, "a", "b").tolist()
     estimates, j = _measured(_metric(statistic), groups, right, [f"s{k}" for k in range(400)])
     a, b = _at(estimates, "a"), _at(estimates, "b")
-    compared = compare_groups(estimates, "g", j)
+    compared = build_comparisons(estimates, "g", j)
     assert estimates.value[b, j] == 1.0
     rest, pair = (
         z_statistics_by_test_inversion(compared.compare_with_complement(a)),
@@ -182,7 +182,7 @@ def test_a_group_that_is_everyone_differs_by_nothing():
     )  # fmt: skip
     assert (
         z_statistics_by_test_inversion(
-            compare_groups(estimates, "g", j).compare_with_complement(_at(estimates, "a"))
+            build_comparisons(estimates, "g", j).compare_with_complement(_at(estimates, "a"))
         )
         == 0.0
     )

@@ -155,7 +155,7 @@ def test_deviates_next_to_the_critical_value_are_not_interpolated():
     for critical in np.linspace(z - 0.003, z + 0.003, 61):
         ends = apart.interval(critical)
         outside = bool(ends.low[0] > 0 or ends.high[0] < 0)
-        settled = families._refine_near_critical(tested, ComparisonSettings(), critical)
+        settled = families._refine_z_near_critical(tested, ComparisonSettings(), critical)
         assert (abs(settled.null.t[0]) > critical) == outside
         parted += (z > critical) != outside
     assert parted, "the test must see what interpolation does"

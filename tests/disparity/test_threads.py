@@ -33,13 +33,13 @@ def _table(*, interval: str) -> pl.DataFrame:
 def test_threads_change_nothing(monkeypatch, interval):
     one = _table(interval=interval)
     used: set[str] = set()
-    compare = contrast_z.compare_groups
+    compare = contrast_z.build_comparisons
 
     def seen(*args):
         used.add(threading.current_thread().name)
         return compare(*args)
 
-    monkeypatch.setattr(contrast_z, "compare_groups", seen)
+    monkeypatch.setattr(contrast_z, "build_comparisons", seen)
     monkeypatch.setattr(family, "_MIN_THREADED_CONTRASTS", 1)
     monkeypatch.setattr(threads, "count_cores", lambda: 4)
     assert _table(interval=interval).equals(one, null_equal=True)

@@ -17,7 +17,7 @@ from isolux.geometry.variants import (
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import SpecError
 from isolux_worlds import draw_people, preset
-from isolux_worlds.drawing import render
+from isolux_worlds.drawing import render_photos
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -59,7 +59,7 @@ def test_a_contact_sheet_of_painted_people(tmp_path):
     image = settings.image.model_copy(update={"width": 160, "height": 120})
     world = draw_people(settings.model_copy(update={"households": 6, "image": image}), seed=3)
     sheet, n = np.full((4 * 124, 4 * 164, 3), 255, dtype=np.uint8), 0
-    for photo in render(world):
+    for photo in render_photos(world):
         mask = photo.owner == 1
         if mask.mean() < 0.03 or n == 4:
             continue

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import build_membership
-from isolux.groups.binning import ALL_OTHERS, Bins, bin_labels, bin_rows, parse_bins, quantile_edges
+from isolux.groups.binning import (
+    ALL_OTHERS,
+    Bins,
+    bin_or_merge_rare_values,
+    format_bin_labels,
+    parse_bins,
+    quantile_bin_edges,
+)
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -134,14 +141,18 @@ def test_bins_can_be_merged_by_their_labels():
 
 
 def test_edges_are_written_so_that_they_can_be_told_apart():
-    assert bin_labels((195.21623, 1963.0, 10097.7)) == (
+    assert format_bin_labels((195.21623, 1963.0, 10097.7)) == (
         "<195.2",
         "195.2–1963",
         "1963–10098",
         "10098+",
     )
-    assert bin_labels((0.123456, 0.123457)) == ("<0.123456", "0.123456–0.123457", "0.123457+")
-    assert bin_labels((-5.0, 0.0)) == ("<-5", "-5–0", "0+")
+    assert format_bin_labels((0.123456, 0.123457)) == (
+        "<0.123456",
+        "0.123456–0.123457",
+        "0.123457+",
+    )
+    assert format_bin_labels((-5.0, 0.0)) == ("<-5", "-5–0", "0+")
 
 
 def test_text_that_is_no_number_is_refused_with_its_unit():
@@ -168,7 +179,7 @@ def test_the_first_row_that_is_no_number_is_named_in_whatever_order_rows_come():
         }
     )
     with pytest.raises(TableError, match=r"found: 'y' of unit 'a'\n  where: column 'age'"):
-        bin_rows(rows, Bins(edges=(1.0,)), "age")
+        bin_or_merge_rare_values(rows, Bins(edges=(1.0,)), "age")
 
 
 def test_infinity_is_in_no_bin():
@@ -219,7 +230,7 @@ NUMBERS = st.lists(st.integers(-20, 20), min_size=1, max_size=60)
 def test_quantile_bins_differ_in_size_by_no_more_than_the_ties_at_their_edges(numbers, k):
     values = np.array(numbers, dtype=float)
     n = len(values)
-    edges = quantile_edges(pl.Series(values), k)
+    edges = quantile_bin_edges(pl.Series(values), k)
     below = [(values < e).sum() for e in edges]
     ties = [(values == e).sum() for e in edges]
     targets = [i * n // k for i in range(1, k)]
@@ -268,7 +279,7 @@ def test_closed_on_the_right_quantiles_are_those_of_numpy_and_an_edge_is_in_the_
     for size in (5, 40, 41, 200):
         numbers = draw.integers(0, 30, size).astype(float)
         bins = parse_bins("quantile:4:right")
-        edges = bins.edges_for(pl.Series(numbers))
+        edges = bins.fixed_or_quantile_edges(pl.Series(numbers))
         expected = np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))
         assert edges == pytest.approx(tuple(expected[expected < numbers.max()]))
         code = bins.bin_index(numbers, edges)
@@ -279,12 +290,14 @@ def test_closed_on_the_right_quantiles_are_those_of_numpy_and_an_edge_is_in_the_
 def test_of_given_edges_the_closed_side_is_a_choice():
     rows = pl.DataFrame({"row": [0, 1, 2], "unit_id": ["a", "b", "c"], "unit": [0, 1, 2],
                          "value": ["17", "18", "19"], "number": [17.0, 18.0, 19.0]})  # fmt: skip
-    assert bin_rows(rows, parse_bins("edges:18"), "age").rows["value"].to_list() == [
+    assert bin_or_merge_rare_values(rows, parse_bins("edges:18"), "age").rows[
+        "value"
+    ].to_list() == [
         "<18",
         "18+",
         "18+",
     ]
-    right = bin_rows(rows, parse_bins("edges:18:right"), "age")
+    right = bin_or_merge_rare_values(rows, parse_bins("edges:18:right"), "age")
     assert right.rows["value"].to_list() == ["≤18", "≤18", ">18"]
     with pytest.raises(SpecError, match="':right' at the end"):
         parse_bins("edges:18:rigth")

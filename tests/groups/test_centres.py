@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure.distinct_rows import centre_values
+from isolux.groups.measure.distinct_rows import centre_scores
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, SCORES
@@ -95,7 +95,7 @@ def test_scores_that_differ_by_rounding_do_not_differ(value, noise):
     scores = _scores(0.0)
     rounded = value * (1.0 + noise * (pl.col("value") - 0.5))
     alike = Scores(scores.units.with_columns(value=rounded), TASK, scores.evidence, task="t")
-    values, centres = centre_values(alike)
+    values, centres = centre_scores(alike)
     assert centres == {}
     assert values.n_unique() == 1
     rows = _audit(alike).disparities.filter(kind="difference")
@@ -105,7 +105,7 @@ def test_scores_that_differ_by_rounding_do_not_differ(value, noise):
 
 def test_one_error_in_a_million_is_a_share_and_has_no_centre():
     rows = pl.DataFrame({"metric": "late", "value": np.arange(1_000_000) != 7})
-    values, centres = centre_values(Scores(rows.cast({"value": pl.Float64}), TASK))
+    values, centres = centre_scores(Scores(rows.cast({"value": pl.Float64}), TASK))
     assert centres == {}
     assert values.sum() == 999_999
 
@@ -113,7 +113,7 @@ def test_one_error_in_a_million_is_a_share_and_has_no_centre():
 def test_only_the_metric_that_is_alike_is_made_equal():
     rows = pl.DataFrame({"metric": ["a", "b", "a", "b", "a"],
                          "value": [0.3, 0.3, 0.1 + 0.2, 0.4, float("nan")]})  # fmt: skip
-    values, centres = centre_values(Scores(rows, TASK))
+    values, centres = centre_scores(Scores(rows, TASK))
     assert values[:4].to_list() == [0.3, 0.3, 0.3, 0.4]
     assert np.isnan(values[4])
     assert centres == {}
@@ -122,6 +122,6 @@ def test_only_the_metric_that_is_alike_is_made_equal():
 def test_the_order_of_rows_does_not_show():
     scores = _scores(LATE)
     turned = Scores(scores.units.reverse(), TASK, task="t")
-    assert centre_values(scores)[1] == centre_values(turned)[1]
+    assert centre_scores(scores)[1] == centre_scores(turned)[1]
     one, two = (_audit(s).disparities for s in (scores, turned))
     assert two["p_adjusted"].to_list() == one["p_adjusted"].to_list()

@@ -8,9 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.disparity_table import measure_disparities
-from isolux.groups.interval_methods.noise_bias import equalise_noise_bias, estimate_noise_bias
+from isolux.groups.interval_methods.noise_bias import (
+    estimate_noise_bias,
+    values_at_equal_noise_bias,
+)
 from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO
@@ -39,7 +42,7 @@ def measured(sure, right, groups, clusters=None, **settings):
 
 
 def alike(found, measure, rows):
-    return equalise_noise_bias(
+    return values_at_equal_noise_bias(
         *(estimate_noise_bias(found.cluster_sums, measure, rows[name]) for name in "ab")
     )
 
@@ -119,7 +122,7 @@ def test_groups_are_held_to_one_another_and_never_to_everyone():
     assert pair["value"] == pytest.approx(raw)
     assert pair["group_a"] == "a"
     one, two = alike(found, found.measures[j], rows)
-    apart = compare_groups(found, "g", j).compare_pairs(rows["a"], rows["b"])
+    apart = build_comparisons(found, "g", j).compare_pairs(rows["a"], rows["b"])
     less = raw - (one - two).item()
     as_is = replace(apart, alternative_values=None).interval(Z).low.item()
     assert less > 0.03

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import build_membership
-from isolux.groups.intersections import group_name, split_entries, split_entry
+from isolux.groups.intersections import (
+    format_group_name,
+    parse_intersection,
+    parse_unique_intersections,
+)
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Grouping
 
@@ -69,17 +73,17 @@ def test_groups_that_look_alike_are_still_told_apart():
     )
     frame = build_membership(rows, ["a*b"]).frame
     assert sorted(frame["group"]) == ['"x × y" × z', 'x × "y × z"']
-    assert group_name(["x × y"]) == "x × y"
+    assert format_group_name(["x × y"]) == "x × y"
 
 
 def test_an_attribute_whose_name_holds_a_star_stays_whole():
-    assert split_entry("a*b", KNOWN) == ("a*b",)
-    assert split_entry(" race*gender * age", KNOWN) == ("race", "gender", "age")
+    assert parse_intersection("a*b", KNOWN) == ("a*b",)
+    assert parse_intersection(" race*gender * age", KNOWN) == ("race", "gender", "age")
 
 
 def test_an_attribute_that_does_not_exist_is_refused_with_the_nearest_names():
     with pytest.raises(UnknownNameError) as error:
-        split_entry("race*gendre", KNOWN)
+        parse_intersection("race*gendre", KNOWN)
     assert str(error.value) == (
         "there is no attribute named 'gendre'\n"
         "  expected: one of a*b, age, gender, race\n"
@@ -90,7 +94,7 @@ def test_an_attribute_that_does_not_exist_is_refused_with_the_nearest_names():
 @pytest.mark.parametrize("entry", ["race*race", "race*", "*", ""])
 def test_an_intersection_that_cannot_be_read_is_refused(entry):
     with pytest.raises(SpecError) as error:
-        split_entry(entry, KNOWN)
+        parse_intersection(entry, KNOWN)
     assert str(error.value) == (
         "an intersection cannot be read\n"
         "  expected: different attributes joined by *, as in 'race*gender'\n"
@@ -100,7 +104,7 @@ def test_an_intersection_that_cannot_be_read_is_refused(entry):
 
 def test_the_same_groups_in_another_order_are_refused():
     with pytest.raises(SpecError) as error:
-        split_entries(["race*gender", "gender*race"], KNOWN)
+        parse_unique_intersections(["race*gender", "gender*race"], KNOWN)
     assert str(error.value) == (
         "two intersections have the same groups\n"
         "  expected: each intersection once\n"

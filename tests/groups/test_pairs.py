@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.groups.measure.pair_rows import build_pair_rows
-from isolux.groups.measure.pairs import group_rates, required_impostors
+from isolux.groups.measure.pairs import evaluate_rates_by_group, required_impostors
 from isolux.stats.verification import (
     false_match_rate_statistic,
     false_non_match_rate_statistic,
@@ -53,7 +53,9 @@ def test_pairs_that_cannot_be_judged_are_left_out_however_they_are_laid_out(evid
 def test_nobody_is_a_table_too():
     rows = build_pair_rows(FLAT.clear(), UNITS)
     assert len(rows.pairs.is_genuine) == len(rows.units) == 0
-    assert np.isnan(group_rates(tar_at_far_statistic(), rows, np.ones((4, 2), dtype=bool))).all()
+    assert np.isnan(
+        evaluate_rates_by_group(tar_at_far_statistic(), rows, np.ones((4, 2), dtype=bool))
+    ).all()
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
@@ -88,7 +90,7 @@ def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
             each = np.arange(own.sum())  # every pair of a cluster of its own
             alone = sorted_pairs(similarity[own], genuine[own], each, each, far=0.1, threshold=0.6)
             expected.append(float(statistic(alone, np.ones(max(len(each), 1)))))
-        np.testing.assert_allclose(group_rates(statistic, rows, members), expected)
+        np.testing.assert_allclose(evaluate_rates_by_group(statistic, rows, members), expected)
 
 
 def test_impostor_pairs_needed_are_whole_whatever_the_far_is_in_binary():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.groups.display_order import NumberRange, read_range
+from isolux.groups.display_order import NumberRange, parse_range_or_number
 
 
 @pytest.mark.parametrize(
@@ -36,17 +36,19 @@ from isolux.groups.display_order import NumberRange, read_range
     ],
 )
 def test_a_range_is_read(text, found):
-    assert read_range(text) == found
+    assert parse_range_or_number(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "Black", "2019-10-01", "type 3", "3-9-12", "+", "III"])
 def test_what_is_no_range_is_none(text):
-    assert read_range(text) is None
+    assert parse_range_or_number(text) is None
 
 
 @given(st.text(max_size=20))
 def test_any_text_is_read_without_a_crash(text):
-    assert read_range(text) is None or isinstance(read_range(text), NumberRange)
+    assert parse_range_or_number(text) is None or isinstance(
+        parse_range_or_number(text), NumberRange
+    )
 
 
 @pytest.mark.parametrize("relation", [">=", ">", "<=", "<"])
@@ -56,6 +58,6 @@ def test_a_range_passes_where_every_number_in_it_does(relation, low, width, numb
 
     compare = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}[relation]
     inside = [low + k for k in range(width + 1)]
-    assert NumberRange(low, low + width).satisfies(relation, number) == all(
+    assert NumberRange(low, low + width).lies_entirely_in_relation(relation, number) == all(
         compare(n, number) for n in inside
     )

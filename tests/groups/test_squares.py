@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import gamma, t
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
@@ -56,7 +56,7 @@ def test_a_root_is_tested_as_its_square_is(kind):
     over = found.interval.high[:, root] / np.sqrt(found.interval.high[:, square])
     assert np.all((over > 1 - 1e-9) & (over < (1.01 if kind == "clusters" else 1 + 1e-9)))
     a, b = (np.array([k]) for k, g in enumerate(found.groups) if g.name in "ab")
-    one, two = (compare_groups(found, "g", j) for j in (root, square))
+    one, two = (build_comparisons(found, "g", j) for j in (root, square))
     z, of_square = (
         z_statistics_by_test_inversion(one.compare_pairs(a, b), (Z,)),
         z_statistics_by_test_inversion(two.compare_pairs(a, b), (Z,)),

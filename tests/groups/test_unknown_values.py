@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from isolux.groups import build_membership
-from isolux.groups.unknown_values import is_unknown_word, mark_handle_known, null_unknown_words
+from isolux.groups.unknown_values import add_known_suffix, is_unknown_word, null_unknown_words
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping
 
@@ -171,5 +171,5 @@ def test_a_number_without_text_is_its_own_text_and_nan_is_unknown():
 
 
 def test_handles_without_unknown_mark_every_part():
-    assert mark_handle_known("race") == "race (known)"
-    assert mark_handle_known("a*b*c") == "a (known)*b (known)*c (known)"
+    assert add_known_suffix("race") == "race (known)"
+    assert add_known_suffix("a*b*c") == "a (known)*b (known)*c (known)"

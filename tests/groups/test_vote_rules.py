@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import build_membership
-from isolux.groups.vote_rules import VoteRule, distinct, parse_votes
+from isolux.groups.vote_rules import VoteRule, distinct, parse_vote_rule
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -157,7 +157,7 @@ def test_negative_votes_are_refused_with_their_row():
 @pytest.mark.parametrize("text", ["most", "at-least", "at-least:0", "at-least:x", "any:2", ""])
 def test_a_rule_that_does_not_exist_is_refused_with_those_that_do(text):
     with pytest.raises(SpecError) as error:
-        parse_votes(text)
+        parse_vote_rule(text)
     assert str(error.value) == (
         "the vote rule cannot be used\n"
         "  expected: one of any, any+unknown, majority, top, top-or-none, at-least:K "
@@ -167,7 +167,7 @@ def test_a_rule_that_does_not_exist_is_refused_with_those_that_do(text):
 
 
 def test_rules_are_read_without_case():
-    assert parse_votes(" At-Least:3 ") == VoteRule("at-least", 3)
+    assert parse_vote_rule(" At-Least:3 ") == VoteRule("at-least", 3)
 
 
 def by_hand(rows, rule):

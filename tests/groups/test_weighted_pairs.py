@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.measure.pair_rows import reset_weighted_thresholds
+from isolux.groups.measure.pair_rows import recompute_weighted_thresholds
 from isolux.stats.verification import lowest_threshold_at_far
 from isolux.verbs.audit import audit
 from isolux.vocabulary.errors import SpecError
@@ -153,7 +153,7 @@ def test_a_weighted_threshold_by_hand():
 
 def test_a_threshold_that_was_given_stays():
     held = pl.DataFrame({"model": ["m"], "given": [True], "threshold": [0.5]})
-    assert reset_weighted_thresholds(held, pl.DataFrame(), pl.DataFrame()) is held
+    assert recompute_weighted_thresholds(held, pl.DataFrame(), pl.DataFrame()) is held
 
 
 def test_samples_that_pairs_cannot_have_are_refused(tmp_path):

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods import compute_intervals
-from isolux.groups.means import all_means
+from isolux.groups.interval_methods import compute_intervals_and_methods
+from isolux.groups.means import estimate_all_means
 from isolux.stats.clustered_proportions import (
     ClusterMeans,
     means_from_cluster_sums,
@@ -102,9 +102,9 @@ def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Differen
 def measured_estimates(estimates: Estimates, spec: ComparisonSettings) -> Estimates:
     """Add standard errors, intervals and statuses as ``measure_groups`` does."""
     measures = estimates.measures
-    means = all_means(estimates.cluster_sums, measures, len(estimates.groups))
+    means = estimate_all_means(estimates.cluster_sums, measures, len(estimates.groups))
     se = np.stack([np.sqrt(m.variance) for m in means if m is not None], axis=1)
-    ends, method = compute_intervals(
+    ends, method = compute_intervals_and_methods(
         estimates.cluster_sums, measures, estimates.value, estimates.replicates, se,
         estimates.n_clusters, spec, means,
     )  # fmt: skip

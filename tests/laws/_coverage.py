@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isolux.groups.interval_methods import closed_form_interval
+from isolux.groups.interval_methods import wilson_or_clopper_pearson_interval
 from isolux.stats.clustered_proportions import means_from_cluster_sums
 from isolux.stats.intervals import (
     Interval,
@@ -89,7 +89,9 @@ def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
     held = drawn.design.group_rows(rows, 0), drawn.design.group_rows(rows, 1)
     means = means_from_cluster_sums(*held, drawn.design.multiplicity, 0.0)
     names = ("wilson", "clopper-pearson")
-    closed = {name: closed_form_interval(name, means, clusters, LEVEL) for name in names}
+    closed = {
+        name: wilson_or_clopper_pearson_interval(name, means, clusters, LEVEL) for name in names
+    }
     return {
         "percentile": _inside(percentile_interval(replicates, LEVEL), truth),
         "bca": _inside(bca_interval(flat, replicates, speed, LEVEL), truth),

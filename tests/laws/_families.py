@@ -8,7 +8,7 @@ from isolux.disparity.family import AttributeTests
 from isolux.disparity.family import run_family_tests as run_family
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._random_streams import subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 
@@ -63,8 +63,8 @@ def _one_apart(rng, rate, icc) -> Estimates:
     luck = rng.random(SUBJECTS)
     own = np.where(
         dealt[0] == 0,
-        subject_rate(np.array(rate - 0.3), icc, luck),
-        subject_rate(np.array(rate), icc, luck),
+        beta_quantile_from_mean_and_icc(np.array(rate - 0.3), icc, luck),
+        beta_quantile_from_mean_and_icc(np.array(rate), icc, luck),
     )
     right = rng.binomial(PHOTOS, own)
     member = (dealt[:, None] == np.arange(GROUPS)[None, :, None]).astype(np.int64)
@@ -73,7 +73,9 @@ def _one_apart(rng, rate, icc) -> Estimates:
 
 def _overlapping(rng, rate, icc) -> Estimates:
     """Everyone has one value of each attribute, a third of the people a second one."""
-    right = rng.binomial(PHOTOS, subject_rate(np.array(rate), icc, rng.random(SUBJECTS)))
+    right = rng.binomial(
+        PHOTOS, beta_quantile_from_mean_and_icc(np.array(rate), icc, rng.random(SUBJECTS))
+    )
     first = rng.permuted(np.tile(np.arange(SUBJECTS) % GROUPS, (ATTRIBUTES, 1)), axis=1)
     second = (first + rng.integers(1, GROUPS, first.shape)) % GROUPS
     two = rng.random(first.shape) < 1 / 3
@@ -92,7 +94,7 @@ def _prevalence(rng, rate, icc) -> Estimates:
     """Accuracy, and the recall of a class that is 20, 50 and 80 % of the groups of ``a0``."""
     dealt = rng.permuted(np.tile(np.arange(SUBJECTS) % GROUPS, (ATTRIBUTES, 1)), axis=1)
     positives = rng.binomial(PHOTOS, np.array([0.2, 0.5, 0.8])[dealt[0]])
-    own = subject_rate(np.array(rate), icc, rng.random(SUBJECTS))
+    own = beta_quantile_from_mean_and_icc(np.array(rate), icc, rng.random(SUBJECTS))
     found = rng.binomial(positives, own)
     right = found + rng.binomial(PHOTOS - positives, own)
     member = (dealt[:, None] == np.arange(GROUPS)[None, :, None]).astype(np.int64)
@@ -105,7 +107,7 @@ def _prevalence(rng, rate, icc) -> Estimates:
 
 def _rows_as_clusters(rng, rate, icc) -> Estimates:
     """What a test that permutes photos does: every photo its own cluster."""
-    own = subject_rate(np.array(rate), icc, rng.random(SUBJECTS))
+    own = beta_quantile_from_mean_and_icc(np.array(rate), icc, rng.random(SUBJECTS))
     right = (rng.random((SUBJECTS, PHOTOS)) < own[:, None]).astype(np.int64).ravel()
     dealt = rng.permuted(np.tile(np.arange(SUBJECTS) % GROUPS, (ATTRIBUTES, 1)), axis=1)
     member = (dealt[:, None] == np.arange(GROUPS)[None, :, None]).astype(np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.estimates import OVERALL
 from isolux.groups.measure import measure_groups
 from isolux.stats.roc import roc_auc_statistic
@@ -190,7 +190,7 @@ def asked(estimates) -> list[Asked]:
     for j, measure in enumerate(estimates.measures):
         if measure.mean is not None or not estimates.is_comparable()[[one, two], j].all():
             continue
-        compared = compare_groups(estimates, "g", j)
+        compared = build_comparisons(estimates, "g", j)
         apart, pair = compared.compare_with_complement(first), compared.compare_pairs(first, second)
         z, of_pair = (
             z_statistics_by_test_inversion(apart, (Z,)),

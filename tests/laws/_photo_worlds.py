@@ -19,13 +19,13 @@ from isolux.stats.intervals import (
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
-from isolux_worlds.photo_world.attribute_network import network
+from isolux_worlds.photo_world.attribute_network import build_attribute_network
 from isolux_worlds.photo_world.injected_effects import (
-    draw_correlated_uniforms,
-    photo_injected_rates,
-    probability_right,
+    compute_photo_injected_rates,
+    compute_probability_correct,
+    draw_correlated_outcomes,
 )
-from isolux_worlds.photo_world.people import draw_codes_only
+from isolux_worlds.photo_world.people import draw_tree_and_codes
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.populations.rates import RateWorlds
 from tests.laws._worlds import bootstrap
@@ -39,11 +39,13 @@ DARKER = ("6", "7", "8", "9", "10")
 def answers(settings, model, names, seed):
     """Draw a world's people and one model's answers about them."""
     named = {name for effect in model.effects for name in effect.where}
-    tree, codes = draw_codes_only(settings, seed, {*names, *named})
-    values = {n.name: n.values for n in network(settings) if n.name in codes}
-    rate = np.broadcast_to(probability_right(model, values, codes), tree.subject_of_person.shape)
+    tree, codes = draw_tree_and_codes(settings, seed, {*names, *named})
+    values = {n.name: n.values for n in build_attribute_network(settings) if n.name in codes}
+    rate = np.broadcast_to(
+        compute_probability_correct(model, values, codes), tree.subject_of_person.shape
+    )
     subjects = len(tree.household_of_subject)
-    right = draw_correlated_uniforms(rate, tree.subject_of_person, subjects, model, seed)
+    right = draw_correlated_outcomes(rate, tree.subject_of_person, subjects, model, seed)
     return tree, codes, values, right
 
 
@@ -74,9 +76,9 @@ def cover(name, model_name, entry, *, worlds, replicates):
     """
     settings = preset(name)
     model = settings.model_named(model_name)
-    truth = photo_injected_rates(settings.model_copy(update={"by": (entry,)}), model).filter(
-        attribute=entry
-    )
+    truth = compute_photo_injected_rates(
+        settings.model_copy(update={"by": (entry,)}), model
+    ).filter(attribute=entry)
     rates = truth["value"].to_numpy()
     first, second = np.triu_indices(len(rates), 1)
     of_rates, of_gaps, unlike, judged = [], [], [], []

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates, Group, Measure
-from isolux.groups.interval_methods import compute_intervals, standard_error
+from isolux.groups.interval_methods import compute_intervals_and_methods, standard_error
 from isolux.groups.measure import _count_clusters
 from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.intervals import Interval
@@ -136,7 +136,7 @@ def with_bootstrap(estimates: Estimates, spec: ComparisonSettings) -> Estimates:
     drawn = replicate_sum_statistics(estimates.cluster_sums, [m.columns for m in measures], spec)
     drawn = drawn[: len(estimates.groups)]
     se = standard_error(drawn, estimates.n_clusters)
-    interval, method = compute_intervals(
+    interval, method = compute_intervals_and_methods(
         estimates.cluster_sums, measures, estimates.value, drawn, se, estimates.n_clusters, spec
     )
     return replace(estimates, replicates=drawn, standard_error=se, interval=interval, method=method)

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit, ndtr
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.classification import INFO
@@ -133,7 +133,7 @@ def asked(rng, cell, replicates, seed):
     found = measure_groups(scores, members(g=groups.tolist()), spec)
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == METRIC.name)
     one, two = (np.array([k]) for k, g in enumerate(found.groups) if g.name in ("a", "b"))
-    apart = compare_groups(found, "g", j).compare_pairs(one, two)
+    apart = build_comparisons(found, "g", j).compare_pairs(one, two)
     raw = found.value[one, j] - found.value[two, j]
     error = np.hypot(found.standard_error[one, j], found.standard_error[two, j])
     p = two_sided_p_from_z(z_statistics_by_test_inversion(apart, (Z,))).item()

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.generated_images import score
@@ -105,7 +105,7 @@ def asked(rng, cell, replicates, seed, path):
     (j,) = (j for j, m in enumerate(found.measures) if m.metric == "distance")
     rows = {group.name: row for row, group in enumerate(found.groups)}
     one, two = (np.array([rows[name]]) for name in ("one", "other"))
-    apart = compare_groups(found, "g", j).compare_pairs(one, two)
+    apart = build_comparisons(found, "g", j).compare_pairs(one, two)
     ends, truths = apart.interval(Z), cell.distances()
     at = np.concatenate([one, two])
     low, high = found.interval.low[at, j], found.interval.high[at, j]

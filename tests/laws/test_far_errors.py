@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
 from isolux.stats.numeric_statistics import root_mean_square_statistic
@@ -116,7 +116,9 @@ def asked(rng, cell, replicates, seed):
     rows = {group.name: row for row, group in enumerate(found.groups)}
     one, two = (np.array([rows[name]]) for name in ("a", "b"))
     p = two_sided_p_from_z(
-        z_statistics_by_test_inversion(compare_groups(found, "g", j).compare_pairs(one, two), (Z,))
+        z_statistics_by_test_inversion(
+            build_comparisons(found, "g", j).compare_pairs(one, two), (Z,)
+        )
     ).item()
     squares = np.array([mean for _, mean in laws])
     everyone = np.average(squares, weights=cell.people)

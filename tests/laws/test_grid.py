@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from tests.laws._cells import apart, judge, summary, worlds_of
 from tests.laws._figures import FULL, record, scaled
@@ -35,7 +35,7 @@ def test_worlds_side_by_side_are_what_an_audit_says_of_each(cell):
     together = z_statistics_by_test_inversion(apart(photos, right))
     for world in range(len(photos)):
         estimates = one_attribute(photos[world], right[world], shared=True)
-        one = compare_groups(estimates, "a", 0).compare_pairs(np.array([1]), np.array([2]))
+        one = build_comparisons(estimates, "a", 0).compare_pairs(np.array([1]), np.array([2]))
         assert z_statistics_by_test_inversion(one)[0] == pytest.approx(together[world])
 
 

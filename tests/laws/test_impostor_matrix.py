@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import norm
 
 import isolux
-from isolux.disparity.biometrics import impostor_matrix
+from isolux.disparity.biometrics import cross_group_false_match_rates
 from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
@@ -55,7 +55,7 @@ def test_intervals_between_groups_hold_where_pairs_share_people():
             "face_verification", dataset, pairs, threshold=at, metrics=["false_match_rate"]
         )
         run = measured(scores, dataset, by=("tone",), replicates=100, min_clusters=10)
-        for row in impostor_matrix(run, replicates=200).to_dicts():
+        for row in cross_group_false_match_rates(run, replicates=200).to_dicts():
             total += 1
             inside += row["low"] <= RATE <= row["high"]
             n = np.array([float(row["pairs"])])

@@ -7,7 +7,7 @@ import pytest
 
 from isolux.disparity import family as families
 from isolux.disparity.attribute_measures import _AttributeMeasures
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.stats.dispersion import estimate_noise_corrected_sd
 from isolux.stats.null_distribution import NullTest
 from isolux.vocabulary.spec import ComparisonSettings
@@ -32,7 +32,7 @@ CELLS = [
 def _tau(estimates, spec: ComparisonSettings) -> dict[str, float]:
     nothing = np.zeros(0)
     members = estimates.attribute_rows("a")
-    compared = compare_groups(estimates, "a", 0)
+    compared = build_comparisons(estimates, "a", 0)
     tested = families.AttributeTests(
         members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none", compared
     )

@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity.models import PLANNED_FAMILY, compare_models
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._random_streams import subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
@@ -24,7 +24,10 @@ def _world(rng, rates: tuple[float, float], icc: float):
     other = np.where(rng.random(luck.shape) < 0.5, luck, rng.random(luck.shape))
     member = np.repeat(np.eye(GROUPS, dtype=np.int64), SIZE, axis=1)[None]
     right = [
-        member * (drawn < subject_rate(np.array(rate), icc, subject)[:, None]).sum(axis=1)
+        member
+        * (drawn < beta_quantile_from_mean_and_icc(np.array(rate), icc, subject)[:, None]).sum(
+            axis=1
+        )
         for rate, drawn in zip(rates, (luck, other), strict=True)
     ]
     measures = (a_mean(1, model="a"), a_mean(3, model="b"))

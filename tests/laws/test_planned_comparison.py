@@ -8,7 +8,7 @@ from scipy import stats
 
 from isolux.disparity.models import PLANNED_FAMILY, compare_models
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._random_streams import subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._figures import at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 
@@ -31,8 +31,10 @@ def _right(rng, cell, rates):
     subjects, photos, _, icc, shared = cell
     subject, luck = rng.random(subjects), rng.random((subjects, photos))
     other = np.where(rng.random(luck.shape) < shared, luck, rng.random(luck.shape))
-    chances = [subject_rate(np.array(r), icc, subject) if icc else np.full(subjects, r)
-               for r in rates]  # fmt: skip
+    chances = [
+        beta_quantile_from_mean_and_icc(np.array(r), icc, subject) if icc else np.full(subjects, r)
+        for r in rates
+    ]
     return [(drawn < chance[:, None]).sum(axis=1)
             for drawn, chance in zip((luck, other), chances, strict=True)]  # fmt: skip
 

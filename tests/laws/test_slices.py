@@ -7,7 +7,7 @@ import pytest
 
 from isolux.analyses.slices import CAPTION, explain
 from isolux.stats.slices import find_worst_slices, is_row_in_slice
-from isolux_worlds._random_streams import subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
@@ -31,7 +31,9 @@ def world(rng, subjects, *, drop=0.0, rate=0.8, icc=0.3, replicates):
     hit = (who["tone"] == "dark") & (who["light"] == "dim") & (who["angle"] == "above")
     luck = rng.random(subjects)[subject]
     own = np.where(
-        hit, subject_rate(rate - drop, icc, luck), subject_rate(np.array(rate), icc, luck)
+        hit,
+        beta_quantile_from_mean_and_icc(rate - drop, icc, luck),
+        beta_quantile_from_mean_and_icc(np.array(rate), icc, luck),
     )
     value = (rng.random(n) < own).astype(float)
     return a_run(subject, who, value, replicates=replicates), who, value, subject

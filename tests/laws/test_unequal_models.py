@@ -8,7 +8,7 @@ import pytest
 
 from isolux.disparity.models import compare_models
 from isolux.vocabulary.spec import ComparisonSettings
-from isolux_worlds._random_streams import subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._cells import Z, measured_estimates, paired
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
@@ -22,7 +22,8 @@ def _compared(rng, groups, size, first, second, seed):
     n = groups * size
     member = np.repeat(np.eye(groups, dtype=np.int64), size, axis=1)[None]
     right = [
-        member * rng.binomial(PHOTOS, subject_rate(np.array(rate), icc, rng.random(n)))
+        member
+        * rng.binomial(PHOTOS, beta_quantile_from_mean_and_icc(np.array(rate), icc, rng.random(n)))
         for rate, icc in (first, second)
     ]
     measures = (a_mean(1, model="a"), a_mean(3, model="b"))
@@ -82,7 +83,10 @@ def test_intervals_of_a_change_hold_it(clusters, rate, correlations):
     rng = np.random.default_rng([8, clusters, int(100 * rate), int(10 * correlations[0])])
     photos = np.full((worlds, clusters), PHOTOS)
     right = [
-        rng.binomial(PHOTOS, subject_rate(np.array(rate), icc, rng.random(worlds * clusters)))
+        rng.binomial(
+            PHOTOS,
+            beta_quantile_from_mean_and_icc(np.array(rate), icc, rng.random(worlds * clusters)),
+        )
         for icc in correlations
     ]
     ends = paired(photos, (right[0].reshape(photos.shape), right[1].reshape(photos.shape)))

@@ -17,7 +17,7 @@ import polars as pl
 from PIL import Image
 
 from isolux_worlds import PhotoWorld, WorldSettings, draw_people
-from isolux_worlds.drawing import measure_visible, render
+from isolux_worlds.drawing import measure_visible_people, render_photos
 from isolux_worlds.layouts import LAYOUTS, PaintedPicture
 
 SIDE = 64
@@ -78,9 +78,9 @@ def park(households: int = 60, seed: int = 4, **shares: dict[str, float]) -> Par
     world = draw_people(WorldSettings(**(_SETTINGS | told)))
     pictures = tuple(
         PaintedPicture(
-            one.image_id, one.pixels, one.owner, one.part_labels, measure_visible(world, one)
+            one.image_id, one.pixels, one.owner, one.part_labels, measure_visible_people(world, one)
         )
-        for one in render(world)
+        for one in render_photos(world)
     )
     return Park(world, pictures)
 

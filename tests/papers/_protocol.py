@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from isolux.verbs.audit.protocol import merge_protocol_settings
+from isolux.verbs.audit.protocol import fill_protocol_settings
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 
 def audit_of(paper: str, name: str, data: str, **settings: object) -> AuditSpec:
     named = {"data": data, "protocol": f"{paper}:{name}"}
-    return merge_protocol_settings(parse_spec({**named, **settings}))
+    return fill_protocol_settings(parse_spec({**named, **settings}))

@@ -10,7 +10,7 @@ import pytest
 
 from isolux.cli.audit_screen import print_audit
 from isolux.io import run_directory
-from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, explain_missing_tables, tables
+from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, absent, tables
 from isolux.papers.facet.recall import build_recall_by_class_and_age
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -479,7 +479,7 @@ def test_a_setting_that_does_not_exist_is_named():
     [
         lambda n: protocol(n, "facet:x"),
         lambda n: tables(n, None),
-        lambda n: explain_missing_tables(n, None),
+        lambda n: absent(n, None),
     ],
 )
 def test_an_unknown_protocol_is_named(call):

@@ -8,7 +8,7 @@ import pytest
 
 from isolux.datasets import load
 from isolux.people.attribute_join import join_attributes
-from isolux.people.id_consistency import compare_file_ids
+from isolux.people.id_consistency import note_conflicting_file_ids
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
@@ -34,7 +34,7 @@ def answers(files, name="net.csv", **more):
 
 
 def asked(people, name, **given):
-    return compare_file_ids(people, name, **({"id": None, "id_from": "column"} | given))
+    return note_conflicting_file_ids(people, name, **({"id": None, "id_from": "column"} | given))
 
 
 def test_columns_that_agree_are_no_news(people):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.people.redaction import redact_ids, redacted_errors
+from isolux.people.redaction import redact_errors_in_block, redact_ids
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux
@@ -94,15 +94,15 @@ def test_an_error_about_their_rows_names_rows_alone(monkeypatch, capsys, tmp_pat
 def test_an_error_keeps_its_kind_and_without_a_list_its_words():
     with (
         pytest.raises(TableError, match=r"'a9' in row 3, column 'age', not 'b'"),
-        redacted_errors(frozenset({"q"}), lambda: {"b", "age"}),
+        redact_errors_in_block(frozenset({"q"}), lambda: {"b", "age"}),
     ):
         raise TableError("bad", found="'a1' in row 3, column 'age', not 'b'")
-    with pytest.raises(SpecError, match="'a1'"), redacted_errors(frozenset({"q"}), set):
+    with pytest.raises(SpecError, match="'a1'"), redact_errors_in_block(frozenset({"q"}), set):
         raise SpecError("a setting", found="'a1'")
     with (
         pytest.raises(UnknownNameError, match="there is no"),
-        redacted_errors(frozenset({"q"}), set),
+        redact_errors_in_block(frozenset({"q"}), set),
     ):
         raise UnknownNameError("column", "agee", ["age"])
-    with pytest.raises(TableError, match="'a1'"), redacted_errors(frozenset(), set):
+    with pytest.raises(TableError, match="'a1'"), redact_errors_in_block(frozenset(), set):
         raise TableError("bad", found="'a1'")

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.people.weight_checks import cautions_on_effective_size, cautions_on_ids
+from isolux.people.weight_checks import caution_on_dominant_weights, caution_on_id_like_weights
 from isolux.vocabulary.notes import Caution
 
 SHUFFLED = np.random.default_rng(0).permutation(50).astype(float)
@@ -14,7 +14,7 @@ SHUFFLED = np.random.default_rng(0).permutation(50).astype(float)
 
 @pytest.mark.parametrize("weights", [np.arange(1.0, 51), SHUFFLED + 900, np.arange(50.0) * 7])
 def test_numbers_of_rows_and_ids_are_cautioned_about(weights):
-    (told,) = cautions_on_ids(pl.Series(weights), "w")
+    (told,) = caution_on_id_like_weights(pl.Series(weights), "w")
     assert isinstance(told, Caution)
     assert told.startswith("'w' looks like row numbers or ids: 50 weights")
 
@@ -23,11 +23,11 @@ def test_numbers_of_rows_and_ids_are_cautioned_about(weights):
     "weights", [SHUFFLED * 7, np.arange(50) + 0.5, np.arange(50) // 2.0, np.arange(1.0, 11)]
 )
 def test_other_weights_are_not(weights):
-    assert cautions_on_ids(pl.Series(weights), "w") == []
+    assert caution_on_id_like_weights(pl.Series(weights), "w") == []
 
 
 def test_without_a_column_nothing_is_said():
-    assert cautions_on_ids(pl.Series(np.arange(1.0, 51)), None) == []
+    assert caution_on_id_like_weights(pl.Series(np.arange(1.0, 51)), None) == []
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_without_a_column_nothing_is_said():
     ],
 )
 def test_a_weight_that_outweighs_all_is_cautioned_about(weights, told):
-    assert bool(cautions_on_effective_size(pl.Series(weights))) is told
+    assert bool(caution_on_dominant_weights(pl.Series(weights))) is told

@@ -13,8 +13,8 @@ import isolux as library
 from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.people.redaction import redact_ids
-from isolux.people.sources import prepare_people
-from isolux.people.withdrawal import remove_withdrawn, remove_withdrawn_from_runs
+from isolux.people.sources import load_people_or_take_dataset
+from isolux.people.withdrawal import remove_withdrawn_from_runs, remove_withdrawn_people
 from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError
@@ -57,7 +57,7 @@ def five(**settings):
 
 
 def test_a_subject_goes_with_every_photo_and_who_else_is_in_it():
-    left = remove_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    left = remove_withdrawn_people(five(), WithdrawnList(frozenset({"anna0"})))
     assert left.instances["instance_id"].to_list() == ["face-4", "face-5"]
     assert left.images["image_id"].to_list() == ["photo-3"]
     # bert0 has no other photo: of him nothing is left either.
@@ -81,25 +81,25 @@ def test_any_id_can_be_listed(column, who, stays):
     people = five()
     named = pl.col("attribute").replace("badge", "pass_id")
     people = replace(people, attributes=people.attributes.with_columns(attribute=named))
-    left = remove_withdrawn(people, WithdrawnList(frozenset({who}), column))
+    left = remove_withdrawn_people(people, WithdrawnList(frozenset({who}), column))
     assert left.instances["instance_id"].to_list() == stays
 
 
 def test_an_id_that_names_no_one_stops_the_work_and_is_not_named():
     for listed in ({"zoe00", "carl0"}, {"zoe00"}):
         with pytest.raises(SpecError, match=r"1 of \d ids .* match nobody here") as caught:
-            remove_withdrawn(five(), WithdrawnList(frozenset(listed)))
+            remove_withdrawn_people(five(), WithdrawnList(frozenset(listed)))
         assert "--allow-unmatched" in str(caught.value)
         assert "zoe00" not in str(caught.value)
 
 
 def test_ids_of_nobody_are_counted_and_not_named_where_that_is_right():
     listed = WithdrawnList(frozenset({"zoe00", "carl0"}))
-    left = remove_withdrawn(five(), listed, allow_unmatched=True)
+    left = remove_withdrawn_people(five(), listed, allow_unmatched=True)
     assert left.notes[-1].endswith("1 id of the list names nobody here.")
     assert "zoe00" not in left.notes[-1]
     listed = WithdrawnList(frozenset({"zoe00"}))
-    nobody = remove_withdrawn(five(), listed, allow_unmatched=True)
+    nobody = remove_withdrawn_people(five(), listed, allow_unmatched=True)
     assert nobody.instances.height == 5
     assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
 
@@ -131,13 +131,13 @@ def test_a_plain_list_is_looked_up_in_every_kind_of_id(who, stays):
         images=people.images.with_columns(files),
         attributes=badge,
     )
-    left = remove_withdrawn(people, WithdrawnList(frozenset({who})))
+    left = remove_withdrawn_people(people, WithdrawnList(frozenset({who})))
     assert left.instances["instance_id"].to_list() == stays
 
 
 def test_a_value_that_is_no_id_withdraws_no_one():
     with pytest.raises(SpecError, match="match nobody here"):
-        remove_withdrawn(five(), WithdrawnList(frozenset({"dim"})))
+        remove_withdrawn_people(five(), WithdrawnList(frozenset({"dim"})))
 
 
 def test_an_id_of_two_kinds_takes_both_and_says_so():
@@ -145,7 +145,7 @@ def test_an_id_of_two_kinds_takes_both_and_says_so():
     named = people.instances.with_columns(
         subject_id=pl.col("subject_id").replace("carl0", "face-3")
     )
-    left = remove_withdrawn(
+    left = remove_withdrawn_people(
         replace(people, instances=named), WithdrawnList(frozenset({"face-3"}))
     )  # fmt: skip
     assert left.instances["instance_id"].to_list() == ["face-1", "face-2"]
@@ -157,19 +157,19 @@ def test_an_id_of_two_kinds_takes_both_and_says_so():
 
 def test_a_file_of_someone_who_withdrew_is_no_input_any_more():
     people = five(inputs={"/data/photo-2.json": "1f", "/data/photo-3.json": "2e"})
-    left = remove_withdrawn(people, WithdrawnList(frozenset({"photo-2"})))
+    left = remove_withdrawn_people(people, WithdrawnList(frozenset({"photo-2"})))
     assert dict(left.inputs) == {"/data/photo-3.json": "2e"}
 
 
 def test_a_person_without_a_subject_is_not_taken_for_one():
-    left = remove_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    left = remove_withdrawn_people(five(), WithdrawnList(frozenset({"anna0"})))
     assert "face-5" in left.instances["instance_id"].to_list()
 
 
 def test_a_column_that_is_not_there_is_refused():
     listed = WithdrawnList(frozenset({"h"}), "household_id", source="gone.csv")
     with pytest.raises(TableError, match=r"(?s)no.* column of ids.*'household_id'.*gone.csv") as no:
-        remove_withdrawn(five(), listed)
+        remove_withdrawn_people(five(), listed)
     # What is expected is what would be taken: each of these names ids that the data hold.
     assert no.value.expected == (
         "one column of image_id, instance_id, subject_id; or id, of whatever kind"
@@ -202,9 +202,13 @@ def faces(tmp_path):
 def test_a_list_may_go_by_what_the_table_calls_its_ids(faces, name, text, gone):
     (faces.parent / name).write_text(text, encoding="utf-8")
     where = str(faces.parent / name)
-    of_file = prepare_people(f"table:{faces}", id="person", cluster="subject", withdrawn=where)
+    of_file = load_people_or_take_dataset(
+        f"table:{faces}", id="person", cluster="subject", withdrawn=where
+    )
     held = load("table", faces, id="person")
-    in_memory = prepare_people(replace(held, clusters=None), cluster="subject", withdrawn=where)
+    in_memory = load_people_or_take_dataset(
+        replace(held, clusters=None), cluster="subject", withdrawn=where
+    )
     for left in (of_file, in_memory):
         stay = set(left.instances["instance_id"])
         assert stay == {f"p{k}" for k in range(120)} - gone
@@ -266,12 +270,12 @@ def test_a_list_for_runs_goes_by_what_they_call_their_ids(faces):
 
 def test_nobody_left_is_refused():
     with pytest.raises(SpecError, match="nobody is left"):
-        remove_withdrawn(five(), WithdrawnList(frozenset({"anna0", "carl0"})))
+        remove_withdrawn_people(five(), WithdrawnList(frozenset({"anna0", "carl0"})))
 
 
 def test_the_input_stays_as_it_was():
     before = five()
-    remove_withdrawn(before, WithdrawnList(frozenset({"anna0"})))
+    remove_withdrawn_people(before, WithdrawnList(frozenset({"anna0"})))
     assert before.instances.height == 5
     assert before.withdrawn_ids == frozenset()
 
@@ -429,7 +433,7 @@ def test_a_column_called_id_says_no_more_than_a_plain_list(tmp_path, text):
     path.write_text(text, encoding="utf-8")
     listed = read_withdrawn_list(path)
     assert listed.column is None
-    left = remove_withdrawn(five(), listed)
+    left = remove_withdrawn_people(five(), listed)
     assert set(left.instances["instance_id"]) == {"face-1", "face-2", "face-3"}
 
 
@@ -444,7 +448,9 @@ def test_training_asks_a_ledger_about_training(tmp_path):
     people.write_text("id,subject_id,light\n" + "".join(f"{k},s{k},{k % 2}\n" for k in range(1, 7)))
     drawn = {}
     for purpose in ("evaluation", "training"):
-        dataset = prepare_people(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
+        dataset = load_people_or_take_dataset(
+            f"table:{people}", withdrawn=str(ledger), purpose=purpose
+        )
         drawn[purpose] = dataset.instances["subject_id"].to_list()
     assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
     assert drawn["training"] == ["s4", "s5", "s6"]

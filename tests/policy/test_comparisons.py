@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide, group_pair_differences_less_noise_bias
 from isolux.vocabulary.containers import Scores
@@ -62,7 +62,7 @@ def test_what_chance_enlarges_is_held_to_a_limit_with_the_interval_that_is_print
     # As far apart as they may be: either may be lower by what chance has added.
     first, second = np.array([1, 2]), np.array([2, 1])
     apart = group_pair_differences_less_noise_bias(estimates, "g", j, first, second).interval(Z)
-    audited = compare_groups(estimates, "g", j).compare_pairs(first, second).interval(Z)
+    audited = build_comparisons(estimates, "g", j).compare_pairs(first, second).interval(Z)
     assert (apart.low <= audited.low).all()
     assert (apart.high >= audited.high).all()
     assert (apart.high - audited.high).max() > 0.005

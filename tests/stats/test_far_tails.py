@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import f, gamma, norm
 
-from isolux.groups.interval_methods.root_mean_square import TailIndex, find_tails
+from isolux.groups.interval_methods.root_mean_square import TailIndex, fit_heavy_tails
 
 
 def plain(s, n, copies):
@@ -45,7 +45,7 @@ def test_tails_are_those_of_a_plain_implementation(seed):
     s = np.where(n > 0, rng.standard_t(3, (3, d)) ** 2 * n, 0.0)
     s[:, : d // 4] = 0.0  # faultless clusters: no entry among the sums
     copies = rng.integers(1, 5, d) if seed % 2 else np.ones(d, dtype=np.int64)
-    found = find_tails(csr_array(s), csr_array(n), copies)
+    found = fit_heavy_tails(csr_array(s), csr_array(n), copies)
     for g in range(3):
         use = n[g] > 0
         want = plain(s[g][use], n[g][use], copies[use])
@@ -55,14 +55,18 @@ def test_tails_are_those_of_a_plain_implementation(seed):
 def test_where_nearly_all_are_0_nothing_is_known_of_the_tail():
     s = np.zeros((1, 100))
     s[0, :3] = 1.0
-    found = find_tails(csr_array(s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
+    found = fit_heavy_tails(
+        csr_array(s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64)
+    )
     assert found.cut.item() == 0.0
     assert np.isinf(found.log_excess_sum.item())
     assert found.tail_index(np.array([0])).lower_bound(0.05).item() == 0.0
-    none = find_tails(csr_array(0 * s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64))
+    none = fit_heavy_tails(
+        csr_array(0 * s), csr_array(np.ones((1, 100))), np.ones(100, dtype=np.int64)
+    )
     assert none.log_excess_sum.item() == 0.0
     # Without any error the mean is 0, whatever the index.
-    assert none.upper_means(np.zeros(1), np.array([1.0])).item() == 0.0
+    assert none.pareto_tail_means(np.zeros(1), np.array([1.0])).item() == 0.0
 
 
 def test_an_index_is_a_gamma_quantile():
@@ -98,7 +102,9 @@ def asked(rows, family, doubt):
         s[k + 1, at : at + len(row)] = row
         at += len(row)
     s[0] = s[1:].sum(axis=0)
-    tails = find_tails(csr_array(s), csr_array((s > 0).astype(float)), np.ones(d, dtype=np.int64))
+    tails = fit_heavy_tails(
+        csr_array(s), csr_array((s > 0).astype(float)), np.ones(d, dtype=np.int64)
+    )
     return tails, tails.tail_index(np.array([0, *family])).lower_bound(doubt)
 
 

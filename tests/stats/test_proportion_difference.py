@@ -169,7 +169,7 @@ def _alone(a, b, n, m):
 def test_shares_at_a_gap_are_the_likeliest_ones(a, b, n, m, gap, ratio):
     found = _alone(np.array([a]), np.array([b]), n, m)
     first, second = (
-        x.item() for x in found._constrained_mle(np.array([gap]) if gap else 0.0, ratio)
+        x.item() for x in found._constrained_mle_of_both(np.array([gap]) if gap else 0.0, ratio)
     )
 
     def unlikely(p):

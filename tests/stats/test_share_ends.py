@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from isolux.disparity.equivalence import equivalence_p
+from isolux.disparity.equivalence import equivalence_p_value
 from isolux.stats.clustered_proportions import means_from_cluster_sums
 from isolux.stats.differences import independent_mean_difference
 
@@ -84,4 +84,4 @@ def touched(apart, margin):
 @pytest.mark.parametrize("margin", [0.02, 0.1, 0.3])
 def test_the_p_of_a_claim_of_sameness_is_where_the_bounds_touch_the_margin(world, margin):
     apart = WORLDS[world]
-    assert equivalence_p(apart, margin) == pytest.approx(touched(apart, margin), abs=1e-7)
+    assert equivalence_p_value(apart, margin) == pytest.approx(touched(apart, margin), abs=1e-7)

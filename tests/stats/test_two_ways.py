@@ -9,7 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Measure
-from isolux.groups.means import survey_means_of
+from isolux.groups.means import estimate_survey_means
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.raking import Margins
 from isolux.stats.sampling import Strata
@@ -121,8 +121,8 @@ def test_strata_are_those_of_the_way_that_was_drawn_within_them():
     by_hand = within + _squares(u, photographer) - _squares(u, cells)
     # 8 schools of each stratum have light pupils, so that none is missing from a sum above.
     assert _covariance(design(strata=STRATA))[1, 1] == pytest.approx(by_hand)
-    found = survey_means_of(design(strata=STRATA), MEASURE, np.arange(4))
-    flat = survey_means_of(design(), MEASURE, np.arange(4))
+    found = estimate_survey_means(design(strata=STRATA), MEASURE, np.arange(4))
+    flat = estimate_survey_means(design(), MEASURE, np.arange(4))
     assert found.value == pytest.approx(flat.value)
     assert (found.dof <= flat.dof + 1e-9).all()
 
@@ -173,12 +173,12 @@ def test_replicates_of_a_population_move_by_both_ways_and_meet_it_each_time():
 
 def test_the_way_with_fewer_clusters_says_how_sure_a_mean_is():
     of = design(np.ones(190))
-    found = survey_means_of(of, MEASURE, np.arange(4))
+    found = estimate_survey_means(of, MEASURE, np.arange(4))
     data = survey()
     one, two = (data[c].value_counts()["count"].to_numpy() for c in ("school", "photographer"))
     fewest = min((n.sum() ** 2) / (n**2).sum() for n in (one, two))
     assert found.n_effective_clusters[0] == pytest.approx(fewest)
-    alone = [survey_means_of(way, MEASURE, np.arange(4)) for way in of.other_clusterings]
+    alone = [estimate_survey_means(way, MEASURE, np.arange(4)) for way in of.other_clusterings]
     assert (found.variance >= alone[0].variance - 1e-15).all()
     assert (found.dof <= alone[0].dof).all()
 
@@ -211,7 +211,7 @@ def test_what_groups_share_is_weighed_by_each_way_s_correlation():
 def test_a_way_in_which_nothing_is_alike_changes_little():
     of = design(np.ones(190))
     rows = np.arange(4)
-    alone = survey_means_of(replace(of, other_clusterings=None), MEASURE, rows)
+    alone = estimate_survey_means(replace(of, other_clusterings=None), MEASURE, rows)
     put = combine_two_way_means(alone, alone, alone)
     assert put.variance == pytest.approx(alone.variance)
     assert put.kish_cluster_size == pytest.approx(alone.kish_cluster_size)

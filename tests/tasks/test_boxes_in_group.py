@@ -151,7 +151,7 @@ def test_average_precision_of_each_class():
 
 def test_n_is_drawn_anew_on_every_replicate():
     """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
-    from isolux.groups.measure.detections import detection_rows
+    from isolux.groups.measure.detections import index_and_rank_detections
     from isolux.stats.precision_recall import average_precision_statistic
     from isolux.stats.resampling.rows import replicate_detection_statistics
     from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
@@ -168,7 +168,7 @@ def test_n_is_drawn_anew_on_every_replicate():
     units = units.with_columns(
         cluster="unit", cluster_id=pl.col("unit_id").str.slice(1).str.zfill(2)
     )
-    seen = detection_rows(scores.evidence["detections"], units)
+    seen = index_and_rank_detections(scores.evidence["detections"], units)
     number = units["unit_id"].str.slice(1).cast(pl.Int64).to_numpy()
     groups = [number < 6, number >= 6]
     rankings = [seen.rank_group(inside) for inside in groups]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from isolux.datasets import load
 from isolux.groups.measure import measure_groups
-from isolux.groups.measure.detections import detection_rows
+from isolux.groups.measure.detections import index_and_rank_detections
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.predictions import read_outputs
@@ -126,7 +126,7 @@ def precision_of(case, weights):
         unit=pl.int_range(pl.len()),
         cluster=pl.col("image_id").rank("dense").cast(pl.Int64) - 1,
     )
-    rows = detection_rows(evidence, units)
+    rows = index_and_rank_detections(evidence, units)
     others = sorted({f"{i:03}" for i in range(case.n_images)} - set(with_people))
     order = [int(name) for name in [*with_people, *others]]
     at = np.asarray(weights, dtype=float)[order]

@@ -17,7 +17,7 @@ from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNa
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
-from isolux_worlds.predictors import SimulatedModel, write_simulated
+from isolux_worlds.predictors import SimulatedModel, write_simulated_predictions
 from tests.cli._run import isolux as run
 
 MADE = DatasetInfo(title="Synthetic", summary="People that a test numbered.", references=())
@@ -272,7 +272,9 @@ def world(folder, rate):
     right = pl.DataFrame(
         {"instance_id": [f"p{i}" for i in range(n)], "right": rng.random(n) > harm}
     )
-    return write_simulated("label_association", dataset, right, SimulatedModel(name="m"), folder)
+    return write_simulated_predictions(
+        "label_association", dataset, right, SimulatedModel(name="m"), folder
+    )
 
 
 def audited(folder, monkeypatch, capsys, rate, *more):

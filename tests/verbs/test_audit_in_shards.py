@@ -232,7 +232,7 @@ def test_what_does_not_fit_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = cut(people(400), tmp_path / "people", [200, 200])
-    monkeypatch.setattr(memory, "read_free_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "read_free_memory_bytes", lambda: 100_000)
     monkeypatch.setattr(memory, "_SMALL", 100)
     with pytest.raises(
         SpecError, match="not the memory: every row is needed: areas, calib"

@@ -8,10 +8,10 @@ import pytest
 
 from isolux.verbs.audit.injected_effects import read_injected_effects
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux_worlds.synthesis import synthesize, world_named
+from isolux_worlds.synthesis import read_world_or_preset, synthesize
 from tests.cli._run import isolux
 
-SMALL = world_named("biased").model_copy(update={"households": 250})
+SMALL = read_world_or_preset("biased").model_copy(update={"households": 250})
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 from isolux.io import run_directory
 from isolux.report.html import write_report
 from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.protocol import merge_protocol_settings
+from isolux.verbs.audit.protocol import fill_protocol_settings
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import PluginInfo, Reference
@@ -71,11 +71,11 @@ def spec_of(data, **settings):
 
 def test_a_spec_without_protocol_is_as_it_was():
     spec = parse_spec({"data": "table:x", "by": "tone"})
-    assert merge_protocol_settings(spec) is spec
+    assert fill_protocol_settings(spec) is spec
 
 
 def test_what_we_set_wins_and_conditions_add_up(study):
-    spec = merge_protocol_settings(
+    spec = fill_protocol_settings(
         spec_of("x.csv", min_units=7, option=["top_k=3"], only=["tone=a"])
     )
     assert (spec.statistics.min_units, spec.groups.by) == (7, ("tone",))
@@ -83,7 +83,7 @@ def test_what_we_set_wins_and_conditions_add_up(study):
     assert spec.task.settings["undetected"] == "mistake"
     assert spec.task.settings["top_k"] == [3]
     assert spec.people.only == ("age>=20", "tone=a")
-    assert merge_protocol_settings(spec) == spec  # once more changes nothing
+    assert fill_protocol_settings(spec) == spec  # once more changes nothing
 
 
 def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
@@ -94,10 +94,10 @@ def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
         "nested": ("tone:light=1",),
     }
     monkeypatch.setitem(PAPER.PROTOCOLS, "nurses", PAPER.PROTOCOLS["nurses"] | about)
-    spec = merge_protocol_settings(spec_of("x.csv", by=["age*income"]))
+    spec = fill_protocol_settings(spec_of("x.csv", by=["age*income"]))
     assert (spec.groups.group, spec.groups.bins) == (("age:old=60",), about["bins"])
     assert (spec.disparity.reference, spec.groups.nested) == ((), ())
-    assert merge_protocol_settings(spec_of("x.csv")).disparity.reference == ("tone=light",)
+    assert fill_protocol_settings(spec_of("x.csv")).disparity.reference == ("tone=light",)
 
 
 def test_the_audit_holds_the_papers_table(study, people):
@@ -141,5 +141,5 @@ def test_the_command_prints_the_table(study, people, monkeypatch, capsys, tmp_pa
 )
 def test_a_protocol_that_is_none_is_refused(study, name, error, words):
     with pytest.raises(error) as caught:
-        merge_protocol_settings(spec_of("x.csv", protocol=name))
+        fill_protocol_settings(spec_of("x.csv", protocol=name))
     assert words in str(caught.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isolux.checks._problems import PROBLEMS
-from isolux.verbs.check import CheckResult, check, load_or_report
+from isolux.verbs.check import CheckResult, check, load_dataset_or_report_problem
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.schema import check as check_table
 from tests.checks._dataset import dataset, picture, with_files
@@ -68,7 +68,7 @@ def test_what_a_loader_refuses_is_a_problem_of_the_data(tmp_path):
     def refuse():
         raise TableError("an age is not a number", expected="years", found="'old'", where="a.csv")
 
-    found = load_or_report(refuse, tmp_path, "table")
+    found = load_dataset_or_report_problem(refuse, tmp_path, "table")
     assert isinstance(found, CheckResult)
     assert found.failed()
     row = found.problems.row(0, named=True)
@@ -82,4 +82,4 @@ def test_a_path_where_nothing_is_stays_a_mistake(tmp_path):
         raise FileError("there is no such file", where=str(tmp_path / "absent"))
 
     with pytest.raises(FileError, match="no such file"):
-        load_or_report(refuse, tmp_path / "absent", "table")
+        load_dataset_or_report_problem(refuse, tmp_path / "absent", "table")

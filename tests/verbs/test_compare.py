@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import isolux
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.spec import parse_spec
@@ -313,7 +313,7 @@ def test_classes_are_ranked_by_their_gap_in_both_models():
             for g, v in zip("ab", pair, strict=True)
         ]
     )
-    found = rank_classes(table, ("m", "k")).sort("label")
+    found = rank_classes_by_largest_gap(table, ("m", "k")).sort("label")
     assert found.select("label", "rank_a", "rank_b", "worst_b", "best_b").rows() == [
         ("x", 1, 2, "b", "a"), ("y", 2, 1, "b", "a"),
     ]  # fmt: skip
@@ -327,7 +327,7 @@ def test_a_class_too_small_to_judge_has_no_rank():
             "group": ["a", "b"] * 2, "value": [0.5, None, 0.5, 0.4],
         }
     )  # fmt: skip
-    found = rank_classes(table, ("m", "k"))
+    found = rank_classes_by_largest_gap(table, ("m", "k"))
     assert found.select("rank_a", "rank_b").row(0) == (None, 1)
 
 

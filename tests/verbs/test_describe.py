@@ -11,7 +11,7 @@ import pytest
 from isolux.datasets import load
 from isolux.stats.proportions import wilson_interval
 from isolux.verbs.describe import describe
-from isolux.verbs.describe.balance import build_balance_row, read_target
+from isolux.verbs.describe.balance import compare_group_shares_with_target, read_target
 from isolux.verbs.describe.counts import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
@@ -225,14 +225,14 @@ def test_an_attribute_that_nobody_has_is_refused():
 
 
 def test_balance_by_hand():
-    row = build_balance_row("race", {"A": 60, "B": 30, "C": 10, "D": 0}, None)
+    row = compare_group_shares_with_target("race", {"A": 60, "B": 30, "C": 10, "D": 0}, None)
     # uniform is ¼: distance ½ (.35 + .05 + .15 + .25) = .4; entropy of .6, .3, .1 over ln 4
     assert row["distance"] == pytest.approx(0.4)
     entropy = -(0.6 * math.log(0.6) + 0.3 * math.log(0.3) + 0.1 * math.log(0.1))
     assert row["evenness"] == pytest.approx(entropy / math.log(4))
     assert (row["least represented"], row["least ÷ due"], row["empty groups"]) == ("D", 0.0, 1)
     assert (row["most represented"], row["most ÷ due"]) == ("A", pytest.approx(2.4))
-    nobody = build_balance_row("race", {"A": 0}, None)
+    nobody = compare_group_shares_with_target("race", {"A": 0}, None)
     assert nobody["distance"] is None
     assert nobody["evenness"] is None
 

@@ -6,7 +6,11 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.error_budget import add_ledger_entry, compute_audit_share, label_exploratory
+from isolux.verbs.error_budget import (
+    add_error_budget_entry,
+    compute_audit_error_share,
+    label_exploratory,
+)
 from isolux.vocabulary.tables import FINDINGS
 from tests.laws._discovery import a_world
 
@@ -28,11 +32,11 @@ def test_the_shares_of_what_was_planned_add_up_to_the_whole():
     planned = ["patterns", "power", "slices", "confounders"]  # power tests nothing
     record = dict(RECORD)
     for name in planned:
-        record = add_ledger_entry(record, name, planned)
+        record = add_error_budget_entry(record, name, planned)
     shares = [row["share"] for row in record["ledger"]]
     assert shares == [0.8, *[pytest.approx(0.2 / 3, abs=1e-6)] * 3]
-    assert compute_audit_share(planned) + 3 * 0.2 / 3 == pytest.approx(1.0)
-    assert compute_audit_share(["power"]) == 1.0
+    assert compute_audit_error_share(planned) + 3 * 0.2 / 3 == pytest.approx(1.0)
+    assert compute_audit_error_share(["power"]) == 1.0
 
 
 def test_claims_hold_at_their_share_or_are_exploratory():
@@ -62,8 +66,8 @@ def test_what_was_not_planned_is_exploratory_in_every_sentence():
 
 
 def test_the_record_counts_every_look():
-    planned = add_ledger_entry(RECORD, "patterns", ["patterns"])
-    again = add_ledger_entry(add_ledger_entry(planned, "slices", []), "slices", [])
+    planned = add_error_budget_entry(RECORD, "patterns", ["patterns"])
+    again = add_error_budget_entry(add_error_budget_entry(planned, "slices", []), "slices", [])
     assert [(row["name"], row["planned"], row["looks"]) for row in again["ledger"]] == [
         ("group_gaps", True, 1), ("patterns", True, 1), ("slices", False, 2),
     ]  # fmt: skip
@@ -77,13 +81,13 @@ def test_the_record_counts_every_look():
 def test_one_explanation_needs_ninety_nine_replicates(replicates):
     # A fifth of 5 % is .01, which p = 1 / (99 + 1) reaches.
     record = {"spec": RECORD["spec"] | {"replicates": replicates}}
-    (note,) = add_ledger_entry(record, "patterns", ["patterns"])["notes"]
+    (note,) = add_error_budget_entry(record, "patterns", ["patterns"])["notes"]
     assert ("--replicates 99 or more" in note) == (replicates < 99)
 
 
 def test_a_planned_analysis_that_is_run_again_is_exploratory():
-    planned = add_ledger_entry(RECORD, "patterns", ["patterns"])
-    again = add_ledger_entry(planned, "patterns", [])
+    planned = add_error_budget_entry(RECORD, "patterns", ["patterns"])
+    again = add_error_budget_entry(planned, "patterns", [])
     assert again["ledger"][1] == {"name": "patterns", "planned": False, "share": 0.0, "looks": 2}
 
 

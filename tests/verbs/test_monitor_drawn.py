@@ -10,7 +10,7 @@ import pytest
 
 import isolux
 from isolux.verbs.monitor import monitor
-from isolux.verbs.monitor.snapshots import kept_by_weight, read_snapshots
+from isolux.verbs.monitor.snapshots import read_snapshots, thin_clusters_by_weight
 from isolux.vocabulary.errors import SpecError
 
 
@@ -45,7 +45,7 @@ def runs():
 
 
 def test_those_who_are_kept_stand_for_the_population(runs):
-    looks, (note,) = kept_by_weight(read_snapshots(runs), None, 0)
+    looks, (note,) = thin_clusters_by_weight(read_snapshots(runs), None, 0)
     weights = np.concatenate([
         look.run.scores.join(look.run.evidence["sample"], on="unit_id")["weight"].to_numpy()
         for look in looks

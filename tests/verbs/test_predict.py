@@ -12,7 +12,7 @@ from PIL import Image
 
 import isolux
 from isolux.verbs.audit import run_audit
-from isolux.verbs.predict import read_prediction_dir, read_resumed_spec, run_predict
+from isolux.verbs.predict import read_prediction_dir, read_spec_with_changes, run_predict
 from isolux.vocabulary.errors import IsoluxError, OutputError, SpecError
 from isolux.vocabulary.spec import parse_spec
 
@@ -96,12 +96,12 @@ def test_what_is_kept_is_read_again_and_the_record_says_what_it_rests_on(people)
 
 def test_a_directory_alone_is_enough_to_go_on(people):
     run_predict(spec(people, answers="out", shard_size=50))
-    done = run_predict(read_resumed_spec("out"))
+    done = run_predict(read_spec_with_changes("out"))
     assert (done.n_computed, done.predictions.height) == (0, N)
     assert done.record["settings"]["shard_size"] == 50
     isolux.predict(isolux.load("table", "people.csv"), lambda p: ["x"] * len(p), out="mine")
     with pytest.raises(SpecError, match=r"(?s)cannot be resumed by its directory.*in memory"):
-        read_resumed_spec("mine")
+        read_spec_with_changes("mine")
 
 
 def test_other_data_or_another_model_need_a_word(people):

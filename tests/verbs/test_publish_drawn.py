@@ -12,7 +12,7 @@ import pytest
 
 from isolux.report.disclosure_bounds import compute_max_person_weight_shares
 from isolux.verbs.publish import publish
-from isolux.verbs.publish.weighted_rounding import ROUNDING_STEPS, choose_steps
+from isolux.verbs.publish.weighted_rounding import ROUNDING_STEPS, choose_rounding_steps
 from isolux.vocabulary.errors import SpecError
 from tests.verbs._weighted_attack import Attack, audited, random_survey
 
@@ -87,7 +87,7 @@ def test_each_number_is_rounded_by_its_heaviest_person():
         .item()
     )
     assert told == pytest.approx(3 / 799)
-    steps = {row["group"]: row["_step"] for row in choose_steps(run).to_dicts()}
+    steps = {row["group"]: row["_step"] for row in choose_rounding_steps(run).to_dicts()}
     assert steps["overall"] == 0.01
     assert steps["dark"] == 0.02
     found = publish(run, 5)
@@ -148,7 +148,7 @@ def test_a_person_with_many_photos_weighs_all_of_them():
         .item()
     )
     assert told == pytest.approx(9 / 799)  # 3 + 1 + 2 + 3
-    assert choose_steps(run).filter(group="overall")["_step"].item() == 0.05
+    assert choose_rounding_steps(run).filter(group="overall")["_step"].item() == 0.05
 
 
 def test_what_is_said_names_no_sum_of_weights():

@@ -16,8 +16,8 @@ import isolux
 from isolux.training import ImageScan, build_square_resize
 from isolux.verbs._training_people import (
     caution_or_refuse_unreadable,
-    list_unreadable,
-    select_training_images,
+    list_unreadable_ids,
+    select_one_image_per_person,
 )
 from isolux.verbs.train_fairface import build_count_notes, count_classes
 from isolux.verbs.train_fairface.training_rows import select_training_rows
@@ -212,8 +212,8 @@ def test_a_few_broken_pictures_are_left_out_and_many_are_refused(tmp_path):
     (tmp_path / "train" / "31.png").unlink()
     dataset = isolux.load("fairface", labels, images=tmp_path)
     ids = select_training_rows(dataset, (), ()).frame["instance_id"]
-    looked = select_training_images(dataset, ids, "image", build_square_resize(32), 2).scan()
-    assert [one for one, _ in list_unreadable(ids, looked)] == ["train/20.png", "train/31.png"]
+    looked = select_one_image_per_person(dataset, ids, "image", build_square_resize(32), 2).scan()
+    assert [one for one, _ in list_unreadable_ids(ids, looked)] == ["train/20.png", "train/31.png"]
     (told,) = caution_or_refuse_unreadable(ids, looked, "fairface")
     assert isinstance(told, Caution)
     assert "2 of 48 pictures cannot be read and are left out: train/20.png (this is not" in told

@@ -14,7 +14,7 @@ from PIL import Image
 import isolux
 from isolux.vocabulary.errors import LicenceError, SpecError
 from isolux_worlds import draw_people, preset
-from isolux_worlds.drawing import render
+from isolux_worlds.drawing import render_photos
 from tests.cli._run import isolux as run
 from tests.faults.test_full_disks import small_disk
 
@@ -72,7 +72,7 @@ def photos(tmp_path_factory):
     settings = preset("fair")
     small = settings.image.model_copy(update={"width": 64, "height": 48})
     world = draw_people(settings.model_copy(update={"households": 100, "image": small}), seed=2)
-    for name, photo in zip(world.photos["image_id"], render(world), strict=True):
+    for name, photo in zip(world.photos["image_id"], render_photos(world), strict=True):
         Image.fromarray(photo.pixels).save(folder / f"{name}.png")
     even = pl.col("household_id").str.slice(1).cast(pl.Int64) % 2 == 0
     table = world.photos.select(
@@ -140,7 +140,7 @@ def test_killed_after_an_epoch_and_gone_on_with_it_is_the_uninterrupted_training
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=whole).code == 0
     with monkeypatch.context() as dying:
-        dying.setattr(verb, "report_epoch", die_after_two)
+        dying.setattr(verb, "report_epoch_loss_and_accuracy", die_after_two)
         assert tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut).code != 0
     assert [file.name for file in cut.iterdir()] == ["checkpoint.safetensors"]
     ran = tuned(monkeypatch, capsys, photos, "fields", "--epochs", "4", out=cut)

@@ -12,7 +12,7 @@ import isolux
 from isolux.vocabulary.errors import FileError, JoinError, LicenceError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_worlds import draw_people, preset
-from isolux_worlds.drawing import render
+from isolux_worlds.drawing import render_photos
 from tests.cli._run import isolux as run
 
 
@@ -28,7 +28,7 @@ def photos(tmp_path_factory):
     small = settings.image.model_copy(update={"width": 96, "height": 72})
     world = draw_people(settings.model_copy(update={"households": 150, "image": small}), seed=2)
     grid = []
-    for photo in render(world):
+    for photo in render_photos(world):
         fields = photo.pixels.reshape(4, 18, 4, 24, 3).mean(axis=(1, 3)) / 255.0
         grid.append(fields.ravel())
     seen = {"grid": np.array(grid), "brightness": np.array(grid).mean(axis=1, keepdims=True)}

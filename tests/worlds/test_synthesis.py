@@ -14,10 +14,10 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError, UnknownN
 from isolux.vocabulary.spec import parse_spec
 from isolux_worlds import synthesis
 from isolux_worlds.layouts import LAYOUTS
-from isolux_worlds.photo_world.injected_effects import photo_injected_rates
+from isolux_worlds.photo_world.injected_effects import compute_photo_injected_rates
 from isolux_worlds.photo_world.settings import parse_world, read_world
 from isolux_worlds.predictors import PREDICTORS
-from isolux_worlds.synthesis import synthesize, world_named
+from isolux_worlds.synthesis import read_world_or_preset, synthesize
 from tests.cli._run import isolux
 from tests.worlds.layouts._painter import painted
 from tests.worlds.layouts._worlds import settings
@@ -107,7 +107,7 @@ def test_an_audit_of_the_files_finds_what_was_injected(done, layout, monkeypatch
     monkeypatch.chdir(done.path)
     way = next(w for w in LAYOUTS[layout].ways if w.task == task)
     words = next(w for w in commands_of(done.path) if w[4] == task)
-    entry = LAYOUTS[layout].grouping(attribute)
+    entry = LAYOUTS[layout].translate_grouping_or_none(attribute)
     spec = {
         "data": words[2],
         "task": task,
@@ -127,7 +127,7 @@ def test_an_audit_of_the_files_finds_what_was_injected(done, layout, monkeypatch
     rates = {
         tuple(v): (x, e) for v, x, e in found.select("values", "value", "standard_error").rows()
     }
-    truth = photo_injected_rates(injected_world(), "aurora").filter(attribute=attribute)
+    truth = compute_photo_injected_rates(injected_world(), "aurora").filter(attribute=attribute)
     assert truth.height >= 2
     spread = truth["value"].max() - truth["value"].min()
     assert spread > 0.1
@@ -155,7 +155,7 @@ def test_the_readmes_commands_run_and_find_the_injected_rate(rendered, layout, m
     *listed, of_table = commands_of(rendered.path)
     assert {w[4] for w in listed} == {w.task for w in LAYOUTS[layout].ways}
     assert of_table[2] == "table:people.csv"
-    everyone = photo_injected_rates(injected_world(), "aurora")["value"][0]
+    everyone = compute_photo_injected_rates(injected_world(), "aurora")["value"][0]
     for words in listed:
         task = words[4]
         few = ("--replicates", "100", "--min-units", "5", "--min-clusters", "3")
@@ -189,7 +189,7 @@ def test_painted_pictures_show_what_is_annotated(rendered, layout):
 
 def test_injected_json_holds_the_truth_in_both_languages(done, layout):
     told = json.loads((done.path / "injected.json").read_text(encoding="utf-8"))
-    truth = photo_injected_rates(injected_world(), "aurora")
+    truth = compute_photo_injected_rates(injected_world(), "aurora")
     groups = told["models"]["aurora"]["groups"]
     assert [g["value"] for g in groups] == truth["value"].to_list()
     native = {g["group"]: g["in_data"] for g in groups if g["attribute"] == "weather"}
@@ -337,6 +337,6 @@ def test_what_there_is_not_is_named(tmp_path):
     with pytest.raises(UnknownNameError, match="no layout named 'facets'"):
         synthesize(settings(), tmp_path / "w", layout="facets")
     with pytest.raises(UnknownNameError, match=r"no preset or file[\s\S]*did you mean 'biased'"):
-        world_named("biassed")
+        read_world_or_preset("biassed")
     with pytest.raises(FileError, match="no such file"):
-        world_named(tmp_path / "none.yaml")
+        read_world_or_preset(tmp_path / "none.yaml")

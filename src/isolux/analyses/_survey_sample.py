@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.survey_weights import number_strata
+from isolux.groups.measure.survey_weights import index_strata
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray
@@ -75,5 +75,5 @@ def read_survey_sample_or_none(
     weight = sample_rows["weight"].to_numpy().astype(np.float64)
     scaled = weight / weight.mean() if len(weight) else weight
     return SurveySample(
-        scaled, number_strata(sample_rows, cluster), "base_weight" in sample_rows.columns
+        scaled, index_strata(sample_rows, cluster), "base_weight" in sample_rows.columns
     )

@@ -14,11 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
-from isolux.statements.run_terms import (
-    RunTerms,
-    lower_unless_acronym,
-    read_display_terms,
-)
+from isolux.statements.run_terms import RunTerms, lower_unless_acronym, read_display_terms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import AnalysisResult, Run

@@ -15,12 +15,12 @@ import polars as pl
 from isolux.analyses._regrouping import build_minimum_check, check_analysis_settings
 from isolux.disparity.biometrics import (
     RATES,
-    differentials,
-    false_positive_matrix,
-    gallery_by_group,
-    impostor_matrix,
+    count_gallery_by_group,
+    cross_group_false_match_rates,
+    cross_group_false_positive_rates,
     is_biometric,
     performance,
+    summarise_error_differentials,
 )
 from isolux.statements.numbers import format_fixed
 from isolux.vocabulary.containers import AnalysisResult, Run
@@ -117,17 +117,21 @@ def _iterate_captioned_tables(run: Run, replicates: int) -> Iterator[tuple[str, 
     yield (
         DIFFERENTIALS,
         _build_table_or_empty_if_unmeasured(
-            lambda: _format_differentials_table(differentials(run))
+            lambda: _format_differentials_table(summarise_error_differentials(run))
         ),
     )
     if {"candidates", "gallery"} <= run.evidence.keys():
-        yield _GALLERY, _format_gallery_table(gallery_by_group(run))
+        yield _GALLERY, _format_gallery_table(count_gallery_by_group(run))
         yield (
             _FALSE_POSITIVES,
-            _format_false_positives_table(false_positive_matrix(run, max_groups=_MAX_GROUPS)),
+            _format_false_positives_table(
+                cross_group_false_positive_rates(run, max_groups=_MAX_GROUPS)
+            ),
         )
     elif "pairs" in run.evidence:
-        cross_group = impostor_matrix(run, replicates=replicates, max_groups=_MAX_GROUPS)
+        cross_group = cross_group_false_match_rates(
+            run, replicates=replicates, max_groups=_MAX_GROUPS
+        )
         yield _CROSS_GROUP_MATCHES, _format_cross_group_table(cross_group)
 
 

@@ -24,7 +24,7 @@ from isolux.analyses._regrouping import (
     select_largest_groups_by_attribute,
 )
 from isolux.geometry.matching import AREA_RANGES_PX
-from isolux.groups import build_membership, sort_for_display
+from isolux.groups import build_membership, sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.run_terms import read_display_terms
 from isolux.vocabulary import citations
@@ -201,7 +201,7 @@ def _measure_strata_of_groups(
 
 def _order_strata_by_meaning(strata: Sequence[str]) -> list[str]:
     """Order strata by meaning where that is known, else in natural order."""
-    unlisted = sort_for_display([stratum for stratum in strata if stratum not in _ORDER])
+    unlisted = sort_groups_for_display([stratum for stratum in strata if stratum not in _ORDER])
     return [stratum for stratum in (*_ORDER, *unlisted) if stratum != UNKNOWN] + [UNKNOWN]
 
 

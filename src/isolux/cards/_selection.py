@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
@@ -165,7 +165,7 @@ def _add_impact_ratio(
         np.array([group_index], dtype=np.int64),
         np.array([best_group_index], dtype=np.int64),
     )
-    pair = compare_groups(estimates, attribute, 0).compare_pairs(first, second)
+    pair = build_comparisons(estimates, attribute, 0).compare_pairs(first, second)
     group_interval, best_interval = (
         _choose_rate_interval(estimates, row, level) for row in (group_index, best_group_index)
     )

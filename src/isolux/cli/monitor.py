@@ -40,7 +40,9 @@ def monitor(
         command_output.report_note(note)
     print_clean_lines()
     summary = (
-        monitoring.summary_table() if command_output.is_json_active() else monitoring.brief_table()
+        monitoring.summary_table()
+        if command_output.is_json_active()
+        else monitoring.to_brief_table()
     )
     rows = [[_format_cell(x) for x in row] for row in summary.rows()]
     print_unbroken_table("", [name.replace("_", "-") for name in summary.columns], rows)

@@ -36,7 +36,7 @@ def predict(
     """
     from isolux.cli._flags import drop_unset_settings, refuse_options_unused_by_predict
     from isolux.cli.prediction_progress import track_predictions
-    from isolux.verbs.predict import read_resumed_spec, run_predict
+    from isolux.verbs.predict import read_spec_with_changes, run_predict
     from isolux.vocabulary.errors import SpecError
 
     if status is not None:
@@ -47,7 +47,7 @@ def predict(
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")
-        spec = read_resumed_spec(resume, **typed_settings)
+        spec = read_spec_with_changes(resume, **typed_settings)
     else:
         spec = _read_settings(data, out, typed_settings)
     started_at = time.monotonic()

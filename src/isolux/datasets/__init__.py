@@ -138,7 +138,7 @@ def list_loader_options(dataset_name: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> options("fairface")
+    >>> list_loader_options("fairface")
     ('id', 'repair_ages')
     """
     parameters = list(inspect.signature(registry.load("datasets", dataset_name).load).parameters)

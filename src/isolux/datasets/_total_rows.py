@@ -173,7 +173,7 @@ def caution_on_merged_cell_columns(frame: pl.DataFrame, columns: Sequence[str]) 
     Examples
     --------
     >>> table = pl.DataFrame({"race": (["a"] + [None] * 14) + (["b"] + [None] * 14)})
-    >>> caution_on_merged_cells(table, ["race"])[0][:61]
+    >>> caution_on_merged_cell_columns(table, ["race"])[0][:61]
     "'race' is empty in 28 of 30 rows, each below one that has it:"
     """
     notes: list[str] = []

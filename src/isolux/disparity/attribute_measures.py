@@ -22,10 +22,10 @@ from isolux.disparity.family import (
     AttributeTests,
     ComparisonFamily,
     choose_max_workers,
-    find_untested,
+    flag_untestable_pairs,
 )
 from isolux.disparity.measure_registry import PluginMeasure, load_measures
-from isolux.disparity.rows import DisparityRows, build_rows, list_boundary_reasons
+from isolux.disparity.rows import DisparityRows, build_disparity_rows, list_boundary_reasons
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.groups.unknown_values import UNKNOWN
@@ -48,7 +48,7 @@ _NO_VARIATION = "nothing varies within the groups"
 _TOO_FEW_GROUPS = "fewer than five groups"
 
 
-def build_attribute_rows(
+def build_attribute_measure_rows(
     estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
 ) -> list[DisparityRows]:
     """Return the whole-attribute rows of every attribute and metric."""
@@ -89,7 +89,7 @@ class _AttributeMeasures:
     ) -> None:
         self.estimates, self.family, self.spec = estimates, family, spec
         self.attribute, self.j = attribute, j
-        self.tested = drop_unknown_groups(estimates, tested)
+        self.tested = drop_unknown_groups_if_testable(estimates, tested)
         self.members = self.tested.members
         self.values = estimates.value[self.members, j]
         self.replicates = estimates.replicates[self.members, j]
@@ -115,7 +115,7 @@ class _AttributeMeasures:
             and (centred or not measure.needs_centre)
         ]
         rows = [self._build_omnibus_row(), self._build_noise_corrected_row()]
-        return [*rows, *map(self._apply_plugin_measure, applicable)]
+        return [*rows, *map(self._build_plugin_row, applicable)]
 
     def _build_row(
         self,
@@ -137,7 +137,7 @@ class _AttributeMeasures:
         defined_status = Status.OK if boundary_reason is None else Status.BOUNDARY
         if undefined:
             bounds = (math.nan, math.nan)
-        return build_rows(
+        return build_disparity_rows(
             self.estimates,
             self.j,
             self.attribute,
@@ -161,7 +161,7 @@ class _AttributeMeasures:
         if np.isnan(t).all():
             members = self.members[self.tested.contrasts[is_pair]]
             # Values that differ although nothing varies have no null distribution: no p.
-            if find_untested(self.estimates, self.j, *members.T).any():
+            if flag_untestable_pairs(self.estimates, self.j, *members.T).any():
                 return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
             return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
@@ -261,9 +261,9 @@ class _AttributeMeasures:
         )
         return np.asarray(covariance)
 
-    def _apply_plugin_measure(self, measure: PluginMeasure) -> DisparityRows:
+    def _build_plugin_row(self, measure: PluginMeasure) -> DisparityRows:
         """Build the row of one plugin measure."""
-        overall, overall_replicates, centre_group = self._find_centre()
+        overall, overall_replicates, centre_group = self._select_gap_centre()
         settings = {"ddof": self.spec.ddof, "log_base": self.spec.log_base}
         estimate = float(measure.evaluate(self.values, {"overall": np.array(overall), **settings}))
         if measure.info.interval != "percentile":
@@ -305,12 +305,12 @@ class _AttributeMeasures:
     def _compute_range_bounds(self, *, log: bool) -> tuple[float, float]:
         """Bound the largest difference or log ratio, once for all measures that use it."""
         if log not in self.range_bounds:
-            self.range_bounds[log] = range_interval(
+            self.range_bounds[log] = range_or_log_ratio_interval(
                 self.estimates, self.tested, self.j, self.spec, log=log
             )
         return self.range_bounds[log]
 
-    def _find_centre(self) -> tuple[float, FloatArray, int]:
+    def _select_gap_centre(self) -> tuple[float, FloatArray, int]:
         """Return value, replicates and row of what gaps are measured from: reference or overall."""
         pairs = self.tested.contrasts[self.tested.contrasts[:, 1] != COMPLEMENT]
         g = int(self.members[pairs[0, 1]]) if self.tested.has_reference else 0
@@ -318,7 +318,7 @@ class _AttributeMeasures:
         return centre, self.estimates.replicates[g, self.j], g
 
 
-def drop_unknown_groups(estimates: Estimates, tested: AttributeTests) -> AttributeTests:
+def drop_unknown_groups_if_testable(estimates: Estimates, tested: AttributeTests) -> AttributeTests:
     """Drop groups of unknown value, if two other groups remain and have a tested pair.
 
     Range, dispersion, worst group and test then concern the same groups.
@@ -326,12 +326,12 @@ def drop_unknown_groups(estimates: Estimates, tested: AttributeTests) -> Attribu
     known_groups = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
     if len(known_groups) < 2 or len(known_groups) == len(tested.members):
         return tested
-    selected = select_groups(tested, np.array(known_groups, dtype=np.int64))
+    selected = select_group_contrasts(tested, np.array(known_groups, dtype=np.int64))
     # Without a tested pair among the known groups, the unknown one has to stay.
     return selected if (selected.contrasts[:, 1] != COMPLEMENT).any() else tested
 
 
-def range_interval(
+def range_or_log_ratio_interval(
     estimates: Estimates, tested: AttributeTests, j: int, spec: ComparisonSettings, *, log: bool
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once."""
@@ -384,7 +384,7 @@ def list_ordered_pairs(members: IntArray) -> tuple[IntArray, IntArray]:
     return members[first], members[second]
 
 
-def select_groups(tested: AttributeTests, members: IntArray) -> AttributeTests:
+def select_group_contrasts(tested: AttributeTests, members: IntArray) -> AttributeTests:
     """Keep the contrasts of some groups; the null maximum over all pairs is then conservative."""
     new_positions = np.full(len(tested.members), -1)
     new_positions[np.isin(tested.members, members)] = np.arange(len(members))
@@ -408,7 +408,7 @@ def _build_undefined_row(
 ) -> DisparityRows:
     phrases = ("no group has", "only one group has", "the reference group, or all but one, lacks")
     phrase = phrases[min(n_comparable, 2)]
-    return build_rows(
+    return build_disparity_rows(
         estimates,
         j,
         attribute,

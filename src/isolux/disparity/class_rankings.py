@@ -8,7 +8,9 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 
-def rank_classes(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
+def rank_classes_by_largest_gap(
+    group_metrics: pl.DataFrame, models: tuple[str, str]
+) -> pl.DataFrame:
     """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12)."""
     # Decision 10: a group of too few clusters has a value, but is compared with nothing.
     labelled = GROUP_METRICS.conform(group_metrics).filter(

@@ -18,17 +18,20 @@ from typing import Protocol
 
 import numpy as np
 
-from isolux.disparity.replicate_comparisons import ReplicateComparisons, scale_to_overall
+from isolux.disparity.replicate_comparisons import (
+    ReplicateComparisons,
+    scale_complement_difference_to_overall,
+)
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.root_mean_square import (
     is_root_mean_square,
-    mean_square_of,
-    root_of_interval,
+    square_root_interval,
+    to_mean_square_measure,
 )
 from isolux.groups.means import (
-    complement_means_of,
-    estimate_intracluster_correlation,
-    group_means_of,
+    estimate_complement_means,
+    estimate_group_means,
+    intracluster_correlation_and_is_binary,
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
@@ -58,17 +61,17 @@ class Comparisons(Protocol):
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with their complements."""
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return the factor from a difference to the complement to one to overall: ``[h]``."""
 
 
-def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
+def build_comparisons(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     """Return the comparisons of one attribute's groups on measure ``j``."""
     rows = np.append(0, estimates.attribute_rows(attribute))
     measure = estimates.measures[j]
     if is_root_mean_square(measure):
         mean_squares = MeanComparisons.from_design(
-            estimates.cluster_sums, mean_square_of(measure), rows
+            estimates.cluster_sums, to_mean_square_measure(measure), rows
         )
         return RmsComparisons(estimates, j, mean_squares)
     if measure.mean is None:
@@ -78,7 +81,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     return MeanComparisons.from_design(estimates.cluster_sums, measure, rows)
 
 
-def compare_attributes(
+def build_comparisons_of_attributes(
     estimates: Estimates, attributes: Sequence[str], j: int
 ) -> list[Comparisons]:
     """Return the comparisons of several attributes of one domain on measure ``j``, a mean."""
@@ -92,7 +95,7 @@ def compare_attributes(
         joint.has_overlap: joint,
         not joint.has_overlap: replace(joint, has_overlap=not joint.has_overlap),
     }
-    return [by_overlap[joint.find_overlap(groups)] for groups in members]
+    return [by_overlap[joint.has_overlapping_groups(groups)] for groups in members]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +121,8 @@ class MeanComparisons:
     @classmethod
     def from_design(cls, design: ClusterSums, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Sum the clusters of rows of a design; the first row is all groups together."""
-        (sums, counts), k = measure.mean_columns, len(rows)
-        means = group_means_of(design, measure, rows)
+        (sums, counts), k = measure.sum_and_count_columns, len(rows)
+        means = estimate_group_means(design, measure, rows)
         if isinstance(design, SurveyClusterSums):
             cluster_products = design.cross_products(rows, (sums, counts))
             # Products of weighted sums are divided by sums of weights, not by Kish's number.
@@ -141,13 +144,13 @@ class MeanComparisons:
             weight,
         )
         comparisons = cls(design, measure, rows, means, *moments, has_overlap=False)
-        return replace(comparisons, has_overlap=comparisons.find_overlap(rows[1:]))
+        return replace(comparisons, has_overlap=comparisons.has_overlapping_groups(rows[1:]))
 
-    def find_overlap(self, groups: IntArray) -> bool:
+    def has_overlapping_groups(self, groups: IntArray) -> bool:
         """Tell whether anyone is in more than one of these groups."""
         unweighted_design = unweighted_cluster_sums(self.design)
         cluster_counts = unweighted_design.group_rows(
-            np.append(self.rows[0], groups), self.measure.mean_columns[1]
+            np.append(self.rows[0], groups), self.measure.sum_and_count_columns[1]
         )
         n_people = np.asarray(cluster_counts @ unweighted_design.multiplicity.astype(np.float64))
         # Counts are whole numbers: half a person is more than rounding.
@@ -175,7 +178,7 @@ class MeanComparisons:
         """Compare groups with their complements: the sums with all (row 0) minus their own."""
         i = find_positions(self.rows, first)
         a = self.means.take(i)
-        b = complement_means_of(self.design, self.measure, first, int(self.rows[0]))
+        b = estimate_complement_means(self.design, self.measure, first, int(self.rows[0]))
         square, cross, count, shared = self.square, self.cross, self.count, self.shared
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
         # Sums with the complement are sums with all groups minus sums with the group itself.
@@ -202,7 +205,7 @@ class MeanComparisons:
         )
         return replace(differences, value_range=self.measure.value_range)
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return the share of people who are not in each group: ``[h]``."""
         return np.asarray(1.0 - self.weight[find_positions(self.rows, first)] / self.weight[0])
 
@@ -211,10 +214,10 @@ class MeanComparisons:
     ) -> FloatArray:
         centre, is_survey_sample = self.measure.centre, isinstance(self.design, SurveyClusterSums)
         p, q = a.shift(-centre).value, b.shift(-centre).value  # as they were summed
-        return estimate_covariance((p, q), moments, weight, is_weighted=is_survey_sample)
+        return estimate_mean_pair_covariance((p, q), moments, weight, is_weighted=is_survey_sample)
 
 
-def estimate_covariance(
+def estimate_mean_pair_covariance(
     values: tuple[FloatArray, FloatArray],
     moments: Moments,
     weight: FloatArray,
@@ -241,18 +244,20 @@ def _sum_shared_weights(design: SurveyClusterSums, measure: Measure, rows: IntAr
     With two-way clustering the two sums are combined by their intracluster correlations.
     """
     group_products = stratified_cross_products(
-        design.group_rows(rows, measure.mean_columns[1]), None
+        design.group_rows(rows, measure.sum_and_count_columns[1]), None
     )
     if design.other_clusterings is None:
         return group_products
     second_design = design.other_clusterings[0]
     rho = (
-        estimate_intracluster_correlation(design, measure)[0],
-        estimate_intracluster_correlation(second_design, measure)[0],
+        intracluster_correlation_and_is_binary(design, measure)[0],
+        intracluster_correlation_and_is_binary(second_design, measure)[0],
     )
     return combine_two_way_cluster_overlap(
         group_products,
-        stratified_cross_products(second_design.group_rows(rows, measure.mean_columns[1]), None),
+        stratified_cross_products(
+            second_design.group_rows(rows, measure.sum_and_count_columns[1]), None
+        ),
         rho,
     )
 
@@ -274,29 +279,31 @@ class RmsComparisons:
 
     def compare_pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        return _take_roots(self.mean_squares.compare_pairs(first, second))
+        return _square_root_differences(self.mean_squares.compare_pairs(first, second))
 
     def compare_with_complement(self, first: IntArray) -> Difference:
         """Compare groups with overall: with the complement, times the complement's share."""
         # A root is not linear in mean squares: the identity with the complement is of first order
         # only, so the values that are printed are those of the group and of overall.
-        differences = _take_roots(self.mean_squares.compare_with_complement(first))
+        differences = _square_root_differences(self.mean_squares.compare_with_complement(first))
         overall = np.full(len(first), self.estimates.value[0, self.j])
-        share = self.mean_squares.complement_share(first)
-        return scale_to_overall(self.estimates.value[first, self.j], overall, differences, share)
+        share = self.mean_squares.complement_to_overall_factor(first)
+        return scale_complement_difference_to_overall(
+            self.estimates.value[first, self.j], overall, differences, share
+        )
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
 
-def _take_roots(mean_squares: Difference) -> Difference:
+def _square_root_differences(mean_squares: Difference) -> Difference:
     """Take the square roots of two means and of their interval bounds."""
     a, b = np.sqrt(mean_squares.a), np.sqrt(mean_squares.b)
 
     def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
         bounds_a, bounds_b = mean_squares.group_intervals(z)
-        return root_of_interval(bounds_a), root_of_interval(bounds_b)
+        return square_root_interval(bounds_a), square_root_interval(bounds_b)
 
     with np.errstate(divide="ignore", invalid="ignore"):
         # √m - √n = (m - n) / (√m + √n), so the standard error is divided by the sum of the roots.

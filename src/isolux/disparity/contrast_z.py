@@ -12,7 +12,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isolux.disparity.comparisons import Comparisons, compare_attributes, compare_groups
+from isolux.disparity.comparisons import (
+    Comparisons,
+    build_comparisons,
+    build_comparisons_of_attributes,
+)
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import two_sided_normal_quantile
 from isolux.stats.null_distribution import COMPLEMENT
@@ -52,7 +56,7 @@ def compute_contrast_z(
     return np.split(z, np.cumsum([len(contrasts) for _, contrasts in plans])[:-1])
 
 
-def batch_keys(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
+def batch_small_attributes(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
     """Batch attributes with few groups, those of one measure and one domain."""
     # The moments of k groups are products of 2 k rows with each other, over all clusters.
     max_groups = int(np.sqrt(_MAX_PRODUCTS / max(estimates.cluster_sums.matrix.shape[1], 1)) / 2.0)
@@ -78,9 +82,9 @@ def compare_batch(
 ) -> Iterator[tuple[Key, tuple[Comparisons, FloatArray]]]:
     """Compare the groups of a batch of attributes; those that share a comparison at once."""
     if len(keys) == 1:
-        comparisons = [compare_groups(estimates, *key) for key in keys]
+        comparisons = [build_comparisons(estimates, *key) for key in keys]
     else:
-        comparisons = compare_attributes(
+        comparisons = build_comparisons_of_attributes(
             estimates, [attribute for attribute, _ in keys], keys[0][1]
         )
     indices_by_comparison: dict[int, list[int]] = {}

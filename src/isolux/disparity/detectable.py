@@ -48,9 +48,11 @@ def find_detectable_difference(
     # The precision of a variance is limited by the clusters in which the rarer outcome occurs.
     n_event_clusters = np.maximum(a.n_clusters_with_event + b.n_clusters_with_event, 2.0)
     required = (
-        _require_by_inversion(differences.proportion_differences, n_event_clusters, critical, power)
+        _required_difference_by_inversion(
+            differences.proportion_differences, n_event_clusters, critical, power
+        )
         if differences.proportion_differences
-        else _require_by_mover(differences, critical, power, paired=paired)
+        else _required_difference_by_mover(differences, critical, power, paired=paired)
     )
 
     def excess(assumed_difference: FloatArray) -> FloatArray:
@@ -66,7 +68,7 @@ _RequiredDifference = Callable[[FloatArray, FloatArray], FloatArray]
 """The difference that two proportions, the lower first, need to be significant with the power."""
 
 
-def _require_by_inversion(
+def _required_difference_by_inversion(
     proportion_gaps: ProportionDifferences,
     n_event_clusters: FloatArray,
     critical: float,
@@ -93,7 +95,7 @@ def _require_by_inversion(
     return required_difference
 
 
-def _require_by_mover(
+def _required_difference_by_mover(
     differences: Difference, critical: float, power: float, *, paired: bool
 ) -> _RequiredDifference:
     """Use MOVER, for people who are in several groups or are scored by two models."""
@@ -114,7 +116,7 @@ def _require_by_mover(
         upper_half_width, lower_half_width = _wilson_half_widths(
             (a, b), (lower, upper), effects, critical
         )
-        pair_rho = _adjust_correlation(rho, lower, upper, joint_effect) if paired else rho
+        pair_rho = _cap_correlation(rho, lower, upper, joint_effect) if paired else rho
         half_width = _mover_half_width(upper_half_width, lower_half_width, pair_rho)
         standard_error = _difference_se((a, b), (lower, upper), measured_effects, pair_rho)
         return np.asarray(
@@ -128,7 +130,7 @@ def _require_by_mover(
     return required_difference
 
 
-def _adjust_correlation(
+def _cap_correlation(
     rho: FloatArray, lower: FloatArray, upper: FloatArray, effect: FloatArray
 ) -> FloatArray:
     """Reduce the correlation of two models' proportions to that possible at the assumed values."""

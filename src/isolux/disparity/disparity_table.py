@@ -6,10 +6,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.disparity.attribute_measures import build_attribute_rows, build_equalized_odds_rows
+from isolux.disparity.attribute_measures import (
+    build_attribute_measure_rows,
+    build_equalized_odds_rows,
+)
 from isolux.disparity.equivalence import build_equivalence_rows
 from isolux.disparity.family import ComparisonFamily, run_family_tests
-from isolux.disparity.pairwise_differences import build_pair_rows, build_untested_rows
+from isolux.disparity.pairwise_differences import (
+    build_pair_disparity_rows,
+    build_untested_group_rows,
+)
 from isolux.disparity.rows import stack_rows
 from isolux.disparity.verification_measures import build_verification_notes, build_verification_rows
 from isolux.groups.estimates import Estimates
@@ -36,10 +42,10 @@ def measure_disparities(
     """Compare all groups on all metrics."""
     family = run_family_tests(estimates, spec, references or {}, share=share)
     rows = [
-        *build_attribute_rows(estimates, family, spec),
+        *build_attribute_measure_rows(estimates, family, spec),
         *build_equivalence_rows(estimates, family, spec),
-        *build_pair_rows(estimates, family, spec),
-        *build_untested_rows(estimates, spec),
+        *build_pair_disparity_rows(estimates, family, spec),
+        *build_untested_group_rows(estimates, spec),
         *build_verification_rows(estimates, family, spec),
     ]
     release_free_memory()

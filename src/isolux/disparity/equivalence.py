@@ -30,9 +30,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.attribute_measures import drop_unknown_groups
+from isolux.disparity.attribute_measures import drop_unknown_groups_if_testable
 from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
-from isolux.disparity.rows import DisparityRows, build_rows
+from isolux.disparity.rows import DisparityRows, build_disparity_rows
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.io.threads import map_in_threads
@@ -67,7 +67,7 @@ def build_equivalence_rows(
 
     def test_key(key: tuple[str, int]) -> _EquivalenceClaim:
         return _test_equivalence(
-            estimates, spec, *key, drop_unknown_groups(estimates, family.tested[key])
+            estimates, spec, *key, drop_unknown_groups_if_testable(estimates, family.tested[key])
         )
 
     max_workers = choose_max_workers(tested.contrasts for tested in family.tested.values())
@@ -85,7 +85,7 @@ def build_equivalence_rows(
         statement += ", or no group from its reference,"
     name = f"claims that {statement} by more than {margin} (m = {n_claims}), by Holm"
     return [
-        build_rows(
+        build_disparity_rows(
             estimates,
             claim.j,
             claim.attribute,
@@ -111,7 +111,7 @@ def _test_equivalence(
 ) -> _EquivalenceClaim:
     from scipy.special import ndtri
 
-    first, second = _list_pairs(tested)
+    first, second = _list_tested_pairs(tested)
     differences = tested.comparisons.compare_pairs(first, second)
     fraction = estimates.measures[j].is_fraction
     # A group without an interval leaves the largest difference unbounded.
@@ -135,7 +135,7 @@ def _test_equivalence(
         (int(first[worst]), int(second[worst])),
         float(np.abs(differences.a - differences.b).max()),
         float(upper.max()) if has_intervals else float("nan"),
-        equivalence_p(differences, (spec.margin or 0.0) / _POINTS_PER_UNIT)
+        equivalence_p_value(differences, (spec.margin or 0.0) / _POINTS_PER_UNIT)
         if is_tested
         else float("nan"),
         (Status.BOUNDARY if is_boundary else Status.OK).value,
@@ -143,7 +143,7 @@ def _test_equivalence(
     )
 
 
-def _list_pairs(tested: AttributeTests) -> tuple[IntArray, IntArray]:
+def _list_tested_pairs(tested: AttributeTests) -> tuple[IntArray, IntArray]:
     contrasts = tested.contrasts[tested.contrasts[:, 1] != COMPLEMENT]
     return tested.members[contrasts[:, 0]], tested.members[contrasts[:, 1]]
 
@@ -156,10 +156,10 @@ def max_difference_bound(differences: Difference) -> float:
     """Return the smallest margin for which equivalence of all pairs could be claimed."""
     from scipy.special import ndtri
 
-    return _largest(differences.outermost_bound(float(ndtri(0.95))))
+    return _largest_or_nan(differences.outermost_bound(float(ndtri(0.95))))
 
 
-def equivalence_p(differences: Difference, margin: float) -> float:
+def equivalence_p_value(differences: Difference, margin: float) -> float:
     """Return the p-value of the null that some pair differs by at least ``margin``."""
     from scipy.special import ndtr
 
@@ -175,7 +175,7 @@ def equivalence_p(differences: Difference, margin: float) -> float:
         )
         # The larger z of both one-sided tests, then the largest of all pairs (intersection-union).
         return float(ndtr(np.maximum(upper_z, lower_z).max()))
-    z = _bisect(lambda z: _largest(_outer_bounds(differences, z)), margin)
+    z = _bisect_increasing(lambda z: _largest_or_nan(_outer_bounds(differences, z)), margin)
     return float(ndtr(-z))
 
 
@@ -191,12 +191,12 @@ def _outer_bounds(differences: Difference, z: float) -> FloatArray:
     return np.asarray(np.where(gap >= 0, interval.low, -interval.high))
 
 
-def _largest(bounds: FloatArray) -> float:
+def _largest_or_nan(bounds: FloatArray) -> float:
     """Return the largest bound; NaN if any is NaN, or if there is none."""
     return float(np.max(bounds)) if len(bounds) else float("nan")
 
 
-def _bisect(function: Callable[[float], float], target: float) -> float:
+def _bisect_increasing(function: Callable[[float], float], target: float) -> float:
     """Find by bisection where an increasing function reaches ``target``, between -8 and 8."""
     low, high = -_MAX_Z, _MAX_Z
     if function(high) <= target:

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.disparity.comparisons import Comparisons, compare_groups
+from isolux.disparity.comparisons import Comparisons, build_comparisons
 from isolux.disparity.contrast_z import (
     Key,
     Plans,
-    batch_keys,
+    batch_small_attributes,
     compare_batch,
     compute_contrast_z,
     count_complement_units,
@@ -134,8 +134,8 @@ def run_family_tests(
     """Run every test and adjust over the family."""
     plans = _plan_contrasts(estimates, references, spec.min_units)
     attribute_tests = {
-        **_test_means(estimates, plans, spec),
-        **_test_replicates(estimates, plans, spec),
+        **_test_mean_differences(estimates, plans, spec),
+        **_test_replicate_differences(estimates, plans, spec),
     }
     tested = {
         key: replace(attribute_tests[key], has_reference=key[0] in references) for key in plans
@@ -148,7 +148,9 @@ def run_family_tests(
     share = share if spec.correction != "none" else 1.0
     critical = _find_critical_value(null_max, size, spec, share)
     if spec.correction == "max-t" and np.isfinite(critical):
-        tested = {key: _refine_near_critical(test, spec, critical) for key, test in tested.items()}
+        tested = {
+            key: _refine_z_near_critical(test, spec, critical) for key, test in tested.items()
+        }
     tested = _adjust_tests(tested, null_max, spec, share)
     name = (
         f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
@@ -213,7 +215,7 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
     return estimates.measures[j].mean is not None
 
 
-def _test_means(
+def _test_mean_differences(
     estimates: Estimates, plans: Plans, spec: ComparisonSettings
 ) -> dict[tuple[str, int], AttributeTests]:
     """Test means; all metrics and attributes share one simulation of cluster weights."""
@@ -229,10 +231,12 @@ def _test_means(
     sums_and_counts, varying_rows = {}, {}
     for attribute, j in mean_keys:
         rows = np.append(plans[attribute, j][0], estimates.domain_rows[attribute])
-        sums, counts = (design.group_rows(rows, q) for q in estimates.measures[j].mean_columns)
+        sums, counts = (
+            design.group_rows(rows, q) for q in estimates.measures[j].sum_and_count_columns
+        )
         sums_and_counts[attribute, j] = sums, counts
         if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
-            sum_column, count_column = estimates.measures[j].mean_columns
+            sum_column, count_column = estimates.measures[j].sum_and_count_columns
             varying_rows[attribute, j] = (
                 design.residual_rows(rows, sum_column),
                 design.residual_rows(rows, count_column),
@@ -246,7 +250,7 @@ def _test_means(
     multiplicity = (
         design.multiplicity if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
     )
-    correlation_blocks = _correlate_attributes(
+    correlation_blocks = _shrink_attribute_correlations(
         sums_and_counts, varying_rows, design.multiplicity, multiplicity
     )
     draws = draw_multiplier_bootstrap_sums(
@@ -280,7 +284,7 @@ def _test_means(
 
     max_workers = choose_max_workers(plans[key][1] for key in mean_keys)
     batch_results = map_in_threads(
-        test_batch, batch_keys(estimates, mean_keys), max_threads=max_workers
+        test_batch, batch_small_attributes(estimates, mean_keys), max_threads=max_workers
     )
     return {
         key: attribute_tests
@@ -292,7 +296,7 @@ def _test_means(
 _SumsAndCounts = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
 
 
-def _correlate_attributes(
+def _shrink_attribute_correlations(
     rows_by_key: _SumsAndCounts,
     varying_by_key: _SumsAndCounts,
     sum_multiplicity: IntArray,
@@ -319,7 +323,7 @@ def _correlate_attributes(
     )
 
 
-def _test_replicates(
+def _test_replicate_differences(
     estimates: Estimates, plans: Plans, spec: ComparisonSettings
 ) -> dict[tuple[str, int], AttributeTests]:
     """Test statistics that are not means; the complement's replicates are those of overall."""
@@ -337,11 +341,11 @@ def _test_replicates(
         )
         second = np.where(contrasts[:, 1] == COMPLEMENT, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
-        scale = standard_error_of_difference(estimates, j, first_row, second_row)
+        scale = replicate_difference_se(estimates, j, first_row, second_row)
         # A pair that does not vary has no null distribution.
         usable = np.where(scale > _zero_error_tolerance(estimates, j), scale, np.nan)
         null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
-        compared = compare_groups(estimates, attribute, j)
+        compared = build_comparisons(estimates, attribute, j)
         z = compute_contrast_z(compared, [(members, contrasts)], spec)[0]
         null = run_joint_null_test(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p_from_z)
         results[attribute, j] = AttributeTests(members, contrasts, null, BOOTSTRAP, compared)
@@ -358,7 +362,7 @@ def _standardise_differences(
         yield (replicates[first[batch]] - replicates[second[batch]]) / scale[batch, None]
 
 
-def standard_error_of_difference(
+def replicate_difference_se(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> FloatArray:
     """Return standard errors of the groups' differences, with the covariance of shared people."""
@@ -377,7 +381,7 @@ def correlate_replicates(
     return table[positions[: len(first)], positions[len(first) :]]
 
 
-def find_untested(
+def flag_untestable_pairs(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> npt.NDArray[np.bool_]:
     """Tell which pairs differ though neither group varies: they have no null distribution."""
@@ -395,7 +399,7 @@ def _zero_error_tolerance(estimates: Estimates, j: int) -> float:
     )
 
 
-def _refine_near_critical(
+def _refine_z_near_critical(
     tested: AttributeTests, spec: ComparisonSettings, critical: float
 ) -> AttributeTests:
     """Compute z statistics near the critical value exactly, so that p and interval agree."""

@@ -7,8 +7,9 @@ there is nothing to compare and the result is NaN, never 0. Metrics may have any
 otherwise; ratios and logs are for metrics that are never negative.
 
 Range, standard deviation and the like are never negative and grow with noise alone: read them
-next to ``stats.dispersion.noise_corrected_sd`` and the omnibus test. Fairlearn's named measures are
-these of one rate: its ``demographic_parity_difference`` is the range of selection rates.
+next to ``stats.dispersion.estimate_noise_corrected_sd`` and the omnibus test. Fairlearn's named
+measures are these of one rate: its ``demographic_parity_difference`` is the range of selection
+rates.
 
 References
 ----------
@@ -55,7 +56,7 @@ def value_range(values: npt.ArrayLike) -> FloatArray:
     Shapes: ``values`` [..., g]; returns [...].
     """
     array = _as_floats(values)
-    return _require_two_groups(array, _max_value(array) - _min_value(array))
+    return _nan_below_two_groups(array, _nan_max_over_groups(array) - _nan_min_over_groups(array))
 
 
 def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
@@ -65,9 +66,9 @@ def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
     """
     array = _as_floats(values)
     # With a negative value, the smallest over the largest is no measure of similarity.
-    bottom = _min_value(array)
-    return _require_two_groups(
-        array, np.where(bottom < 0.0, np.nan, ratio(bottom, _max_value(array)))
+    bottom = _nan_min_over_groups(array)
+    return _nan_below_two_groups(
+        array, np.where(bottom < 0.0, np.nan, ratio(bottom, _nan_max_over_groups(array)))
     )
 
 
@@ -78,7 +79,9 @@ def epsilon(values: npt.ArrayLike, base: float = 10.0) -> FloatArray:
     That is ``log(max / min)``; equation 3 of [1]_ prints no base, its table 4 is base 10.
     """
     array = _as_floats(values)
-    return _require_two_groups(array, log_ratio(_max_value(array), _min_value(array), base))
+    return _nan_below_two_groups(
+        array, log_ratio(_nan_max_over_groups(array), _nan_min_over_groups(array), base)
+    )
 
 
 def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
@@ -98,7 +101,7 @@ def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
     mean = array.sum(axis=-1, where=has_value) / count
     squared_deviations = ((array - mean[..., None]) ** 2).sum(axis=-1, where=has_value)
     # ``count`` is at least 2 above, so that the divisor is never 0 where the result is NaN anyway.
-    return _require_two_groups(array, np.sqrt(squared_deviations / (count - ddof)))
+    return _nan_below_two_groups(array, np.sqrt(squared_deviations / (count - ddof)))
 
 
 def mean_absolute_gap(values: npt.ArrayLike, reference: npt.ArrayLike) -> FloatArray:
@@ -116,18 +119,18 @@ def _as_floats(values: npt.ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def _min_value(array: FloatArray) -> FloatArray:
+def _nan_min_over_groups(array: FloatArray) -> FloatArray:
     """Return the smallest value that is not NaN; NaN where there is none."""
     # fmin ignores NaN, and so does fmax below; min and max would return it.
     return np.asarray(np.fmin.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
-def _max_value(array: FloatArray) -> FloatArray:
+def _nan_max_over_groups(array: FloatArray) -> FloatArray:
     """Return the largest value that is not NaN; NaN where there is none."""
     return np.asarray(np.fmax.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
-def _require_two_groups(array: FloatArray, measure: FloatArray) -> FloatArray:
+def _nan_below_two_groups(array: FloatArray, measure: FloatArray) -> FloatArray:
     """Set the measure to NaN where fewer than two groups have a value."""
     n_values = np.count_nonzero(~np.isnan(array), axis=-1)
     return np.asarray(np.where(n_values >= 2, measure, np.nan), dtype=np.float64)

@@ -19,7 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.disparity.family import SCORE, adjust_p_values
-from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
+from isolux.disparity.rows import (
+    DisparityRows,
+    build_disparity_rows,
+    first_reason_by_position,
+    list_boundary_reasons,
+)
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.intervals import Interval, percentile_interval
@@ -69,7 +74,7 @@ class _GapChanges:
     t: FloatArray
 
 
-def find_extreme_pair(
+def find_worst_and_best_group(
     estimates: Estimates,
     attribute: str,
     measures: tuple[Sequence[int], Sequence[int]],
@@ -132,7 +137,9 @@ def compare_gap_changes(
     """Build the rows of each metric's and attribute's gap change; with family name and size."""
     null_max = np.zeros(spec.replicates)
     gaps = [
-        _compare_gaps(estimates, spec, change, null_max, z) for change in changes if change.pairs
+        _compare_gaps_and_update_null(estimates, spec, change, null_max, z)
+        for change in changes
+        if change.pairs
     ]
     size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
     family = f"changes of gaps, a pair for each metric and attribute (m = {size:,})"
@@ -149,7 +156,7 @@ def compare_gap_changes(
     return rows, (family, size)
 
 
-def include_zero(interval: Interval, p: FloatArray, alpha: float) -> Interval:
+def include_zero_if_not_significant(interval: Interval, p: FloatArray, alpha: float) -> Interval:
     """Extend intervals to 0 where the p-value is above ``alpha``, so that both agree."""
     is_insignificant = p > alpha
     low, high = np.minimum(interval.low, 0.0), np.maximum(interval.high, 0.0)
@@ -159,7 +166,7 @@ def include_zero(interval: Interval, p: FloatArray, alpha: float) -> Interval:
     )
 
 
-def _compare_gaps(
+def _compare_gaps_and_update_null(
     estimates: Estimates,
     spec: ComparisonSettings,
     change: GroupChanges,
@@ -179,7 +186,7 @@ def _compare_gaps(
     normal_scores, standard_deviations = _to_normal_scores(
         replicate_changes[np.concatenate([first, second])], rng
     )
-    correlation = _correlate_changes(normal_scores, standard_deviations, null_max)
+    correlation = _correlate_changes_and_update_null(normal_scores, standard_deviations, null_max)
     # Groups are in ascending order, as a search for positions needs.
     positions = np.searchsorted(change.groups, np.stack([first, second]))
     differences = _subtract_changes(change.differences, positions[0], positions[1], correlation)
@@ -195,7 +202,7 @@ def _compare_gaps(
     return _GapChanges(change, tuple(change.pairs), worse, better, differences, interval, t)
 
 
-def _correlate_changes(
+def _correlate_changes_and_update_null(
     normal_scores: FloatArray, standard_deviations: FloatArray, null_max: FloatArray
 ) -> FloatArray:
     """Correlate the first half's changes with the second's; updates ``null_max`` in place."""
@@ -268,10 +275,10 @@ def _build_gap_rows(
     """Build a metric's rows, one an attribute; ``family``: its name and critical value."""
     a, b = gaps.change.a, gaps.change.b
     gap_change = gaps.differences.a - gaps.differences.b
-    boundary_reasons = combine_reasons(
+    boundary_reasons = first_reason_by_position(
         list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
     )
-    reasons = combine_reasons(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
+    reasons = first_reason_by_position(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
     reasons[np.isnan(gaps.t) & (np.abs(gap_change) > _ZERO_SD_TOLERANCE)] = UNTESTED
     # Where a group has too few clusters for an interval, no change of it has one.
     bound_sums = estimates.interval.low[:, a] + estimates.interval.low[:, b]
@@ -279,13 +286,13 @@ def _build_gap_rows(
     interval = gaps.interval.set_nan_where_false(~has_no_interval)
     simultaneous = interval.scale(np.nan)
     if spec.correction == "max-t" and spec.interval != "percentile":
-        simultaneous = include_zero(
+        simultaneous = include_zero_if_not_significant(
             gaps.differences.interval(family[1]), adjusted, 1.0 - spec.level
         )
         simultaneous = simultaneous.set_nan_where_false(~has_no_interval)
     p = two_sided_p_from_z(gaps.t)
     return [
-        build_rows(
+        build_disparity_rows(
             estimates,
             a,
             attribute,

@@ -20,54 +20,54 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
 
 
-def _describe_kind(title: str, summary: str, **fields: Any) -> MeasureInfo:
+def _build_measure_info(title: str, summary: str, **fields: Any) -> MeasureInfo:
     return MeasureInfo(title=title, summary=summary, references=(), **fields)
 
 
 _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
-    "difference": _describe_kind(
+    "difference": _build_measure_info(
         "difference", "The value of one group minus that of the other.", direction="none", low=None
     ),
-    "ratio": _describe_kind(
+    "ratio": _build_measure_info(
         "ratio",
         "The value of one group divided by that of the other.",
         direction="none",
         parity_value=1.0,
         unit="",
     ),
-    "log_ratio": _describe_kind(
+    "log_ratio": _build_measure_info(
         "log ratio",
         "The logarithm of the ratio of two groups, to the base that the audit names.",
         direction="none",
         low=None,
         unit="",
     ),
-    "difference_to_overall": _describe_kind(
+    "difference_to_overall": _build_measure_info(
         "difference to everyone",
         "The value of a group minus that of everyone.",
         direction="none",
         low=None,
     ),
-    "omnibus_test": _describe_kind(
+    "omnibus_test": _build_measure_info(
         "largest |t|",
         "The test of any difference: the largest |t| over the pairs of groups.",
         unit="",
     ),
-    "noise_corrected_sd": _describe_kind(
+    "noise_corrected_sd": _build_measure_info(
         "noise-corrected SD", "The standard deviation of the groups' true values (Paule–Mandel)."
     ),
-    "max_difference_bound": _describe_kind(
+    "max_difference_bound": _build_measure_info(
         "at most apart",
         "The widest gap between two groups that is compatible with the data: all pairs (with "
         "--reference: those with it), one-sided; with --margin, its p is of the claim that none of "
         "them differ by more.",
     ),
-    "equalized_odds_difference": _describe_kind(
+    "equalized_odds_difference": _build_measure_info(
         "equalized odds difference",
         "The larger of the ranges of the true positive rate and of the false positive rate.",
         high=1.0,
     ),
-    "fairness_discrepancy_rate": _describe_kind(
+    "fairness_discrepancy_rate": _build_measure_info(
         "fairness discrepancy rate",
         "One minus the weighted ranges of a verifier's false match and false non-match rates.",
         direction="higher",
@@ -75,20 +75,20 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         high=1.0,
         unit="",
     ),
-    "inequity_rate": _describe_kind(
+    "inequity_rate": _build_measure_info(
         "inequity rate",
         "The weighted product of the largest over the smallest false match and non-match rates.",
         parity_value=1.0,
         low=1.0,
         unit="",
     ),
-    "garbe": _describe_kind(
+    "garbe": _build_measure_info(
         "GARBE",
         "The weighted Gini coefficients of a verifier's false match and false non-match rates.",
         high=1.0,
         unit="",
     ),
-    "skewed_error_ratio": _describe_kind(
+    "skewed_error_ratio": _build_measure_info(
         "skewed error ratio",
         "The largest over the smallest of the groups' error rates, each the mean of a verifier's "
         "false match and false non-match rates.",
@@ -96,17 +96,17 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         low=1.0,
         unit="",
     ),
-    "model_difference": _describe_kind(
+    "model_difference": _build_measure_info(
         "change", "The second model's value minus the first model's.", direction="none", low=None
     ),
-    "relative_change": _describe_kind(
+    "relative_change": _build_measure_info(
         "relative change",
         "The second model's value over the first model's, less 1.",
         direction="none",
         low=-1.0,
         unit="",
     ),
-    "gap_change": _describe_kind(
+    "gap_change": _build_measure_info(
         "change of a gap",
         "The second model's gap between two groups, of which group_a is served worse, minus the "
         "first model's; above 0: wider.",
@@ -201,7 +201,7 @@ def _load_measure(name: str) -> PluginMeasure:
     return PluginMeasure(name, registry.load_measure_info(name), registry.load("measures", name))
 
 
-def describe_disparity_kind(disparity_kind: str) -> MeasureInfo:
+def disparity_measure_info(disparity_kind: str) -> MeasureInfo:
     """Return title, unit and meaning of a kind of disparity."""
     if disparity_kind in _BUILT_IN_KINDS:
         return _BUILT_IN_KINDS[disparity_kind]
@@ -210,6 +210,6 @@ def describe_disparity_kind(disparity_kind: str) -> MeasureInfo:
     # A run read back without the plugin's package: the unit is guessed from the name.
     unit = "" if disparity_kind.endswith("ratio") else "metric"
     summary = "A measure of a package that is not installed here."
-    return _describe_kind(
+    return _build_measure_info(
         disparity_kind.replace("_", " "), summary, direction="none", low=None, unit=unit
     )

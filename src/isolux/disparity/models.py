@@ -21,16 +21,16 @@ from isolux.disparity.family import BOOTSTRAP, SCORE, adjust_p_values
 from isolux.disparity.gap_changes import (
     GroupChanges,
     compare_gap_changes,
-    find_extreme_pair,
-    include_zero,
+    find_worst_and_best_group,
+    include_zero_if_not_significant,
 )
-from isolux.disparity.paired_measures import compare_paired
+from isolux.disparity.paired_measures import compare_paired_measures
 from isolux.disparity.rows import (
     DisparityRows,
-    build_rows,
-    combine_reasons,
+    build_disparity_rows,
+    first_reason_by_position,
+    iterate_groups_by_attribute,
     list_boundary_reasons,
-    split_by_attribute,
     stack_rows,
 )
 from isolux.groups.estimates import Estimates
@@ -88,7 +88,7 @@ def compare_models(
     metrics: Sequence[str] = (),
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group."""
-    pairs = _order_pairs(estimates, _pair_measures(estimates, models), metrics)
+    pairs = _order_pairs(estimates, _pair_measures_by_metric(estimates, models), metrics)
     planned, unplanned = _test_changes(estimates, spec, pairs)
     null_max = np.zeros(spec.replicates)
     for change in unplanned:
@@ -133,13 +133,13 @@ def compare_runs(
     """Compare the second run with the first as ``compare_models`` does, without tests."""
     rows: list[DisparityRows] = []
     group_changes = []
-    for a, b in _pair_measures(estimates, runs):
+    for a, b in _pair_measures_by_metric(estimates, runs):
         groups = _find_comparable_in_both(estimates, a, b)
-        differences = compare_paired(estimates, groups, a, b)
-        rows += _build_attribute_rows(estimates, spec, (a, b), groups, differences)
+        differences = compare_paired_measures(estimates, groups, a, b)
+        rows += _build_change_rows_by_attribute(estimates, spec, (a, b), groups, differences)
         measures = (
-            _find_same_metric(estimates, a, models[0]),
-            _find_same_metric(estimates, a, models[1]),
+            _find_measures_of_same_metric(estimates, a, models[0]),
+            _find_measures_of_same_metric(estimates, a, models[1]),
         )
         group_changes.append(_find_group_changes(estimates, a, b, measures, references or {}))
     return (
@@ -175,14 +175,18 @@ def _find_group_changes(
     """Find a metric's changes, and the pair of groups whose gap is compared."""
     groups = _find_comparable_in_both(estimates, a, b)
     pairs_by_attribute = {
-        attribute: find_extreme_pair(estimates, attribute, measures, references.get(attribute))
+        attribute: find_worst_and_best_group(
+            estimates, attribute, measures, references.get(attribute)
+        )
         for attribute in estimates.domain_rows
     }
     pairs = {attribute: pair for attribute, pair in pairs_by_attribute.items() if pair is not None}
-    return GroupChanges(a, b, groups, compare_paired(estimates, groups, a, b), pairs)
+    return GroupChanges(a, b, groups, compare_paired_measures(estimates, groups, a, b), pairs)
 
 
-def _find_same_metric(estimates: Estimates, j: int, models: Collection[str]) -> list[int]:
+def _find_measures_of_same_metric(
+    estimates: Estimates, j: int, models: Collection[str]
+) -> list[int]:
     """List the measures of some models with the metric, class and threshold of measure ``j``."""
     measure = estimates.measures[j]
     return [
@@ -193,7 +197,9 @@ def _find_same_metric(estimates: Estimates, j: int, models: Collection[str]) -> 
     ]
 
 
-def _pair_measures(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
+def _pair_measures_by_metric(
+    estimates: Estimates, models: tuple[str, str]
+) -> list[tuple[int, int]]:
     measure_index = {
         (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
     }
@@ -229,7 +235,7 @@ def _test_change(
 ) -> _Change:
     """Test the changes of groups on one metric."""
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
-    differences = compare_paired(estimates, groups, a, b)
+    differences = compare_paired_measures(estimates, groups, a, b)
     # Sign flips need sums over clusters, which other statistics do not have.
     if mean_a is None or mean_b is None or not len(groups):
         null = _test_replicate_changes(estimates, spec, groups, (a, b), differences)
@@ -327,7 +333,7 @@ def _build_change_rows(
     groups, a, b = change.groups, change.a, change.b
     worse_is_lower = estimates.measures[a].sign > 0
     # Either model may be the worse one: detectable is what both directions can detect.
-    directions = change.differences, compare_paired(estimates, groups, b, a)
+    directions = change.differences, compare_paired_measures(estimates, groups, b, a)
     detectable = np.maximum(
         *(
             find_detectable_difference(
@@ -339,16 +345,16 @@ def _build_change_rows(
     test_columns = {
         "p_value": change.null.p_value,
         "p_adjusted": p_adjusted,
-        "detectable": _limit_detectable(estimates, a, detectable),
+        "detectable": _drop_unreachable_detectable(estimates, a, detectable),
     }
     test_and_family = change.test, family
     simultaneous = None
     # Only max-T has one critical value for all changes together.
     if spec.correction == "max-t" and spec.interval != "percentile":
-        simultaneous = include_zero(
+        simultaneous = include_zero_if_not_significant(
             change.differences.interval(critical), p_adjusted, 1.0 - spec.level
         )
-    return _build_attribute_rows(
+    return _build_change_rows_by_attribute(
         estimates,
         spec,
         (a, b),
@@ -360,7 +366,7 @@ def _build_change_rows(
     )
 
 
-def _build_attribute_rows(
+def _build_change_rows_by_attribute(
     estimates: Estimates,
     spec: ComparisonSettings,
     pair: tuple[int, int],
@@ -376,9 +382,11 @@ def _build_attribute_rows(
     interval = _compute_interval(estimates, groups, a, b, spec, differences)
     p = None if test_columns is None else test_columns["p_value"]
     # With few changed clusters the sign flips may be less significant than the interval.
-    interval = interval if p is None else include_zero(interval, p, 1.0 - spec.level)
+    interval = (
+        interval if p is None else include_zero_if_not_significant(interval, p, 1.0 - spec.level)
+    )
     frames = []
-    boundary_reasons = combine_reasons(
+    boundary_reasons = first_reason_by_position(
         list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
     )[groups]
     if p is not None:
@@ -388,9 +396,9 @@ def _build_attribute_rows(
     # The planned test has the whole error rate, so its own interval needs no widening.
     simultaneous = interval if test_and_family[1] == PLANNED_FAMILY else simultaneous
     has_no_interval = np.isnan(interval.low)
-    for attribute, k in split_by_attribute(estimates, groups):
+    for attribute, k in iterate_groups_by_attribute(estimates, groups):
         frames.append(
-            build_rows(
+            build_disparity_rows(
                 estimates,
                 a,
                 attribute,
@@ -426,7 +434,7 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
         # The reason is that of the model in which the group cannot be compared.
         failing_measure = np.where(estimates.is_comparable()[excluded, a], b, a)
         frames.append(
-            build_rows(
+            build_disparity_rows(
                 estimates,
                 a,
                 attribute,
@@ -440,7 +448,9 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
     return frames
 
 
-def _limit_detectable(estimates: Estimates, j: int, detectable: FloatArray) -> FloatArray:
+def _drop_unreachable_detectable(
+    estimates: Estimates, j: int, detectable: FloatArray
+) -> FloatArray:
     """Set detectable differences to NaN above the metric's span, in a census, with noise bias."""
     # A census has no sampling error; noise bias depends on the differences themselves, so observed
     # values do not give a smallest detectable one.

@@ -14,14 +14,22 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.disparity.comparisons import estimate_covariance
-from isolux.disparity.replicate_comparisons import compare_noise_biased, count_effective_clusters
-from isolux.disparity.rows import DisparityRows, build_rows, split_by_attribute, stack_rows
+from isolux.disparity.comparisons import estimate_mean_pair_covariance
+from isolux.disparity.replicate_comparisons import (
+    compare_noise_biased_values,
+    count_effective_clusters,
+)
+from isolux.disparity.rows import (
+    DisparityRows,
+    build_disparity_rows,
+    iterate_groups_by_attribute,
+    stack_rows,
+)
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods import attribute_index
+from isolux.groups.interval_methods import index_group_attributes
 from isolux.groups.interval_methods.noise_bias import estimate_noise_bias, has_noise_bias
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
-from isolux.groups.means import group_means_of
+from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import difference_from_replicates, paired_mean_difference
 from isolux.stats.intervals import (
@@ -38,23 +46,23 @@ from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, Status
 
 
-def compare_paired(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+def compare_paired_measures(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare measure ``b`` with measure ``a`` on the same people, group by group: b minus a."""
     measure_b, measure_a = estimates.measures[b], estimates.measures[a]
     if measure_b.mean is None or measure_a.mean is None:
-        return _compare_replicates(estimates, groups, a, b)
-    return compare_measures(estimates.cluster_sums, (measure_b, measure_a), groups)
+        return _compare_paired_replicates(estimates, groups, a, b)
+    return compare_paired_means(estimates.cluster_sums, (measure_b, measure_a), groups)
 
 
-def compare_measures(
+def compare_paired_means(
     design: ClusterSums, measures: tuple[Measure, Measure], groups: IntArray
 ) -> Difference:
     """Compare two means of the same people in each of some groups."""
     first_measure, second_measure = measures
     first, second = (
-        group_means_of(design, measure, groups) for measure in (first_measure, second_measure)
+        estimate_group_means(design, measure, groups) for measure in (first_measure, second_measure)
     )
-    (s, n), (t, m) = first_measure.mean_columns, second_measure.mean_columns
+    (s, n), (t, m) = first_measure.sum_and_count_columns, second_measure.sum_and_count_columns
     is_survey_sample = isinstance(design, SurveyClusterSums)
     square, cross, reverse_cross, count = (
         _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
@@ -70,7 +78,7 @@ def compare_measures(
         first.value - first_measure.centre,
         second.value - (first_measure if is_survey_sample else second_measure).centre,
     )
-    covariance = estimate_covariance(
+    covariance = estimate_mean_pair_covariance(
         values, (square, cross, reverse_cross, count), weight, is_weighted=is_survey_sample
     )
     fraction = first_measure.is_fraction and second_measure.is_fraction
@@ -89,7 +97,9 @@ def _sum_products(
     return np.asarray(products @ design.multiplicity.astype(np.float64))
 
 
-def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+def _compare_paired_replicates(
+    estimates: Estimates, groups: IntArray, a: int, b: int
+) -> Difference:
     """Compare statistics that are not means; replicates resample the same people for both."""
     rho = correlate_corresponding_rows(
         estimates.replicates[groups, b], estimates.replicates[groups, a]
@@ -102,14 +112,14 @@ def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) 
     interval_method = logit_t_interval if measures[0].is_fraction else t_interval
     differences = difference_from_replicates(estimate_b, estimate_a, rho, interval_method)
     if has_noise_bias(measures[0]):
-        return compare_noise_biased(
+        return compare_noise_biased_values(
             differences, *(estimate_noise_bias(design, measure, groups) for measure in measures)
         )
     if not is_root_mean_square(measures[0]):
         return differences
     # A group without outliers has too small a standard error in every replicate: the interval of
     # the mean square accounts for heavy tails.
-    families = attribute_index(estimates.groups)
+    families = index_group_attributes(estimates.groups)
     rms_estimates = [estimate_rms(design, measure, families).take(groups) for measure in measures]
     return replace(
         differences,
@@ -147,7 +157,7 @@ def _build_relative_rows(
     estimates: Estimates, spec: ComparisonSettings, groups: IntArray, pair: tuple[int, int]
 ) -> list[DisparityRows]:
     a, b = pair
-    differences = compare_paired(estimates, groups, a, b)
+    differences = compare_paired_measures(estimates, groups, a, b)
     interval_b, interval_a = (estimates.group_interval(groups, j) for j in (b, a))
     correlation = differences.correlation(two_sided_normal_quantile(spec.level))
     # The relative change b / a - 1 from the interval of log(b / a), by MOVER.
@@ -159,10 +169,10 @@ def _build_relative_rows(
     low, high = np.expm1(log_interval.low), np.expm1(log_interval.high)
     is_boundary = (estimates.status[groups][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
     frames = []
-    for attribute, k in split_by_attribute(estimates, groups):
-        reasons = [_explain_missing(relative_change[i], low[i]) for i in k]
+    for attribute, k in iterate_groups_by_attribute(estimates, groups):
+        reasons = [_explain_missing_relative_change(relative_change[i], low[i]) for i in k]
         frames.append(
-            build_rows(
+            build_disparity_rows(
                 estimates,
                 a,
                 attribute,
@@ -188,7 +198,7 @@ def _build_relative_rows(
     return frames
 
 
-def _explain_missing(relative_change: float, low: float) -> str | None:
+def _explain_missing_relative_change(relative_change: float, low: float) -> str | None:
     if np.isnan(relative_change):
         return _NO_RATIO
     return _NO_BOUND if np.isnan(low) else None

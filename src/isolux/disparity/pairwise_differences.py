@@ -18,10 +18,15 @@ from isolux.disparity.family import (
     AttributeTests,
     ComparisonFamily,
     choose_max_workers,
-    find_untested,
+    flag_untestable_pairs,
 )
 from isolux.disparity.formulas import difference, log_ratio, ratio
-from isolux.disparity.rows import DisparityRows, build_rows, combine_reasons, list_boundary_reasons
+from isolux.disparity.rows import (
+    DisparityRows,
+    build_disparity_rows,
+    first_reason_by_position,
+    list_boundary_reasons,
+)
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
 from isolux.io.threads import map_in_threads
@@ -35,7 +40,7 @@ from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
 
 
-def build_pair_rows(
+def build_pair_disparity_rows(
     estimates: Estimates, family: ComparisonFamily, spec: ComparisonSettings
 ) -> list[DisparityRows]:
     """Build the rows of all tested pairs, and of each group against overall."""
@@ -76,7 +81,7 @@ class _AttributeComparison:
         return self.estimates.measures[self.j]
 
     @property
-    def interval_name(self) -> str:
+    def interval_method(self) -> str:
         # Percentile intervals of such differences do not allow for the bias of either value.
         return "score" if has_noise_bias(self.measure) else self.spec.interval
 
@@ -94,20 +99,20 @@ class _AttributeComparison:
             swap = rank[first] > rank[second]
             first, second = np.where(swap, second, first), np.where(swap, first, second)
         boundary_reasons = list_boundary_reasons(self.estimates, self.j)
-        reasons = combine_reasons(boundary_reasons[first], boundary_reasons[second])
+        reasons = first_reason_by_position(boundary_reasons[first], boundary_reasons[second])
         frames = [
             self._build_kind_rows(numbers, (first, second), contrast_index, reasons)
-            for numbers in self._compare_pairs(first, second)
+            for numbers in self._iterate_pair_estimates(first, second)
         ]
         contrast_index = np.flatnonzero(is_rest)
         if not len(contrast_index):
             return frames
         first = tested.members[tested.contrasts[contrast_index, 0]]
         overall = np.zeros_like(first)
-        reasons = combine_reasons(
+        reasons = first_reason_by_position(
             boundary_reasons[first],
             boundary_reasons[overall],
-            self._list_complement_reasons(boundary_reasons, first),
+            self._complement_boundary_reasons(boundary_reasons, first),
         )
         return [
             *frames,
@@ -116,7 +121,7 @@ class _AttributeComparison:
             ),
         ]
 
-    def _list_complement_reasons(
+    def _complement_boundary_reasons(
         self, boundary_reasons: npt.NDArray[np.object_], first: IntArray
     ) -> npt.NDArray[np.object_]:
         """Return the complement's reasons for ``boundary``, where it is the other of two groups."""
@@ -140,7 +145,7 @@ class _AttributeComparison:
         undefined = np.isnan(numbers.value)
         tests = self.tested.null.p_value, self.tested.adjusted
         p, adjusted = (np.where(undefined, np.nan, p_values[contrast_index]) for p_values in tests)
-        is_untested = np.isnan(p) & find_untested(self.estimates, self.j, *groups)
+        is_untested = np.isnan(p) & flag_untestable_pairs(self.estimates, self.j, *groups)
         is_unbounded = np.isnan(numbers.interval.low) | np.isnan(numbers.interval.high)
         reasons = boundary_reasons.copy()
         if numbers.kind in ("ratio", "log_ratio"):
@@ -148,7 +153,7 @@ class _AttributeComparison:
         reasons[is_untested] = UNTESTED
         reasons[undefined] = "a value of 0 has no ratio"
         defined_status = np.where(reasons.astype(bool), Status.BOUNDARY.value, Status.OK.value)
-        return build_rows(
+        return build_disparity_rows(
             self.estimates,
             self.j,
             self.attribute,
@@ -168,14 +173,16 @@ class _AttributeComparison:
             reason=reasons.tolist(),
         )
 
-    def _compare_pairs(self, first: IntArray, second: IntArray) -> Iterator[_PairEstimates]:
+    def _iterate_pair_estimates(
+        self, first: IntArray, second: IntArray
+    ) -> Iterator[_PairEstimates]:
         """Yield the pairs' difference and, of measures that cannot be negative, their ratios."""
         differences = self.tested.comparisons.compare_pairs(first, second)
         a, b = self.estimates.value[first, self.j], self.estimates.value[second, self.j]
         detectable = self._find_detectable(differences)
-        method = self._name_method(differences)
+        method = self._interval_method_name(differences)
         interval = self._compute_interval(first, second, differences)
-        simultaneous = self._compute_simultaneous(differences, interval)
+        simultaneous = self._simultaneous_interval_or_nan(differences, interval)
         yield _PairEstimates(
             "difference", method, difference(a, b), interval, simultaneous, detectable
         )
@@ -193,7 +200,7 @@ class _AttributeComparison:
             # No ratio is detectable where the worse group would need a negative value.
             detectable_ratio = np.where(detectable_ratio > 0, detectable_ratio, np.nan)
             detectable_log_ratio = np.abs(np.log(detectable_ratio)) / base
-        simultaneous = self._compute_simultaneous(differences, log_interval, log=True)
+        simultaneous = self._simultaneous_interval_or_nan(differences, log_interval, log=True)
         interval, simultaneous_ratio = (
             Interval(np.exp(bounds.low), np.exp(bounds.high))
             for bounds in (log_interval, simultaneous)
@@ -216,7 +223,7 @@ class _AttributeComparison:
         With w the group's share, overall = w · group + (1 − w) · complement, so group − overall is
         (1 − w) · (group − complement).
         """
-        complement_share = self.tested.comparisons.complement_share(first)
+        complement_to_overall_factor = self.tested.comparisons.complement_to_overall_factor(first)
         differences = self.tested.comparisons.compare_with_complement(first)
         if self.spec.interval == "percentile":
             replicates = self.estimates.replicates[:, self.j]
@@ -227,16 +234,18 @@ class _AttributeComparison:
             interval = (
                 differences.interval(self.z)
                 .set_nan_where_false(has_interval)
-                .scale(complement_share)
+                .scale(complement_to_overall_factor)
             )
         return _PairEstimates(
             "difference_to_overall",
-            self._name_method(differences),
+            self._interval_method_name(differences),
             # Of the people with a known value, as the differences of means are.
-            complement_share * (differences.a - differences.b),
+            complement_to_overall_factor * (differences.a - differences.b),
             interval,
-            self._compute_simultaneous(differences, interval).scale(complement_share),
-            complement_share * self._find_detectable(differences),
+            self._simultaneous_interval_or_nan(differences, interval).scale(
+                complement_to_overall_factor
+            ),
+            complement_to_overall_factor * self._find_detectable(differences),
         )
 
     def _find_detectable(self, differences: Difference) -> FloatArray:
@@ -252,12 +261,12 @@ class _AttributeComparison:
             max_difference=max_difference,
         )
 
-    def _compute_simultaneous(
+    def _simultaneous_interval_or_nan(
         self, differences: Difference, interval: Interval, *, log: bool = False
     ) -> Interval:
         """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
         # Only then do p-value and interval have one critical value (docs/methods/uncertainty.md).
-        inverted = self.spec.correction == "max-t" and self.interval_name == "score"
+        inverted = self.spec.correction == "max-t" and self.interval_method == "score"
         if not (inverted and np.isfinite(self.family.critical)):
             return interval.scale(np.nan)
         has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
@@ -267,7 +276,7 @@ class _AttributeComparison:
         self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False
     ) -> Interval:
         """Return the inverted interval of the pair, or MOVER's or the percentile one."""
-        if self.interval_name == "percentile":
+        if self.interval_method == "percentile":
             replicates = self.estimates.replicates[:, self.j]
             a, b = replicates[first], replicates[second]
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -276,14 +285,14 @@ class _AttributeComparison:
             self.estimates.group_interval(groups, self.j) for groups in (first, second)
         )
         # Only the score interval has a variance of the pair: others are combined by MOVER.
-        if self.interval_name != "score":
+        if self.interval_method != "score":
             return differences.mover_interval(first_interval, second_interval, self.z, log=log)
         has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
         return differences.interval(self.z, log=log).set_nan_where_false(has_interval)
 
-    def _name_method(self, differences: Difference) -> str:
+    def _interval_method_name(self, differences: Difference) -> str:
         """Return the table's name for the interval's method."""
-        if self.interval_name == "percentile":
+        if self.interval_method == "percentile":
             return "percentile"
         if has_noise_bias(self.measure):
             return "bootstrap t, as is and with chance alike, MOVER"
@@ -294,7 +303,9 @@ class _AttributeComparison:
         return f"{group_method}, {'of the pair' if is_inverted else 'MOVER'}"
 
 
-def build_untested_rows(estimates: Estimates, spec: ComparisonSettings) -> list[DisparityRows]:
+def build_untested_group_rows(
+    estimates: Estimates, spec: ComparisonSettings
+) -> list[DisparityRows]:
     """Build rows with the reason for each group that was too small, or not scored."""
     is_comparable = estimates.is_comparable()
     frames = []
@@ -325,7 +336,7 @@ def _build_overall_rows(
     if not len(groups):
         return []
     return [
-        build_rows(
+        build_disparity_rows(
             estimates,
             j,
             attribute,

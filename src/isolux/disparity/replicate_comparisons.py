@@ -22,10 +22,10 @@ from isolux.groups.estimates import ComplementEstimates, Estimates
 from isolux.groups.interval_methods import standard_error
 from isolux.groups.interval_methods.macro_average import estimate_macro_averages, is_macro_average
 from isolux.groups.interval_methods.noise_bias import (
-    equalise_noise_bias,
     estimate_noise_bias,
+    extend_lower_bound_by_bias,
     has_noise_bias,
-    lower_by_bias,
+    values_at_equal_noise_bias,
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import difference_from_replicates
@@ -47,7 +47,7 @@ _CANCELLATION_TOLERANCE = 1e-9
 """Relative to a cluster's units, or to a sum: a smaller difference of equal numbers is rounding."""
 
 
-def compare_noise_biased(
+def compare_noise_biased_values(
     differences: Difference, bias_a: NoiseBias, bias_b: NoiseBias
 ) -> Difference:
     """Compare values with noise bias: as they are, and with equal noise bias in both."""
@@ -58,12 +58,12 @@ def compare_noise_biased(
 
     def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
         bounds_a, bounds_b = differences.group_intervals(z)
-        return lower_by_bias(bounds_a, a), lower_by_bias(bounds_b, b)
+        return extend_lower_bound_by_bias(bounds_a, a), extend_lower_bound_by_bias(bounds_b, b)
 
     return replace(
         differences,
         group_intervals=compute_bounds,
-        alternative_values=equalise_noise_bias(bias_a, bias_b),
+        alternative_values=values_at_equal_noise_bias(bias_a, bias_b),
     )
 
 
@@ -91,7 +91,7 @@ class ReplicateComparisons:
             value_range=e.measures[j].value_range,
         )
         if has_noise_bias(e.measures[j]):
-            return compare_noise_biased(
+            return compare_noise_biased_values(
                 differences,
                 *(estimate_noise_bias(e.cluster_sums, e.measures[j], g) for g in (first, second)),
             )
@@ -99,14 +99,14 @@ class ReplicateComparisons:
         if not is_macro_average(e.measures[j]):
             return differences
         class_intervals = (
-            self._compute_class_intervals(first),
-            self._compute_class_intervals(second),
+            self._macro_average_interval_function(first),
+            self._macro_average_interval_function(second),
         )
         return replace(
             differences, group_intervals=lambda z: (class_intervals[0](z), class_intervals[1](z))
         )
 
-    def _compute_class_intervals(self, rows: IntArray) -> Callable[[ZValues], Interval]:
+    def _macro_average_interval_function(self, rows: IntArray) -> Callable[[ZValues], Interval]:
         """Return a function from z to macro-average intervals; each group is summed once."""
         e, j = self.estimates, self.j
         unique_groups, positions = np.unique(rows, return_inverse=True)
@@ -143,7 +143,7 @@ class ReplicateComparisons:
         complement_value = self._replace_invalid(complements.value)
         if e.measures[j].is_fraction:
             # At exactly 0 or 1 the logit interval is that of Wilson, by clusters.
-            at_end = _is_at_limit(complements.value, complement_se, n_effective)
+            at_end = _is_complement_at_limit(complements.value, complement_se, n_effective)
             complement_value = np.where(
                 at_end, np.round(np.clip(complements.value, 0.0, 1.0)), complement_value
             )
@@ -157,7 +157,7 @@ class ReplicateComparisons:
         )
         measured_differences: Difference | None
         if is_macro_average(e.measures[j]) and not isinstance(e.cluster_sums, SurveyClusterSums):
-            class_interval = self._compute_class_intervals(first)
+            class_interval = self._macro_average_interval_function(first)
             complement_averages = estimate_macro_averages(
                 e.cluster_sums, e.measures[j], first, complement_value, of_complement=True
             )
@@ -181,20 +181,20 @@ class ReplicateComparisons:
                 ),
             )
         else:
-            measured_differences = self._compare_measured(
+            measured_differences = self._compare_with_measured_complements(
                 complements, group_estimate, group_replicates, (n_clusters, complement_estimate[2])
             )
         overall = np.full(len(first), e.value[0, j])
-        comparison = scale_to_overall(
+        comparison = scale_complement_difference_to_overall(
             group_estimate[0], overall, differences, share, measured_differences
         )
         return replace(comparison, value_range=e.measures[j].value_range)
 
-    def complement_share(self, first: IntArray) -> FloatArray:
+    def complement_to_overall_factor(self, first: IntArray) -> FloatArray:
         """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
-    def _compare_measured(
+    def _compare_with_measured_complements(
         self,
         complements: ComplementEstimates,
         group_estimate: tuple[FloatArray, FloatArray, FloatArray],
@@ -260,7 +260,7 @@ class ReplicateComparisons:
         return np.where(is_invalid, e.value[0, j], complement_value)
 
 
-def scale_to_overall(
+def scale_complement_difference_to_overall(
     a: FloatArray,
     overall: FloatArray,
     differences: Difference,
@@ -278,7 +278,8 @@ def scale_to_overall(
     >>> one = np.ones(1)
     >>> apart = Difference(0.9 * one, 0.5 * one, lambda z: (Interval(0.9 - 0.1 * z * one,
     ...     0.9 + 0.1 * z * one), Interval(0.5 * one, 0.5 * one)), lambda z: 0 * one, one, one)
-    >>> found = scale_to_overall(0.9 * one, 0.8 * one, apart, 0.25 * one).interval(2.0)
+    >>> scaled = scale_complement_difference_to_overall(0.9 * one, 0.8 * one, apart, 0.25 * one)
+    >>> found = scaled.interval(2.0)
     >>> found.low.round(3).item(), found.high.round(3).item()
     (0.05, 0.15)
     """
@@ -306,7 +307,7 @@ def scale_to_overall(
     )
 
 
-def _is_at_limit(
+def _is_complement_at_limit(
     complement_value: FloatArray, error: FloatArray, n_effective: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Tell which complements are at 0 or 1 without variance, within what the mixture resolves.
@@ -323,16 +324,18 @@ def _is_at_limit(
 
 def count_effective_clusters(estimates: Estimates) -> FloatArray:
     """Return Kish's effective number of clusters by units, of overall and every group: ``[g]``."""
-    return _count_effective(estimates.cluster_sums, np.arange(len(estimates.groups)))
+    return _count_effective_clusters_of_rows(
+        estimates.cluster_sums, np.arange(len(estimates.groups))
+    )
 
 
-def _count_effective(design: ClusterSums, rows: IntArray) -> FloatArray:
+def _count_effective_clusters_of_rows(design: ClusterSums, rows: IntArray) -> FloatArray:
     # Of two kinds of clusters, the one with fewer decides (docs/methods/samples.md).
     if isinstance(design, SurveyClusterSums) and design.other_clusterings is not None:
         first_design = replace(design, other_clusterings=None)
         return np.minimum(
-            _count_effective(first_design, rows),
-            _count_effective(design.other_clusterings[0], rows),
+            _count_effective_clusters_of_rows(first_design, rows),
+            _count_effective_clusters_of_rows(design.other_clusterings[0], rows),
         )
     # Column 0 counts units.
     cluster_counts = design.group_rows(rows, 0)

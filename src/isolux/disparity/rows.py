@@ -57,7 +57,7 @@ class DisparityRows:
         return len(self.numbers["value"])
 
 
-def build_rows(
+def build_disparity_rows(
     estimates: Estimates,
     j: int,
     attribute: str | None,
@@ -118,7 +118,7 @@ def build_rows(
     )
 
 
-def split_by_attribute(
+def iterate_groups_by_attribute(
     estimates: Estimates, groups: IntArray
 ) -> Iterator[tuple[str | None, IntArray]]:
     """Yield each attribute of some groups, with the positions of its groups among them."""
@@ -161,7 +161,7 @@ def list_boundary_reasons(estimates: Estimates, j: int) -> npt.NDArray[np.object
     return reasons
 
 
-def combine_reasons(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+def first_reason_by_position(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
     """Return the first reason at each position, None where no array has one."""
     reasons = reason_arrays[0]
     for reason_array in reason_arrays[1:]:

@@ -27,9 +27,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from isolux.disparity.attribute_measures import range_interval, select_groups
+from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_group_contrasts
 from isolux.disparity.family import AttributeTests, ComparisonFamily
-from isolux.disparity.rows import DisparityRows, build_rows
+from isolux.disparity.rows import DisparityRows, build_disparity_rows
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import percentile_interval
 from isolux.stats.null_distribution import COMPLEMENT
@@ -66,9 +66,9 @@ def build_verification_rows(
     """Build the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``."""
     return [
         row
-        for false_match, false_non_match in _find_rate_pairs(estimates)
+        for false_match, false_non_match in _iterate_rate_pairs(estimates)
         for attribute in estimates.domain_rows
-        for row in _build_attribute_rows(
+        for row in _build_attribute_verification_rows(
             estimates, family, spec, attribute, (false_match, false_non_match)
         )
     ]
@@ -76,10 +76,10 @@ def build_verification_rows(
 
 def build_verification_notes(estimates: Estimates) -> tuple[str, ...]:
     """Build the note that explains the four measures, if a run has both rates."""
-    return (_NOTE,) if any(_find_rate_pairs(estimates)) and estimates.domain_rows else ()
+    return (_NOTE,) if any(_iterate_rate_pairs(estimates)) and estimates.domain_rows else ()
 
 
-def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
+def _iterate_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
     """Yield the two rates' measures of each model, class and threshold that has both."""
     index_by_operating_point: dict[tuple[str, str, str | None, float | None], dict[str, int]] = {}
     for j, m in enumerate(estimates.measures):
@@ -93,7 +93,7 @@ def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
             yield index_by_rate[_RATES[0]], index_by_rate[_RATES[1]]
 
 
-def _weight_range_bounds(
+def _weighted_range_bounds(
     estimates: Estimates,
     spec: ComparisonSettings,
     tested: list[AttributeTests | None],
@@ -111,19 +111,19 @@ def _weight_range_bounds(
     def compute_range(j: int, tested: AttributeTests | None) -> tuple[float, float]:
         if tested is None or len(members) < 2:
             return math.nan, math.nan
-        selected = select_groups(tested, members)
+        selected = select_group_contrasts(tested, members)
         pairs = selected.contrasts[:, 1] != COMPLEMENT
         # Without a tested pair there is no null distribution, and no bound of the range.
         if not pairs.any() or np.isnan(selected.null.t[pairs]).all():
             return math.nan, math.nan
-        return range_interval(estimates, selected, j, half_error_spec, log=log)
+        return range_or_log_ratio_interval(estimates, selected, j, half_error_spec, log=log)
 
     (low_a, high_a), (low_b, high_b) = map(compute_range, rates, tested)
     other_weight = 1.0 - _ALPHA
     return _ALPHA * low_a + other_weight * low_b, _ALPHA * high_a + other_weight * high_b
 
 
-def _build_attribute_rows(
+def _build_attribute_verification_rows(
     estimates: Estimates,
     family: ComparisonFamily,
     spec: ComparisonSettings,
@@ -139,7 +139,7 @@ def _build_attribute_rows(
     fmr, fnmr = (estimates.value[members, j] for j in rates)
     tested = [family.tested.get((attribute, j)) for j in rates]
     range_bounds, log_ratio_bounds = (
-        _weight_range_bounds(estimates, spec, tested, rates, members, log=log)
+        _weighted_range_bounds(estimates, spec, tested, rates, members, log=log)
         for log in (False, True)
     )
     replicates = [estimates.replicates[members, j].T for j in rates]
@@ -208,7 +208,7 @@ def _build_row(
 ) -> DisparityRows:
     undefined = math.isnan(numbers[0])
     estimate, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
-    row = build_rows(
+    row = build_disparity_rows(
         estimates,
         j,
         attribute,

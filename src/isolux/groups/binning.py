@@ -59,11 +59,11 @@ class Bins:
     closed: ClosedSide = "left"
     top: int = 0
 
-    def edges_for(
+    def fixed_or_quantile_edges(
         self, numbers: pl.Series, multiplicity: pl.Series | None = None
     ) -> tuple[float, ...]:
         """Return the edges, or the quantiles of ``numbers``."""
-        return self.edges or quantile_edges(numbers, self.quantiles, self.closed, multiplicity)
+        return self.edges or quantile_bin_edges(numbers, self.quantiles, self.closed, multiplicity)
 
     def bin_index(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
@@ -116,7 +116,7 @@ def parse_bins(text: str) -> Bins:
     )
 
 
-def bin_labels(edges: tuple[float, ...], closed: ClosedSide = "left") -> tuple[str, ...]:
+def format_bin_labels(edges: tuple[float, ...], closed: ClosedSide = "left") -> tuple[str, ...]:
     """Label the bins between edges: one more than there are edges."""
     # As few digits as keep the edges apart; 17 digits distinguish all floats.
     for digits in range(4, 18):
@@ -141,7 +141,7 @@ def _format_edge(number: float, digits: int) -> str:
     )
 
 
-def quantile_edges(
+def quantile_bin_edges(
     numbers: pl.Series,
     quantiles: int,
     closed: ClosedSide = "left",
@@ -156,7 +156,7 @@ def quantile_edges(
     Examples
     --------
     >>> numbers = pl.Series([1.0, 2.0, 3.0, 4.0])
-    >>> quantile_edges(numbers, 2), quantile_edges(numbers, 2, "right")
+    >>> quantile_bin_edges(numbers, 2), quantile_bin_edges(numbers, 2, "right")
     ((3.0,), (2.5,))
     """
     values = numbers.to_numpy()
@@ -178,7 +178,7 @@ def quantile_edges(
             sorted_values[np.searchsorted(cumulative, np.minimum(k, n - 1), "right")]
             for k in (lower_ranks, lower_ranks + 1)
         )
-        edges = np.unique(_interpolate(low, high, positions - lower_ranks))
+        edges = np.unique(_interpolate_linearly(low, high, positions - lower_ranks))
         # An edge at the maximum would leave the bin above it empty.
         return tuple(float(e) for e in edges[edges < sorted_values[-1]])
     # In whole numbers, so that rounding cannot move a unit across an edge.
@@ -189,7 +189,7 @@ def quantile_edges(
     return tuple(float(e) for e in edges[edges > sorted_values[0]])
 
 
-def _interpolate(
+def _interpolate_linearly(
     low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], fraction: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Interpolate as ``np.quantile`` does, to the last bit: from the nearer end."""
@@ -199,13 +199,13 @@ def _interpolate(
     )
 
 
-def bin_rows(
+def bin_or_merge_rare_values(
     rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = None
 ) -> BinnedRows:
     """Replace numbers by their bins, or all but the most common values by "all others"."""
     if bins.top:
-        return _keep_commonest(rows, bins.top, attribute)
-    rows = _parse_numbers(rows, attribute, source)
+        return _merge_all_but_commonest(rows, bins.top, attribute)
+    rows = _check_and_parse_numbers(rows, attribute, source)
     edges = bins.edges
     if bins.quantiles:
         # A unit with several numbers counts once in quantiles, by their median.
@@ -216,16 +216,16 @@ def bin_rows(
         # Of scored units only: the others are in no comparison for which bins should be equal.
         per_unit = rows.filter(is_used).unique("unit")
         multiplicity = per_unit[TIMES] if TIMES in rows.columns else None
-        edges = bins.edges_for(per_unit["number"], multiplicity)
-    labels = bin_labels(edges, bins.closed) if edges else ("all values",)
+        edges = bins.fixed_or_quantile_edges(per_unit["number"], multiplicity)
+    labels = format_bin_labels(edges, bins.closed) if edges else ("all values",)
     # Any number will do for a null: its bin is dropped below.
     bin_numbers = bins.bin_index(rows["number"].fill_null(0.0).to_numpy(), edges)
     label = pl.Series("value", labels).gather(bin_numbers)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
-    return BinnedRows(rows, labels, _describe_bins(rows, bins, labels, attribute))
+    return BinnedRows(rows, labels, _note_empty_bins(rows, bins, labels, attribute))
 
 
-def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
+def _merge_all_but_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
     unit_values = rows.drop_nulls("value").unique(["value", "unit"])
     count = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
     # A value counts once per unit, whatever the number of annotators.
@@ -250,7 +250,9 @@ def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> BinnedRows:
     )
 
 
-def _parse_numbers(rows: pl.DataFrame, attribute: str, source: str | None) -> pl.DataFrame:
+def _check_and_parse_numbers(
+    rows: pl.DataFrame, attribute: str, source: str | None
+) -> pl.DataFrame:
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     rows = rows.with_columns(number=pl.coalesce("number", parsed))
     usable = pl.col("number").is_finite().fill_null(value=False)
@@ -268,7 +270,7 @@ def _parse_numbers(rows: pl.DataFrame, attribute: str, source: str | None) -> pl
     )
 
 
-def _describe_bins(
+def _note_empty_bins(
     rows: pl.DataFrame, bins: Bins, labels: tuple[str, ...], attribute: str
 ) -> tuple[str, ...]:
     occupied = set(rows["value"].unique().drop_nulls())
@@ -292,7 +294,7 @@ INCOME_RULES: dict[str, str] = {
 round(ln(income) / 3) steps from 0 to 1, 2, 3 and 4."""
 
 
-def income_bins(rule: str) -> str:
+def income_rule_to_bins_option(rule: str) -> str:
     """Turn a rule into the text that ``--bins`` takes."""
     if rule in INCOME_RULES:
         return INCOME_RULES[rule]

@@ -22,22 +22,24 @@ _ROMAN = {
 }
 
 
-def _roman_to_digits(text: str) -> str:
+def _roman_suffix_to_digits(text: str) -> str:
     """Replace a Roman numeral at the end by digits: skin type III, camera distance CD IV."""
     *head, last = text.split() or [""]
     return " ".join((*head, str(_ROMAN.get(last.lower(), last))))
 
 
-def sort_for_display(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
+def sort_groups_for_display(
+    values: Iterable[str], sizes: Mapping[str, int] | None = None
+) -> list[str]:
     """Sort the groups of one attribute for display: ranges, numbers, sizes, unknown last."""
     texts = list(values)
     size = dict(sizes or {})
     known_values = {v for v in texts if v.lower() != UNKNOWN}
-    ranges = {v: read_range(v) for v in known_values}
+    ranges = {v: parse_range_or_number(v) for v in known_values}
     # At least half must be ranges: one name that looks like a number must not set the order.
     n_ranges = sum(r is not None for r in ranges.values())
     by_range = n_ranges > 0 and 2 * n_ranges >= len(known_values)
-    digits = {v: _roman_to_digits(v) for v in known_values}
+    digits = {v: _roman_suffix_to_digits(v) for v in known_values}
     # Names that differ in their digits alone ("tone 2", "tone 10") are ordered by number.
     by_digits = len({_DIGITS.sub("0", v) for v in digits.values()}) == 1
 
@@ -68,7 +70,7 @@ class NumberRange:
     is_low_open: bool = False
     is_high_open: bool = False
 
-    def satisfies(self, relation: str, number: float) -> bool:
+    def lies_entirely_in_relation(self, relation: str, number: float) -> bool:
         """Check whether the whole range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
         if relation == ">=":
             return self.low >= number
@@ -79,46 +81,48 @@ class NumberRange:
         return self.high < number or (self.high == number and self.is_high_open)
 
 
-def _compile_pattern(text: str) -> re.Pattern[str]:
+def _compile_case_insensitive(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_CLOSED_RANGE = _compile_pattern(rf"{_N}\s*(?:-|–|—|to)\s*{_N}{_UNIT}")
-_BRACKET_RANGE = _compile_pattern(rf"([\[(])\s*{_N}\s*,\s*{_N}\s*([\])])")
-_UPPER_LIMIT = _compile_pattern(
+_CLOSED_RANGE = _compile_case_insensitive(rf"{_N}\s*(?:-|–|—|to)\s*{_N}{_UNIT}")
+_BRACKET_RANGE = _compile_case_insensitive(rf"([\[(])\s*{_N}\s*,\s*{_N}\s*([\])])")
+_UPPER_LIMIT = _compile_case_insensitive(
     rf"(?:(<=|≤|up to)|<|under|below|less than|younger than)\s*{_N}{_UNIT}"
 )
-_LOWER_LIMIT = _compile_pattern(
+_LOWER_LIMIT = _compile_case_insensitive(
     rf"(?:(>=|≥|at least)|>|over|above|more than|older than)\s*{_N}{_UNIT}"
 )
-_LOWER_LIMIT_SUFFIX = _compile_pattern(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))")
-_SINGLE_NUMBER = _compile_pattern(rf"{_N}{_UNIT}")
+_LOWER_LIMIT_SUFFIX = _compile_case_insensitive(
+    rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))"
+)
+_SINGLE_NUMBER = _compile_case_insensitive(rf"{_N}{_UNIT}")
 
 
-def read_range(text: str) -> NumberRange | None:
+def parse_range_or_number(text: str) -> NumberRange | None:
     """Parse a range, or a number as a range of length 0; None: the text is neither."""
     text = text.strip()
     if parsed := _CLOSED_RANGE.fullmatch(text):
-        return NumberRange(_number(parsed[1]), _number(parsed[2]))
+        return NumberRange(_parse_number(parsed[1]), _parse_number(parsed[2]))
     if parsed := _BRACKET_RANGE.fullmatch(text):
         return NumberRange(
-            _number(parsed[2]), _number(parsed[3]), parsed[1] == "(", parsed[4] == ")"
+            _parse_number(parsed[2]), _parse_number(parsed[3]), parsed[1] == "(", parsed[4] == ")"
         )
     # "70 and over" is also a number with words, so it is excluded here.
     if (parsed := _SINGLE_NUMBER.fullmatch(text)) and not _LOWER_LIMIT_SUFFIX.fullmatch(text):
-        return NumberRange(_number(parsed[1]), _number(parsed[1]))
-    return _read_open_range(text)
+        return NumberRange(_parse_number(parsed[1]), _parse_number(parsed[1]))
+    return _parse_open_range(text)
 
 
-def _read_open_range(text: str) -> NumberRange | None:
+def _parse_open_range(text: str) -> NumberRange | None:
     if parsed := _UPPER_LIMIT.fullmatch(text):
-        return NumberRange(-math.inf, _number(parsed[2]), is_high_open=parsed[1] is None)
+        return NumberRange(-math.inf, _parse_number(parsed[2]), is_high_open=parsed[1] is None)
     if parsed := _LOWER_LIMIT.fullmatch(text):
-        return NumberRange(_number(parsed[2]), math.inf, is_low_open=parsed[1] is None)
+        return NumberRange(_parse_number(parsed[2]), math.inf, is_low_open=parsed[1] is None)
     if parsed := _LOWER_LIMIT_SUFFIX.fullmatch(text):
-        return NumberRange(_number(parsed[1]), math.inf)
+        return NumberRange(_parse_number(parsed[1]), math.inf)
     return None
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", ""))

@@ -52,7 +52,7 @@ class Measure:
         return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property
-    def mean_columns(self) -> tuple[int, int]:
+    def sum_and_count_columns(self) -> tuple[int, int]:
         """The columns with a mean's sums and counts."""
         assert self.mean is not None  # noqa: S101 - callers ask of means only
         return self.mean

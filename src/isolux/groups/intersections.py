@@ -32,7 +32,7 @@ class AttributeCodes:
     values: tuple[str, ...]
 
 
-def split_entry(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
+def parse_intersection(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
     """Split ``"race*gender"`` into attributes; one whose own name has a ``*`` is not split."""
     if entry.strip() in known_attributes:
         return (entry.strip(),)
@@ -43,14 +43,14 @@ def split_entry(entry: str, known_attributes: Collection[str]) -> tuple[str, ...
             expected="different attributes joined by *, as in 'race*gender'",
             found=repr(entry),
         )
-    _refuse_list(entry, known_attributes)
+    _refuse_comma_list(entry, known_attributes)
     for name in names:
         if name not in known_attributes:
             raise UnknownNameError("attribute", name, known_attributes)
     return names
 
 
-def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
+def _refuse_comma_list(entry: str, known_attributes: Collection[str]) -> None:
     """Refuse ``race,gender``, with a hint how to name several attributes."""
     names = [name.strip() for name in entry.split(",")]
     if entry in known_attributes or len(names) < 2 or not set(names) <= set(known_attributes):
@@ -64,12 +64,14 @@ def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
     )
 
 
-def split_entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[str, ...]]:
+def parse_unique_intersections(
+    by: Sequence[str], known_attributes: Collection[str]
+) -> list[tuple[str, ...]]:
     """Split all items of ``by``; a repeated item counts once."""
     names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
         # race*gender and gender*race are the same groups: tests would be counted twice.
-        names = split_entry(entry, known_attributes)
+        names = parse_intersection(entry, known_attributes)
         first_names = names_by_set.setdefault(frozenset(names), names)
         if first_names != names:
             raise SpecError(
@@ -80,12 +82,12 @@ def split_entries(by: Sequence[str], known_attributes: Collection[str]) -> list[
     return list(names_by_set.values())
 
 
-def group_name(values: Sequence[str]) -> str:
+def format_group_name(values: Sequence[str]) -> str:
     """Format the name of a group; a value that has a ``×`` itself is quoted.
 
     Examples
     --------
-    >>> group_name(["White", "Female"])
+    >>> format_group_name(["White", "Female"])
     'White × Female'
     """
     if len(values) == 1:
@@ -112,12 +114,12 @@ class IntersectionMembership:
     cell: IntArray
     unit: IntArray
 
-    def groups_table(self) -> pl.DataFrame:
+    def to_group_table(self) -> pl.DataFrame:
         """Return the groups: ``attribute, group, values``."""
         return pl.DataFrame(
             {
                 "attribute": pl.Series([self.handle] * len(self.cells), dtype=pl.String),
-                "group": pl.Series([group_name(c) for c in self.cells], dtype=pl.String),
+                "group": pl.Series([format_group_name(c) for c in self.cells], dtype=pl.String),
                 "values": pl.Series([list(c) for c in self.cells], dtype=pl.List(pl.String)),
             }
         )
@@ -125,7 +127,7 @@ class IntersectionMembership:
     def to_table(self, units: pl.Series) -> pl.DataFrame:
         """Return one row per unit and group: ``attribute, group, values, unit_id``."""
         ids = units.gather(self.unit).alias("unit_id")
-        return self.groups_table()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
+        return self.to_group_table()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
 
 
 def cross_attributes(attributes: Sequence[AttributeCodes], n_units: int) -> IntersectionMembership:
@@ -168,7 +170,7 @@ def cross_attributes(attributes: Sequence[AttributeCodes], n_units: int) -> Inte
     )
 
 
-def describe_empty_combinations(
+def note_empty_combinations(
     membership: IntersectionMembership, values: Sequence[Sequence[str]]
 ) -> list[str]:
     """Note which combinations of known values are empty: they have no estimates.
@@ -185,7 +187,7 @@ def describe_empty_combinations(
     ...     pl.DataFrame({"unit": [0, 0, 1], "code": [0, 1, 0]}),
     ...     ("3", "4"),
     ... )
-    >>> describe_empty_combinations(cross_attributes([race, tone], 2), [race.values, tone.values])
+    >>> note_empty_combinations(cross_attributes([race, tone], 2), [race.values, tone.values])
     ['1 of 4 combinations of race × tone holds no one: White × 4.']
     """
     n_combinations, known_values = (
@@ -202,7 +204,7 @@ def describe_empty_combinations(
         return []
     # One at a time: several attributes may have millions of combinations.
     empty_cells = (cell for cell in itertools.product(*values) if cell not in occupied)
-    names = [group_name(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
+    names = [format_group_name(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
     remainder = f" and {n_empty - _MAX_LISTED:,} more" if n_empty > _MAX_LISTED else ""
     verb = "holds" if n_empty == 1 else "hold"
     description = (

@@ -15,7 +15,7 @@ MAX_NUMBERS = 30
 _RESERVED_NAMES = ("overall", "everyone", "everyone else")
 
 
-def check_join(
+def check_has_scored_values(
     rows: pl.DataFrame, scored_rows: pl.DataFrame, scored_units: pl.DataFrame, name: str
 ) -> None:
     """Refuse an attribute without a value of any scored unit."""
@@ -69,12 +69,12 @@ def check_reserved_names(values: Sequence[str], name: str) -> None:
         )
 
 
-def check_value_count(values: Sequence[str], name: str, max_values: int | None) -> None:
+def check_n_values(values: Sequence[str], name: str, max_values: int | None) -> None:
     """Refuse too many values: all pairs of thousands of groups are millions of tests."""
     if max_values is None or len(values) <= max_values:
         return
     # For numbers, the error that suggests bins is the more useful one.
-    check_continuous(values, name)
+    check_not_continuous(values, name)
     raise SpecError(
         f"{name!r} has {len(values):,} different values, too many to compare their groups",
         expected=f"at most {max_values:,}",
@@ -84,7 +84,7 @@ def check_value_count(values: Sequence[str], name: str, max_values: int | None) 
     )
 
 
-def check_continuous(values: Sequence[str], name: str) -> None:
+def check_not_continuous(values: Sequence[str], name: str) -> None:
     """Refuse more distinct numbers than can be groups without bins."""
     numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
     n_distinct = numbers.drop_nulls().n_unique()

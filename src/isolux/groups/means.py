@@ -38,28 +38,34 @@ Means = tuple[ClusterMeans | None, ...]
 """One entry per measure; None where it is not a mean."""
 
 
-def all_means(cluster_sums: ClusterSums, measures: tuple[Measure, ...], n_groups: int) -> Means:
+def estimate_all_means(
+    cluster_sums: ClusterSums, measures: tuple[Measure, ...], n_groups: int
+) -> Means:
     """Estimate all means, overall and by group; None where a measure is not a mean."""
     group_rows = np.arange(n_groups)
     return tuple(
-        group_means_of(cluster_sums, measure, group_rows) if measure.mean else None
+        estimate_group_means(cluster_sums, measure, group_rows) if measure.mean else None
         for measure in measures
     )
 
 
-def group_means_of(cluster_sums: ClusterSums, measure: Measure, rows: IntArray) -> ClusterMeans:
+def estimate_group_means(
+    cluster_sums: ClusterSums, measure: Measure, rows: IntArray
+) -> ClusterMeans:
     """Estimate one measure's mean for rows of the cluster sums."""
     if isinstance(cluster_sums, SurveyClusterSums):
-        return survey_means_of(cluster_sums, measure, rows)
-    rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
-    sums, counts = (cluster_sums.group_rows(rows, column) for column in measure.mean_columns)
+        return estimate_survey_means(cluster_sums, measure, rows)
+    rho, is_proportion = intracluster_correlation_and_is_binary(cluster_sums, measure)
+    sums, counts = (
+        cluster_sums.group_rows(rows, column) for column in measure.sum_and_count_columns
+    )
     # Values are summed as differences from the centre, which is added back.
     return means_from_cluster_sums(
         sums, counts, cluster_sums.multiplicity, rho, is_proportion=is_proportion
     ).shift(measure.centre)
 
 
-def complement_means_of(
+def estimate_complement_means(
     cluster_sums: ClusterSums, measure: Measure, rows: IntArray, domain: int = 0
 ) -> ClusterMeans:
     """Estimate the mean of a domain's units that are not in each of some rows (complements)."""
@@ -72,12 +78,15 @@ def complement_means_of(
         n_per_batch = max(
             1,
             MAX_ENTRIES_PER_BATCH
-            // max(clustering.group_rows(domain, measure.mean_columns[1]).nnz, 1),
+            // max(clustering.group_rows(domain, measure.sum_and_count_columns[1]).nnz, 1),
         )
         batches = (rows[start : start + n_per_batch] for start in range(0, len(rows), n_per_batch))
         means_by_clustering.append(
             concatenate_means(
-                [_complement_means(clustering, measure, domain, batch) for batch in batches]
+                [
+                    _subtract_from_domain_means(clustering, measure, domain, batch)
+                    for batch in batches
+                ]
             )
         )
     means = (
@@ -88,11 +97,11 @@ def complement_means_of(
     return means.shift(measure.centre)
 
 
-def _complement_means(
+def _subtract_from_domain_means(
     cluster_sums: ClusterSums, measure: Measure, domain: int, rows: IntArray
 ) -> ClusterMeans:
     """Estimate the means of a domain's cluster sums minus those of each row."""
-    sums, counts = measure.mean_columns
+    sums, counts = measure.sum_and_count_columns
     domain_columns = [cluster_sums.group_rows(domain, q) for q in (sums, counts)]
     group_columns = [cluster_sums.group_rows(rows, q) for q in (sums, counts)]
     if not isinstance(cluster_sums, SurveyClusterSums):
@@ -100,7 +109,7 @@ def _complement_means(
             subtract_rows_from_total(domain_columns[1], *column_pair)
             for column_pair in zip(domain_columns, group_columns, strict=True)
         )
-        rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
+        rho, is_proportion = intracluster_correlation_and_is_binary(cluster_sums, measure)
         return means_from_cluster_sums(
             s, n, cluster_sums.multiplicity, rho, is_proportion=is_proportion
         )
@@ -112,7 +121,7 @@ def _complement_means(
     )
     # Clusters entirely in the group leave a rounding error, which is set to 0.
     n.data[n.data <= np.tile(domain_columns[1].data, len(rows)) * _RELATIVE_TOLERANCE] = 0.0
-    rho, is_proportion = estimate_intracluster_correlation(cluster_sums, measure)
+    rho, is_proportion = intracluster_correlation_and_is_binary(cluster_sums, measure)
     # The weighting effect is relative to p (1 - p), so only proportions have one.
     weighting_effect = estimate_weighting_effect(cluster_sums, measure) if is_proportion else None
     residual_rows = (
@@ -142,28 +151,28 @@ def _complement_residuals(
             vstack([survey_sums.residual_rows(domain, q)] * len(rows))
             - survey_sums.residual_rows(rows, q)
         )
-        for q in measure.mean_columns
+        for q in measure.sum_and_count_columns
     )
     return sums, counts
 
 
-def survey_means_of(
+def estimate_survey_means(
     survey_sums: SurveyClusterSums, measure: Measure, rows: IntArray
 ) -> ClusterMeans:
     """Estimate one measure's mean in a survey sample, for rows of the cluster sums."""
     if survey_sums.other_clusterings is None:
-        return _means_one_way(survey_sums, measure, rows).shift(measure.centre)
+        return _estimate_one_way_means(survey_sums, measure, rows).shift(measure.centre)
     first_means, second_means, cell_means = (
-        _means_one_way(clustering, measure, rows) for clustering in survey_sums.components
+        _estimate_one_way_means(clustering, measure, rows) for clustering in survey_sums.components
     )
     return combine_two_way_means(first_means, second_means, cell_means).shift(measure.centre)
 
 
-def estimate_intracluster_correlation(
+def intracluster_correlation_and_is_binary(
     cluster_sums: ClusterSums, measure: Measure
 ) -> tuple[float, bool]:
     """Return the overall intracluster correlation, and whether rows are 0 or 1."""
-    sums, counts = measure.mean_columns
+    sums, counts = measure.sum_and_count_columns
     unweighted_sums = unweighted_cluster_sums(cluster_sums)
     overall_columns = unweighted_sums.group_rows(0, sums), unweighted_sums.group_rows(0, counts)
     rho = float(pooled_intracluster_correlation(*overall_columns, unweighted_sums.multiplicity)[0])
@@ -171,11 +180,11 @@ def estimate_intracluster_correlation(
     return rho, measure.is_fraction and are_rows_zero_or_one(*overall_columns)
 
 
-def _means_one_way(
+def _estimate_one_way_means(
     survey_sums: SurveyClusterSums, measure: Measure, rows: IntArray
 ) -> ClusterMeans:
-    sums, counts = measure.mean_columns
-    rho, is_proportion = estimate_intracluster_correlation(survey_sums, measure)
+    sums, counts = measure.sum_and_count_columns
+    rho, is_proportion = intracluster_correlation_and_is_binary(survey_sums, measure)
     weighting_effect = estimate_weighting_effect(survey_sums, measure) if is_proportion else None
 
     def reduce_batch(batch: IntArray) -> ClusterMeans:
@@ -211,7 +220,7 @@ def _means_one_way(
 
 def estimate_weighting_effect(survey_sums: SurveyClusterSums, measure: Measure) -> WeightingEffect:
     """Estimate the overall weighting effect of 0/1 rows."""
-    sums, counts = measure.mean_columns
+    sums, counts = measure.sum_and_count_columns
     s, n = (
         survey_sums.group_rows(0, sums).toarray()[0],
         survey_sums.group_rows(0, counts).toarray()[0],
@@ -229,7 +238,7 @@ def estimate_weighting_effect(survey_sums: SurveyClusterSums, measure: Measure) 
     )
 
 
-def effective_sample_size(
+def effective_sample_sizes(
     cluster_sums: ClusterSums, counts: list[int], n_groups: int
 ) -> EffectiveSampleSize | None:
     """Compute the effective numbers of units and clusters of each cell (Kish).
@@ -240,7 +249,7 @@ def effective_sample_size(
         return None
     if cluster_sums.other_clusterings is not None:
         first_size, second_size = (
-            effective_sample_size(clustering, counts, n_groups)
+            effective_sample_sizes(clustering, counts, n_groups)
             for clustering in cluster_sums.components[:2]
         )
         assert first_size is not None and second_size is not None  # noqa: S101, PT018 - both are samples
@@ -256,18 +265,18 @@ def effective_sample_size(
             cluster_sums.squared_rows(rows, column),
         )
         total = np.asarray(weight.sum(axis=1)).ravel()
-        n_units[:, j] = _kish_size(total, np.asarray(squared_weight.sum(axis=1)).ravel())
+        n_units[:, j] = _kish_effective_size(total, np.asarray(squared_weight.sum(axis=1)).ravel())
         # A cluster's mean weight, not its sum: many photos of one person do not reduce the
         # effective number of people.
         mean_weight = squared_weight.copy()
         mean_weight.data = squared_weight.data / weight.data
         mean_total = np.asarray(mean_weight.sum(axis=1)).ravel()
-        n_clusters[:, j] = _kish_size(
+        n_clusters[:, j] = _kish_effective_size(
             mean_total, np.asarray(mean_weight.power(2).sum(axis=1)).ravel()
         )
     return EffectiveSampleSize(n_units, n_clusters)
 
 
-def _kish_size(total: FloatArray, square: FloatArray) -> FloatArray:
+def _kish_effective_size(total: FloatArray, square: FloatArray) -> FloatArray:
     # Kish (1965): (Σ w)² / Σ w².
     return np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)

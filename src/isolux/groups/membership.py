@@ -17,30 +17,30 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from isolux.groups.binning import bin_rows, parse_bins
-from isolux.groups.display_order import sort_for_display
+from isolux.groups.binning import bin_or_merge_rare_values, parse_bins
+from isolux.groups.display_order import sort_groups_for_display
 from isolux.groups.intersections import (
     AttributeCodes,
     IntersectionMembership,
     cross_attributes,
-    describe_empty_combinations,
-    split_entries,
+    note_empty_combinations,
+    parse_unique_intersections,
 )
 from isolux.groups.invalid_groups import (
-    check_continuous,
-    check_join,
+    check_has_scored_values,
+    check_n_values,
+    check_not_continuous,
     check_reserved_names,
     check_spelling_variants,
-    check_value_count,
 )
 from isolux.groups.merging import apply_nesting_and_merges, encode_values
 from isolux.groups.unknown_values import (
     KNOWN_SUFFIX,
     UNKNOWN,
-    caution_on_null_words,
+    caution_on_null_like_values,
     null_unknown_words,
 )
-from isolux.groups.vote_rules import apply_vote_rule, parse_votes
+from isolux.groups.vote_rules import apply_vote_rule, parse_vote_rule
 from isolux.stats.constants import HIGH_UNKNOWN_SHARE
 from isolux.vocabulary.counts import TIMES, count_people, count_people_at_rows
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
@@ -84,7 +84,7 @@ class Membership:
     def groups(self) -> pl.DataFrame:
         """The non-empty groups in the order of ``frame``: ``attribute, group, values``."""
         empty_table = MEMBERSHIP.empty().drop("unit_id")
-        return pl.concat([empty_table, *(c.groups_table() for c in self.intersections)])
+        return pl.concat([empty_table, *(c.to_group_table() for c in self.intersections)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ def build_membership(
     """Assign every unit to its groups: one row per unit and group, without duplicates."""
     attributes = check(attributes, ATTRIBUTES, source="attributes")
     names = attributes["attribute"].unique().to_list()
-    entries_to_cross = split_entries(by, names)
+    entries_to_cross = parse_unique_intersections(by, names)
     used_names = list(dict.fromkeys(name for entry in entries_to_cross for name in entry))
-    _check_votes(attributes, used_names)
-    scored_units = _number_units(attributes, used_names, units)
+    _check_votes_not_negative(attributes, used_names)
+    scored_units = _index_scored_units(attributes, used_names, units)
     # Once for all attributes: identifiers are text, and every later step works on numbers.
     unit_positions = lookup_positions(
         attributes["unit_id"], scored_units["unit_id"], find_block_starts(attributes)
@@ -133,7 +133,7 @@ def build_membership(
         attributes.with_row_index("row").with_columns(unit), used_names
     )
     coded = {
-        name: _code_attribute(
+        name: _reduce_to_codes(
             rows_by_attribute[name],
             (groupings or {}).get(name),
             name,
@@ -147,15 +147,15 @@ def build_membership(
     intersections = []
     for entry in entries_to_cross:
         entry_attributes = [coded[name] for name in entry]
-        intersections += _cross_coded(entry_attributes, scored_units)
-        notes += describe_empty_combinations(
+        intersections += _cross_known_and_unknown(entry_attributes, scored_units)
+        notes += note_empty_combinations(
             intersections[-1], [[v for v in p.values if v != UNKNOWN] for p in entry_attributes]
         )
     accounts = {name: attribute.unit_counts for name, attribute in coded.items()}
     return Membership(scored_units["unit_id"], tuple(intersections), tuple(notes), accounts)
 
 
-def _cross_coded(
+def _cross_known_and_unknown(
     coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame
 ) -> list[IntersectionMembership]:
     """Cross attributes: once, or twice where unknown units are reported with and without."""
@@ -192,7 +192,7 @@ def _split_by_attribute(
     return {name: attributes[slice(*row_ranges[name])] for name in used_names}
 
 
-def _check_votes(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
+def _check_votes_not_negative(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
     if attributes.select(pl.col("votes").is_null().all()).item():
         return
     votes = attributes["votes"]
@@ -207,7 +207,7 @@ def _check_votes(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
         )
 
 
-def _number_units(
+def _index_scored_units(
     attributes: pl.DataFrame, used_names: Sequence[str], units: pl.DataFrame | pl.Series | None
 ) -> pl.DataFrame:
     """Assign integers to the scored units: ``unit_id, unit``."""
@@ -237,7 +237,7 @@ def _number_units(
     return numbered_units.with_columns(scored=pl.lit(value=True))
 
 
-def _code_attribute(
+def _reduce_to_codes(
     rows: pl.DataFrame,
     grouping: Grouping | None,
     name: str,
@@ -253,23 +253,25 @@ def _code_attribute(
     rows = null_unknown_words(rows, settings.unknown_values)
     distinct_values = rows["value"].unique().drop_nulls().to_list()
     scored_rows = rows.filter(pl.col("unit") >= 0)
-    check_join(rows, scored_rows, scored_units, name)
+    check_has_scored_values(rows, scored_rows, scored_units, name)
     notes: tuple[str, ...] = ()
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     if settings.bins is not None:
         unit_columns = scored_units.drop("unit_id", "unit")[scored_rows["unit"]]
-        bins = bin_rows(scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source)
+        bins = bin_or_merge_rare_values(
+            scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source
+        )
         scored_rows, notes, distinct_values = bins.rows, bins.notes, list(bins.labels)
     elif not (settings.nested or settings.merge):
         # Early, before thousands of values are sorted and counted; merges may still reduce them.
-        check_value_count(distinct_values, name, max_values)
-    values = sort_for_display(distinct_values)
+        check_n_values(distinct_values, name, max_values)
+    values = sort_groups_for_display(distinct_values)
     scored_rows = scored_rows.select(
         "unit", "votes", "annotator", code=encode_values(scored_rows["value"], values)
     )
-    vote_rule = parse_votes(settings.votes)
+    vote_rule = parse_vote_rule(settings.votes)
     unit_codes, tied_units = apply_vote_rule(scored_rows, vote_rule, scored_units.height)
-    notes += _describe_ties(
+    notes += _note_ties(
         count_people_at_rows(tied_units, multiplicity),
         count_people(scored_units),
         vote_rule.name,
@@ -280,19 +282,21 @@ def _code_attribute(
             unit_codes, values, settings, multiplicity
         )
         notes += merge_notes
-    unit_codes, values = _order_values(unit_codes, values, multiplicity)
+    unit_codes, values = _drop_empty_and_order_values(unit_codes, values, multiplicity)
     # After the merges, by which the user may have joined the spellings.
     check_spelling_variants(unit_codes, values, name, multiplicity)
     check_reserved_names(values, name)
     if settings.bins is None:
-        check_continuous(values, name)
-    check_value_count(values, name, max_values)
-    unit_counts = _count_unknown(unit_codes, annotated, scored_units)
-    notes += _describe_counts(unit_codes, values, settings, name, scored_units, unit_counts)
+        check_not_continuous(values, name)
+    check_n_values(values, name, max_values)
+    unit_counts = _count_unknown_units(unit_codes, annotated, scored_units)
+    notes += _note_unknown_and_multiple(
+        unit_codes, values, settings, name, scored_units, unit_counts
+    )
     return _CodedAttribute(name, unit_codes, tuple(values), settings.unknown, notes, unit_counts)
 
 
-def _order_values(
+def _drop_empty_and_order_values(
     unit_codes: pl.DataFrame, values: Sequence[str], multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Drop values that do not occur, and order the others for display."""
@@ -300,13 +304,13 @@ def _order_values(
     weights = None if multiplicity is None else multiplicity.gather(known_codes["unit"]).to_numpy()
     sizes = np.bincount(known_codes["code"].to_numpy(), weights, minlength=len(values)).tolist()
     size_by_value = {group: size for group, size in zip(values, sizes, strict=True) if size}
-    ordered = sort_for_display(size_by_value, size_by_value)
+    ordered = sort_groups_for_display(size_by_value, size_by_value)
     position_by_value = {group: i for i, group in enumerate(ordered)}
     new_codes = pl.Series([position_by_value.get(group) for group in values], dtype=pl.Int64)
     return unit_codes.select("unit", code=new_codes.gather(unit_codes["code"])), ordered
 
 
-def _describe_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
+def _note_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
     """Note how many units have tied votes, and how the rule assigns them."""
     consequence = "are in every known group of it" if rule == "top" else "count as unknown"
     text = (
@@ -318,7 +322,7 @@ def _describe_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str
 _HAS_VALUE = pl.col("value").is_not_null() | pl.col("number").cast(pl.Float64).is_not_nan()
 
 
-def _count_unknown(
+def _count_unknown_units(
     unit_codes: pl.DataFrame, annotated: pl.Series, scored_units: pl.DataFrame
 ) -> dict[str, int]:
     """Count the scored units, the unknown ones, and those without any annotation."""
@@ -338,7 +342,7 @@ def _count_unknown(
     }
 
 
-def _describe_counts(
+def _note_unknown_and_multiple(
     unit_codes: pl.DataFrame,
     values: Sequence[str],
     settings: Grouping,
@@ -370,7 +374,7 @@ def _describe_counts(
     n_in_several = count_people_at_rows(pl.Series(repeated_units), multiplicity)
     if n_in_several:
         notes.append(f"{name}: {n_in_several:,} of {n_units:,} unit(s) are in more than one group")
-    notes += caution_on_null_words(name, values)
+    notes += caution_on_null_like_values(name, values)
     if len(values) == 1:
         notes.append(
             f"{name}: {values[0]!r} is the only known group, so there is nothing to compare it with"

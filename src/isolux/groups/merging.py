@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from isolux.groups.display_order import sort_for_display
+from isolux.groups.display_order import sort_groups_for_display
 from isolux.groups.unknown_values import UNKNOWN, is_unknown_word
 from isolux.vocabulary.counts import count_people_at_rows
 from isolux.vocabulary.errors import SpecError
@@ -35,7 +35,7 @@ def merge_values(
     """Merge values under new names, and note how many units are in none of them."""
     if not grouping.merge:
         return unit_values, ()
-    notes = _check_merges(grouping, occurring_values)
+    notes = _check_merge_settings(grouping, occurring_values)
     pairs = [
         (value_to_merge, name)
         for name, values in grouping.merge.items()
@@ -55,10 +55,12 @@ def merge_values(
     return selected, (*notes, note) if n_excluded else notes
 
 
-def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tuple[str, ...]:
+def _check_merge_settings(grouping: Grouping, occurring_values: Collection[str]) -> tuple[str, ...]:
     notes: list[str] = []
     for name, values in grouping.merge.items():
-        notes += require_values(values, occurring_values, grouping, f"the merge {name!r}")
+        notes += refuse_or_note_missing_values(
+            values, occurring_values, grouping, f"the merge {name!r}"
+        )
         # It would silently be joined with the group of unknown values.
         if is_unknown_word(name, (*grouping.unknown_values, UNKNOWN)):
             raise SpecError(
@@ -78,13 +80,13 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
     return tuple(notes)
 
 
-def list_values(values: Iterable[str], max_listed: int = 12) -> str:
+def format_value_list(values: Iterable[str], max_listed: int = 12) -> str:
     """Format the first values in display order."""
-    ordered = sort_for_display(values)
+    ordered = sort_groups_for_display(values)
     return ", ".join(map(repr, ordered[:max_listed])) + (", …" if len(ordered) > max_listed else "")
 
 
-def require_values(
+def refuse_or_note_missing_values(
     required_values: Iterable[str],
     occurring_values: Collection[str],
     grouping: Grouping,
@@ -97,9 +99,8 @@ def require_values(
         if required_value not in occurring_values
     ]
     if missing and grouping.absent == "note":
-        return (
-            f"{grouping.attribute}: nobody here is {list_values(missing)}, which {setting} names",
-        )
+        value_list = format_value_list(missing)
+        return (f"{grouping.attribute}: nobody here is {value_list}, which {setting} names",)
     for required_value in missing:
         close_matches = difflib.get_close_matches(
             required_value, list(occurring_values), n=3, cutoff=0.5
@@ -109,7 +110,7 @@ def require_values(
             hint = f"{required_value!r} means unknown here: take it out of unknown_values to use it"
         raise SpecError(
             f"{setting} names a value that does not occur in {grouping.attribute!r}",
-            expected="one of " + list_values(occurring_values)
+            expected="one of " + format_value_list(occurring_values)
             if occurring_values
             else "a known value; there is none",
             found=repr(required_value),
@@ -151,7 +152,7 @@ def expand_nested_values(
     tree = grouping.nested
     if not tree:
         return unit_values, ()
-    missing = require_values(tree, occurring_values, grouping, "the nesting")
+    missing = refuse_or_note_missing_values(tree, occurring_values, grouping, "the nesting")
     descendant_pairs = [
         (narrow_value, broad) for broad in tree for narrow_value in _list_descendants(tree, broad)
     ]
@@ -204,6 +205,6 @@ def apply_nesting_and_merges(
     ]
     narrow_values = {*values, *leaf_values} - set(grouping.nested)
     unit_values, merge_notes = merge_values(unit_values, grouping, narrow_values, multiplicity)
-    values = sort_for_display(unit_values["value"].unique().drop_nulls())
+    values = sort_groups_for_display(unit_values["value"].unique().drop_nulls())
     coded = unit_values.select("unit", code=encode_values(unit_values["value"], values))
     return coded, values, (*nesting_notes, *merge_notes)

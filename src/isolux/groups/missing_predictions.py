@@ -51,7 +51,9 @@ def count_missing_predictions(
     expected = _list_expected_scores(scores, evidence)
     models = expected.drop_nulls("reason")["model"].unique().sort()
     frames = [
-        _count_model(str(m), expected.filter(pl.col("model") == m), members, evidence.get(COUNTS))
+        _count_model_missing(
+            str(m), expected.filter(pl.col("model") == m), members, evidence.get(COUNTS)
+        )
         for m in models
     ]
     return pl.concat(frames) if frames else pl.DataFrame(schema=_SCHEMA)
@@ -95,7 +97,7 @@ def _list_expected_scores(
         if _NOT_APPLICABLE.fullmatch(reason)
     ]
     if (
-        undetected_evidence(evidence) is not None
+        find_evidence_with_undetected(evidence) is not None
     ):  # ``on_missed`` warns of these: they count as mistakes
         excluded_reasons.append("not detected")
     return rows.filter(~pl.col("reason").is_in(excluded_reasons).fill_null(value=False))
@@ -107,7 +109,7 @@ def _cluster(table: pl.DataFrame) -> list[pl.Expr]:
     ]
 
 
-def _count_model(
+def _count_model_missing(
     model: str, expected: pl.DataFrame, members: Membership, counts: pl.DataFrame | None
 ) -> pl.DataFrame:
     reason = pl.col("reason")
@@ -137,7 +139,7 @@ def _count_model(
     scored = units["value"].is_not_null().to_numpy() * multiplicity
     n_lacking = units["about"].fill_null(0).to_numpy() * multiplicity - scored
     unit_counts = (n, missing, unscored, right, scored, n_lacking)
-    reasons = _describe_reasons(units.with_columns(worth=multiplicity))
+    reasons = _format_missing_reasons(units.with_columns(worth=multiplicity))
     effect = _clustering_of_losses(units)
     table = [
         (
@@ -154,7 +156,7 @@ def _count_model(
             int(x),
             effect,
         )
-        for a, g, k, m, u, r, s, x in _sum_by_group(members, unit_counts)
+        for a, g, k, m, u, r, s, x in _iterate_group_sums(members, unit_counts)
     ]
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
 
@@ -170,13 +172,13 @@ def _clustering_of_losses(units: pl.DataFrame) -> float:
     )
 
 
-def _sum_by_group(
+def _iterate_group_sums(
     members: Membership, unit_counts: Sequence[IntArray | FloatArray]
 ) -> Iterator[tuple[Any, ...]]:
     """Yield attribute, group and the sum of each count: overall, then for every group."""
     yield None, None, *(unit_count.sum() for unit_count in unit_counts)
     for membership in members.intersections:
-        names, size = membership.groups_table()["group"].to_list(), len(membership.cells)
+        names, size = membership.to_group_table()["group"].to_list(), len(membership.cells)
         sums = [
             np.bincount(membership.cell, unit_count[membership.unit], size)
             for unit_count in unit_counts
@@ -184,7 +186,7 @@ def _sum_by_group(
         yield from ((membership.handle, *row) for row in zip(names, *sums, strict=True))
 
 
-def _describe_reasons(units: pl.DataFrame) -> str:
+def _format_missing_reasons(units: pl.DataFrame) -> str:
     """Format the reasons of missing scores with counts, the most frequent first."""
     reason_counts = units.filter("unscored").group_by("reason").agg(pl.col("worth").sum())
     rows = reason_counts.sort("worth", "reason", descending=[True, False]).rows()
@@ -217,14 +219,14 @@ def caution_on_missing_scores(
 ) -> list[Caution]:
     """Caution where a group has clearly more people without a score, or many without prediction."""
     notes = []
-    for model, attribute, rows in _large_groups(missing_counts, "unscored"):
+    for model, attribute, rows in _iterate_large_groups(missing_counts, "unscored"):
         is_uneven_loss = _are_losses_uneven(rows, "unscored", missing_counts)
         has_many_missing = bool((rows["missing"] >= _HIGH_MISSING_SHARE * rows["n"]).any())
         if not (is_uneven_loss or has_many_missing):
             continue
         descriptions = [
             _describe_group(row, bounds=bounds)
-            for row in _extreme_groups(rows).iter_rows(named=True)
+            for row in _select_extreme_groups(rows).iter_rows(named=True)
         ]
         # The reasons begin with the most frequent one.
         noun = _MISSING_NOUNS.get(str(rows["reasons"][0]).partition(":")[0], "scores")
@@ -240,7 +242,7 @@ def caution_on_missing_scores(
     return notes
 
 
-def undetected_evidence(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+def find_evidence_with_undetected(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """Return the classification evidence if undetected people count as mistakes."""
     classification = evidence.get("classification")
     if classification is None or not {"detected", "correct"} <= set(classification.columns):
@@ -268,7 +270,7 @@ def count_undetected(
         multiplicity = _unit_multiplicity(units, unit_counts)
         n = units["detected"].is_not_null().to_numpy() * multiplicity
         n_undetected = (~units["detected"].fill_null(value=True)).to_numpy() * multiplicity
-        counts = _sum_by_group(members, (n, n_undetected))
+        counts = _iterate_group_sums(members, (n, n_undetected))
         effect = _clustering_of_losses(units.with_columns(unscored=~pl.col("detected")))
         rows += [(model, name, group, int(m), int(k), effect) for name, group, m, k in counts]
     return pl.DataFrame(rows, schema=_UNDETECTED, orient="row")
@@ -287,12 +289,12 @@ _UNDETECTED = {
 def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     """Caution where undetected people, who count as mistakes, are uneven over groups."""
     notes = []
-    for model, attribute, rows in _large_groups(undetected_counts, "lost"):
+    for model, attribute, rows in _iterate_large_groups(undetected_counts, "lost"):
         if not _are_losses_uneven(rows, "lost", undetected_counts):
             continue
         descriptions = [
             f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
-            for name, m, k in _extreme_groups(rows).select("group", "n", "lost").rows()
+            for name, m, k in _select_extreme_groups(rows).select("group", "n", "lost").rows()
         ]
         notes.append(
             Caution(
@@ -305,7 +307,7 @@ def caution_on_undetected(undetected_counts: pl.DataFrame) -> list[Caution]:
     return notes
 
 
-def _large_groups(
+def _iterate_large_groups(
     loss_counts: pl.DataFrame, loss_column: str
 ) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
     """Yield the large enough groups of each model and attribute, largest share first."""
@@ -325,10 +327,10 @@ def _are_losses_uneven(groups: pl.DataFrame, loss_column: str, loss_counts: pl.D
     unit_worth = 1.0 / groups["design_effect"]
     n_lost, n = ((groups[name] * unit_worth).round().to_numpy() for name in (loss_column, "n"))
     n_attributes = loss_counts["attribute"].drop_nulls().n_unique()
-    return is_uneven(n_lost, n, _UNEVEN_P / n_attributes)
+    return is_share_uneven(n_lost, n, _UNEVEN_P / n_attributes)
 
 
-def _extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
+def _select_extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
     """Select the groups with the largest shares, and the one with the smallest."""
     return (
         rows
@@ -346,7 +348,7 @@ def _unit_multiplicity(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntA
     return unit_rows[TIMES].fill_null(1).to_numpy().astype(np.int64)
 
 
-def is_uneven(
+def is_share_uneven(
     missing: FloatArray | IntArray, n: FloatArray | IntArray, alpha: float = _UNEVEN_P
 ) -> bool:
     """Check whether shares differ by 3 points or more, and significantly."""

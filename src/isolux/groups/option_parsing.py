@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.groups.binning import INCOME_RULES, parse_bins
-from isolux.groups.intersections import group_name, split_entries
-from isolux.groups.unknown_values import mark_handle_known, null_unknown_words
-from isolux.groups.vote_rules import parse_votes
+from isolux.groups.intersections import format_group_name, parse_unique_intersections
+from isolux.groups.unknown_values import add_known_suffix, null_unknown_words
+from isolux.groups.vote_rules import parse_vote_rule
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping, split_intersection
 from isolux.vocabulary.spec import Groups, format_setting_as_typed
@@ -33,11 +33,11 @@ class _KnownAttributes:
 
 def read_groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
     """Parse an audit's grouping settings into one Grouping per attribute of ``by``."""
-    known_attributes = _read_attributes(settings, attributes)
-    parse_votes(settings.votes)
-    merges = _read_value_lists("group", settings.group, known_attributes)
-    nests = _read_value_lists("nested", settings.nested, known_attributes)
-    bins = _read_bins(settings.bins, known_attributes)
+    known_attributes = _list_known_attributes(settings, attributes)
+    parse_vote_rule(settings.votes)
+    merges = _parse_value_lists("group", settings.group, known_attributes)
+    nests = _parse_value_lists("nested", settings.nested, known_attributes)
+    bins = _parse_bins_by_attribute(settings.bins, known_attributes)
     return {
         name: Grouping(
             attribute=name,
@@ -77,11 +77,11 @@ def read_references(settings: Groups, reference: Sequence[str]) -> dict[str, str
             )
         if handle in references_by_handle:
             raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
-        references_by_handle[handle] = group_name(values)
+        references_by_handle[handle] = format_group_name(values)
     # With --unknown both, an attribute is reported twice, and both reports have its reference.
     if settings.unknown == "both":
         references_by_handle |= {
-            mark_handle_known(handle): group for handle, group in references_by_handle.items()
+            add_known_suffix(handle): group for handle, group in references_by_handle.items()
         }
     return references_by_handle
 
@@ -94,11 +94,11 @@ def check_references(references_by_handle: Mapping[str, str], frame: pl.DataFram
             raise UnknownNameError(f"group of {handle!r}", group, groups, where="--reference")
 
 
-def _read_attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
+def _list_known_attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
     attributes = check(attributes, ATTRIBUTES, source="attributes")
     all_names = tuple(attributes["attribute"].unique().sort())
     used_names = dict.fromkeys(
-        name for entry in split_entries(settings.by, all_names) for name in entry
+        name for entry in parse_unique_intersections(settings.by, all_names) for name in entry
     )
     values = {}
     if settings.group or settings.nested:
@@ -125,7 +125,9 @@ def _split_setting(setting: str, text: str, names: Collection[str], form: str) -
     return name_text.strip(), value_text.strip()
 
 
-def _check_used_name(setting: str, text: str, name: str, known_attributes: _KnownAttributes) -> str:
+def _check_attribute_used(
+    setting: str, text: str, name: str, known_attributes: _KnownAttributes
+) -> str:
     """Check that an attribute exists and is used, and return its name."""
     if name not in known_attributes.all_names:
         raise UnknownNameError(
@@ -145,12 +147,14 @@ def _check_used_name(setting: str, text: str, name: str, known_attributes: _Know
     return name
 
 
-def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict[str, str]:
+def _parse_bins_by_attribute(
+    texts: Sequence[str], known_attributes: _KnownAttributes
+) -> dict[str, str]:
     bins: dict[str, str] = {}
     for text in texts:
         form = "ATTRIBUTE=quantile:K, =edges:A,B, =top:K or =" + ", =".join(INCOME_RULES)
         name_text, bins_text = _split_setting("bins", text, known_attributes.all_names, form)
-        name = _check_used_name("bins", text, name_text, known_attributes)
+        name = _check_attribute_used("bins", text, name_text, known_attributes)
         if name in bins:
             raise SpecError(f"{name!r} has bins twice", expected="one --bins", found=repr(text))
         bins[name] = INCOME_RULES.get(bins_text, bins_text)
@@ -158,7 +162,7 @@ def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict
     return bins
 
 
-def _read_value_lists(
+def _parse_value_lists(
     setting: str, texts: Sequence[str], known_attributes: _KnownAttributes
 ) -> dict[str, dict[str, tuple[str, ...]]]:
     """Parse ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
@@ -169,7 +173,9 @@ def _read_value_lists(
         # By the csv module, because a value with a comma is in double quotes.
         value_texts = next(csv.reader([values_text], skipinitialspace=True))
         values = tuple(dict.fromkeys(v.strip() for v in value_texts if v.strip()))
-        attribute, name = _find_attribute(setting, text, name_text, values, known_attributes)
+        attribute, name = _split_attribute_and_name(
+            setting, text, name_text, values, known_attributes
+        )
         if not (name and values):
             raise SpecError(
                 f"the setting {format_setting_as_typed(setting)} cannot be read",
@@ -186,7 +192,7 @@ def _read_value_lists(
     return lists
 
 
-def _find_attribute(
+def _split_attribute_and_name(
     setting: str,
     text: str,
     name_text: str,
@@ -201,7 +207,7 @@ def _find_attribute(
             (p for p in prefixes if p.strip() in known_attributes.all_names), key=len, default=None
         )
         prefix = prefixes[0] if stated is None else stated
-        name = _check_used_name(setting, text, prefix.strip(), known_attributes)
+        name = _check_attribute_used(setting, text, prefix.strip(), known_attributes)
         return name, name_text[len(prefix) + 1 :].strip()
     # A broad value must occur itself; its parts need not.
     required_values = {name_text} if setting == "nested" else set(values)

@@ -36,7 +36,7 @@ def can_regroup(run: Run) -> bool:
     )
 
 
-def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
+def rebuild_membership(run: Run, by: Sequence[str] = ()) -> Membership:
     """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
     # The recorded settings, so that the groups are those of the run's own report.
     spec = read_recorded_spec(run.record)
@@ -46,7 +46,7 @@ def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
     )
 
 
-def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
+def add_unit_weights(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
     """Add ``weight``, a unit's weight in a mean, and ``n``, the people it represents."""
     for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
         table = run.evidence.get(source)
@@ -79,7 +79,7 @@ def count_scored_people(run: Run, membership: Membership) -> pl.DataFrame:
     A rate's own number is that of its denominator: a true positive rate is of the positives only.
     """
     scored_members = membership.frame.join(list_people_with_score(run), on="unit_id")
-    members = weigh_units(run, scored_members)
+    members = add_unit_weights(run, scored_members)
     cluster = pl.coalesce("cluster_id", "unit_id")
     return members.group_by("attribute", "group", maintain_order=True).agg(
         n=pl.col("n").sum().round().cast(pl.Int64), n_clusters=cluster.n_unique().cast(pl.Int64)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.means import group_means_of
+from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MAX_CELLS, MIN_CELLS
@@ -43,12 +43,12 @@ def add_shrinkage_estimates(estimates: Estimates, spec: Statistics) -> pl.DataFr
         # Groups of one attribute have no related groups to shrink towards.
         if len(estimates.groups[rows[0]].values) < 2:
             continue
-        levels = _levels([estimates.groups[g].values for g in rows.tolist()])
+        levels = _encode_levels([estimates.groups[g].values for g in rows.tolist()])
         for j, measure in enumerate(estimates.measures):
             # Decision 22: only where a group is not ok; not for single classes, to save time.
             has_small_group = (estimates.status[rows, j] != Status.OK.value).any()
             if has_small_group and measure.mean is not None and measure.label is None:
-                shrinkage[:, rows, j] = _estimate_measure(
+                shrinkage[:, rows, j] = _shrink_cell_estimates(
                     estimates, measure, rows, levels, spec.level
                 )
     columns = {
@@ -58,7 +58,7 @@ def add_shrinkage_estimates(estimates: Estimates, spec: Statistics) -> pl.DataFr
     return estimates.to_table().with_columns(**columns)
 
 
-def _levels(values: list[tuple[str, ...]]) -> IntArray:
+def _encode_levels(values: list[tuple[str, ...]]) -> IntArray:
     """Encode each attribute's values as integers, ``[d, k]``."""
     columns = [
         np.unique([str(v) for v in attribute_values], return_inverse=True)[1]
@@ -67,12 +67,12 @@ def _levels(values: list[tuple[str, ...]]) -> IntArray:
     return np.array(columns, dtype=np.int64).T
 
 
-def _estimate_measure(
+def _shrink_cell_estimates(
     estimates: Estimates, measure: Measure, rows: IntArray, levels: IntArray, level: float
 ) -> FloatArray:
     """Estimate one metric in the cells of an intersection: estimate, bounds and raw ``[4, d]``."""
-    means = group_means_of(estimates.cluster_sums, measure, rows)
-    counts = estimates.cluster_sums.group_rows(rows, measure.mean_columns[1])
+    means = estimate_group_means(estimates.cluster_sums, measure, rows)
+    counts = estimates.cluster_sums.group_rows(rows, measure.sum_and_count_columns[1])
     noise_covariance = _noise_covariance(counts, estimates.cluster_sums, measure, means)
     unit_variance = 1.0 if means.is_proportion else _unit_variance(means)
     raw_values = means.value

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import EffectiveSampleSize, Measure
-from isolux.groups.interval_methods import MACRO_AVERAGE, choose_method
+from isolux.groups.interval_methods import MACRO_AVERAGE, choose_interval_method
 from isolux.groups.means import Means
 from isolux.stats.constants import (
     MIN_CLUSTERS_FOR_INTERVAL,
@@ -44,7 +44,7 @@ def assign_statuses(
 ) -> StatusCells:
     """Assign each cell the most severe status that applies, and its reason."""
     if effective_size is not None:
-        return _assign_by_effective_size(
+        return _assign_statuses_by_effective_size(
             measures, estimates, se, (n_units, n_clusters), interval, spec, means, effective_size
         )
     status = np.full(estimates.shape, Status.OK.value, dtype=object)
@@ -57,7 +57,7 @@ def assign_statuses(
     # Later flags replace earlier ones, so they are in order of severity.
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
-        is_score_interval = choose_method(measure, mean, spec) in ("score", MACRO_AVERAGE)
+        is_score_interval = choose_interval_method(measure, mean, spec) in ("score", MACRO_AVERAGE)
         n_effective_clusters = n_clusters[:, j] if mean is None else mean.n_effective_clusters
         # With the score interval, coverage was nominal from 15 effective clusters on, with others
         # from 30 (docs/methods/uncertainty.md).
@@ -111,7 +111,7 @@ def assign_statuses(
     return status, reason
 
 
-def _assign_by_effective_size(
+def _assign_statuses_by_effective_size(
     measures: tuple[Measure, ...],
     estimates: FloatArray,
     se: FloatArray,

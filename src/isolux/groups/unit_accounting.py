@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.membership import Membership
-from isolux.groups.missing_predictions import is_uneven
+from isolux.groups.missing_predictions import is_share_uneven
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.stats.constants import MIN_GROUP_SIZE_FOR_LOSSES
 from isolux.vocabulary.containers import Dataset, Scores
@@ -50,7 +50,7 @@ class Losses:
     undetected: pl.DataFrame
 
 
-def account_for(
+def account_for_units(
     dataset: Dataset,
     scores: Scores,
     members: Membership,
@@ -59,7 +59,7 @@ def account_for(
     n_clusters_per_unit: float = 1.0,
 ) -> dict[str, Any]:
     """Count the units that were read, scored and assigned to groups."""
-    unit = _unit_word(dataset, scores)
+    unit = _unit_noun(dataset, scores)
     models = _count_pairs(scores) if unit == "pairs" else _count_units(scores)
     max_units = max(
         (m["n_scored"] + sum(m["reasons"].values()) for m in models.values()), default=0
@@ -84,12 +84,12 @@ def account_for(
         "uneven": [
             {"loss": loss, **row}
             for loss, loss_table in losses_by_kind.items()
-            for row in _list_uneven(loss_table, members, alpha, n_clusters_per_unit)
+            for row in _list_uneven_attributes(loss_table, members, alpha, n_clusters_per_unit)
         ],
     }
 
 
-def _unit_word(dataset: Dataset, scores: Scores) -> str:
+def _unit_noun(dataset: Dataset, scores: Scores) -> str:
     """Return the noun of the counted units: pairs, photos, faces, people and so on."""
     unit_kinds = scores.units["unit_kind"].cast(pl.String).unique().drop_nulls().to_list()
     if scores.task in _UNITS_BY_TASK:
@@ -158,7 +158,7 @@ def _count_pairs(scores: Scores) -> dict[str, dict[str, Any]]:
     return models
 
 
-def _list_uneven(
+def _list_uneven_attributes(
     loss_table: pl.DataFrame, members: Membership, alpha: float, n_clusters_per_unit: float
 ) -> Iterable[dict[str, Any]]:
     """List the attributes whose groups differ in the share of losses."""
@@ -175,7 +175,7 @@ def _list_uneven(
         # Tests count clusters, as units of one cluster are lost together.
         n_lost, n = (np.rint(n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
         # Bonferroni's correction over the attributes.
-        if is_uneven(n_lost, n, alpha / max(len(names), 1)):
+        if is_share_uneven(n_lost, n, alpha / max(len(names), 1)):
             extreme_groups = ordered[np.unique([0, ordered.height - 1])]
             groups = [list(row) for row in extreme_groups.select("group", "lost", "n").rows()]
             yield {"model": model, "attribute": name, "groups": groups}

@@ -32,7 +32,7 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
     return word.strip().lower() in {w.strip().lower() for w in words}
 
 
-def mark_handle_known(handle: str) -> str:
+def add_known_suffix(handle: str) -> str:
     """Return the name of an attribute or intersection without its unknown units."""
     return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in split_intersection(handle))
 
@@ -59,12 +59,12 @@ def null_unknown_words(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame
     )
 
 
-def caution_on_null_words(name: str, values: Iterable[str]) -> list[str]:
+def caution_on_null_like_values(name: str, values: Iterable[str]) -> list[str]:
     """Caution on groups whose names are usual words for missing values.
 
     Examples
     --------
-    >>> print(caution_on_null_words("race", ["A", "None"])[0][:66])
+    >>> print(caution_on_null_like_values("race", ["A", "None"])[0][:66])
     race: 'None' is read as a group like any other. If that means unkn
     """
     words = [

@@ -26,7 +26,7 @@ class VoteRule:
     min_votes: int = 1
 
 
-def parse_votes(text: str) -> VoteRule:
+def parse_vote_rule(text: str) -> VoteRule:
     """Parse a vote rule."""
     rule = text.strip().lower()
     name, colon, count = rule.partition(":")
@@ -58,7 +58,7 @@ def apply_vote_rule(
         tied_units = winners.filter(pl.col("unit").is_duplicated())["unit"].unique()
     if rule.name == "top-or-none":
         winners = winners.filter(pl.col("unit").is_unique())
-    known_values = distinct(winners.filter(pl.col("code").is_not_null()))
+    known_values = drop_duplicate_pairs(winners.filter(pl.col("code").is_not_null()))
     is_unknown = np.ones(n_units, dtype=np.bool_)
     is_unknown[known_values["unit"].to_numpy()] = False
     if rule.name == "any+unknown":
@@ -69,7 +69,7 @@ def apply_vote_rule(
     ), tied_units
 
 
-def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
+def drop_duplicate_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair."""
     # One row per unit, the usual case.
     if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():
@@ -94,7 +94,7 @@ def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRul
     return top_values.select("unit", "code")
 
 
-def _split_by_annotator(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _split_named_and_anonymous(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fill in votes of 1; split rows of named annotators from anonymous ones."""
     weighted_rows = rows.select("unit", "code", "annotator", votes=pl.col("votes").fill_null(1.0))
     is_named = pl.col("annotator").is_not_null()
@@ -103,7 +103,7 @@ def _split_by_annotator(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
 
 def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the votes of each unit and value: ``unit, code, votes``."""
-    annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    annotator_rows, anonymous_rows = _split_named_and_anonymous(rows)
     # Repeated rows of a named annotator count once, by the largest vote.
     annotator_votes = annotator_rows.group_by("unit", "code", "annotator").agg(
         pl.col("votes").max()
@@ -116,7 +116,7 @@ def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _count_annotators(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the annotators of each unit: ``unit, annotators`` (see ``majority``)."""
-    annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    annotator_rows, anonymous_rows = _split_named_and_anonymous(rows)
     # An annotator who chose two values is still one voter.
     annotator_votes = annotator_rows.group_by("unit", "annotator").agg(pl.col("votes").max())
     all_votes = pl.concat(

@@ -225,7 +225,7 @@ def to_probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[n
 
     Examples
     --------
-    >>> probabilities(np.array([[0.0, 0.0], [0.25, 0.75]]), "softmax").tolist()
+    >>> to_probabilities(np.array([[0.0, 0.0], [0.25, 0.75]]), "softmax").tolist()
     [[0.5, 0.5], [0.25, 0.75]]
     """
     raw_scores = np.asarray(scores, dtype=np.float64)

@@ -156,7 +156,7 @@ def hash_module_sources(*modules: ModuleType) -> str:
     Examples
     --------
     >>> import isolux.models
-    >>> len(source_hash(isolux.models))
+    >>> len(hash_module_sources(isolux.models))
     64
     """
     digest = hashlib.sha256()

@@ -231,8 +231,8 @@ def check_one_answer_per_image(
     Examples
     --------
     >>> rows = pl.DataFrame({"picture": [0, 1], "label": ["day", None]})
-    >>> refuse_missing_answers(rows, 2, "labels", "net")
-    >>> refuse_missing_answers(rows, 3, "labels", "net")
+    >>> check_one_answer_per_image(rows, 2, "labels", "net")
+    >>> check_one_answer_per_image(rows, 3, "labels", "net")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: the model 'net' gives no row for 1 of 3 pictures
@@ -268,8 +268,8 @@ def check_labels_sorted_by_score(
     Examples
     --------
     >>> rows = pl.DataFrame({"picture": 0, "label": ["dog", "cat"], "rank": [1, 2]})
-    >>> refuse_unsorted(rows.with_columns(score=pl.Series([0.9, 0.1])), [], "net")
-    >>> refuse_unsorted(rows.with_columns(score=pl.Series([0.1, 0.9])), [], "net")
+    >>> check_labels_sorted_by_score(rows.with_columns(score=pl.Series([0.9, 0.1])), [], "net")
+    >>> check_labels_sorted_by_score(rows.with_columns(score=pl.Series([0.1, 0.9])), [], "net")
     Traceback (most recent call last):
         ...
     isolux.vocabulary.errors.TableError: the model 'net' gives a less confident label first

@@ -38,9 +38,9 @@ def build_device_error(error: BaseException, device: str) -> SpecError:
 
     Examples
     --------
-    >>> device_error(RuntimeError("CUDA error: invalid device ordinal"), "cuda:7").problem
+    >>> build_device_error(RuntimeError("CUDA error: invalid device ordinal"), "cuda:7").problem
     'there is no such device'
-    >>> device_error(RuntimeError("CUDA out of memory. Tried to allocate …"), "cuda").problem
+    >>> build_device_error(RuntimeError("CUDA out of memory. Tried to allocate …"), "cuda").problem
     'the model does not fit into the memory of this device'
     """
     message = (str(error).splitlines() or [""])[0]
@@ -65,9 +65,9 @@ def is_out_of_memory_error(error: BaseException) -> bool:
 
     Examples
     --------
-    >>> out_of_memory(RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB"))
+    >>> is_out_of_memory_error(RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB"))
     True
-    >>> out_of_memory(ValueError("another shape"))
+    >>> is_out_of_memory_error(ValueError("another shape"))
     False
     """
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)

@@ -22,7 +22,7 @@ def format_merge_settings(
 
     Examples
     --------
-    >>> format_merges({"Asian": ("East Asian", "Southeast Asian")}, "race")
+    >>> format_merge_settings({"Asian": ("East Asian", "Southeast Asian")}, "race")
     ('race:Asian=East Asian,Southeast Asian',)
     """
     start = f"{attribute}:" if attribute else ""
@@ -69,7 +69,7 @@ def pivot_metrics_by_class_and_group(
     ...     "model": "m", "metric": "recall_at_iou", "threshold": [0.5, 0.75], "attribute": "tone",
     ...     "values": [["1"], ["1"]], "value": [0.9, 0.8], "n_units": 70}))
     >>> measures = {f"AR{at}": ("recall_at_iou", at / 100) for at in (50, 75)}
-    >>> pivot_metrics(table, measures, ["tone"]).row(0)
+    >>> pivot_metrics_by_class_and_group(table, measures, ["tone"]).row(0)
     ('m', None, '1', 70, 0.9, 0.8)
     """
     table = to_group_metrics_table(source)

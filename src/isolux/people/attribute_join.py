@@ -23,7 +23,7 @@ from isolux.io.id_spellings import (
     refuse_other_spelling,
 )
 from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
-from isolux.people.id_consistency import JoinKey, compare_id_columns
+from isolux.people.id_consistency import JoinKey, note_conflicting_id_columns
 from isolux.people.id_index import list_known_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, format_columns
@@ -67,7 +67,7 @@ def join_attributes(
     """Give people the attributes that a table holds of them, their images or their subjects."""
     source = str(path)
     frame = read_table(path, sheet=sheet, sheet_flags={"sheet": "--option attributes_sheet"})
-    column = _choose_column(frame.columns, id, source)
+    column = _choose_id_column(frame.columns, id, source)
     table = load(
         "table", path, id=column, separator=separator, repair_ages=repair_ages or None, sheet=sheet
     )
@@ -78,18 +78,18 @@ def join_attributes(
             found=f"the column {column!r} alone",
             where=source,
         )
-    matches = _match_rows(dataset, table, column, id_from, source)
+    matches = _match_rows_to_people(dataset, table, column, id_from, source)
     # The loader leaves out rows that are no people: totals, the names of the columns once more.
     people = table.instances["instance_id"].implode()
     table_rows = frame.with_columns(row=as_text(frame[column])).filter(pl.col("row").is_in(people))
     named_rows = matches.pairs.join(table_rows, on="row", maintain_order="left").drop("row")
     key = JoinKey(column, "--option attributes_id=", id is not None, source)
-    disagreeing = compare_id_columns(dataset, named_rows, key)
+    disagreeing = note_conflicting_id_columns(dataset, named_rows, key)
     attribute_rows = table.attributes.rename({"unit_id": "row"})
     rows = matches.pairs.join(attribute_rows, on="row", maintain_order="left").rename(
         {"who": "unit_id"}
     )
-    new_attributes = _drop_existing_attributes(
+    new_attributes = _drop_agreeing_attributes(
         dataset, ATTRIBUTES.conform(rows.drop("row")), source
     )
     return replace(
@@ -105,7 +105,7 @@ def join_attributes(
     )
 
 
-def _choose_column(columns: Sequence[str], requested: str | None, source: str) -> str:
+def _choose_id_column(columns: Sequence[str], requested: str | None, source: str) -> str:
     if requested is not None:
         if requested not in columns:
             raise UnknownNameError("column", requested, list(columns), where=source)
@@ -130,7 +130,7 @@ class _MatchedRows:
     pairs: pl.DataFrame
 
 
-def _match_rows(
+def _match_rows_to_people(
     dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, source: str
 ) -> _MatchedRows:
     declared_ids = _list_declared_ids(dataset)
@@ -153,7 +153,7 @@ def _match_rows(
         pairs = keyed.join(reduced_rows, on="key", maintain_order="left").select("who", "row")
         pairs = pairs.unique(maintain_order=True)
         if pairs.height:
-            _refuse_two_rows(pairs, source)
+            _refuse_several_rows_per_person(pairs, source)
             join_sides = JoinSides(
                 f"the dataset's {_describe_id_kind(id_kind)}",
                 f"the column {column!r}",
@@ -165,7 +165,7 @@ def _match_rows(
                 *_list_unmatched_keys(keyed["key"], reduced_rows["key"]), join_sides
             )
             return _MatchedRows(id_kind, pairs)
-    raise _no_match_error(declared_ids, rows, column, id_from, source)
+    raise _build_no_match_error(declared_ids, rows, column, id_from, source)
 
 
 def _list_unmatched_keys(
@@ -192,7 +192,7 @@ def _list_declared_ids(dataset: Dataset) -> pl.DataFrame:
     return all_ids.filter(~(pl.col("kind").is_in(["instance_id", "image_id"]) & is_own_number))
 
 
-def _refuse_two_rows(pairs: pl.DataFrame, source: str) -> None:
+def _refuse_several_rows_per_person(pairs: pl.DataFrame, source: str) -> None:
     ambiguous = pairs.filter(pl.col("who").is_duplicated()).sort("who")
     if ambiguous.height:
         raise JoinError(
@@ -204,7 +204,7 @@ def _refuse_two_rows(pairs: pl.DataFrame, source: str) -> None:
         )
 
 
-def _no_match_error(
+def _build_no_match_error(
     declared_ids: pl.DataFrame, rows: pl.Series, column: str, id_from: IdFrom, source: str
 ) -> JoinError:
     present_kinds = [
@@ -252,7 +252,7 @@ def _no_match_error(
     )
 
 
-def _drop_existing_attributes(
+def _drop_agreeing_attributes(
     dataset: Dataset, new_attributes: pl.DataFrame, source: str
 ) -> pl.DataFrame:
     """Drop attributes that people already have, after checking that their values agree."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from isolux.groups.display_order import NumberRange, read_range
+from isolux.groups.display_order import NumberRange, parse_range_or_number
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_label
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -86,8 +86,8 @@ def filter_people(
     passing = pl.lit(value=True)
     notes: list[str] = []
     for condition in parse_conditions(condition_texts):
-        passing &= _build_filter(condition, attributes, dataset)
-        notes += _note_excluded_values(
+        passing &= _build_condition_mask(condition, attributes, dataset)
+        notes += _note_values_excluded_by_comparison(
             condition, add_multiplicity(attributes, dataset.multiplicity, "unit_id")
         )
     is_kept = instances.select(passing).to_series()
@@ -130,7 +130,9 @@ def _describe_column(name: str, attributes: pl.DataFrame) -> str:
     return f"{name!r} one of {shown}" + (", …" if len(values) > _MAX_LISTED_VALUES else "")
 
 
-def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> list[str]:
+def _note_values_excluded_by_comparison(
+    condition: Condition, attributes: pl.DataFrame
+) -> list[str]:
     """Say which values a comparison leaves out; caution where a range lies on both sides of it."""
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
     if condition.relation not in _COMPARISONS:
@@ -146,20 +148,28 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
     ranges = {
         v: bounds
         for v in sizes
-        if (bounds := read_range(v)) is not None and bounds.low < bounds.high
+        if (bounds := parse_range_or_number(v)) is not None and bounds.low < bounds.high
     }
     if not ranges:
         return []
     condition_text = f"{condition.attribute}{condition.relation}{condition.number:g}"
 
     def list_values(values: Iterable[str]) -> str:
-        order = sorted(values, key=lambda v: (read_range(v) or NumberRange(math.inf, math.inf)).low)
+        order = sorted(
+            values, key=lambda v: (parse_range_or_number(v) or NumberRange(math.inf, math.inf)).low
+        )
         return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
 
     relation, number = condition.relation, condition.number
-    failing = {v: bounds for v, bounds in ranges.items() if not bounds.satisfies(relation, number)}
+    failing = {
+        v: bounds
+        for v, bounds in ranges.items()
+        if not bounds.lies_entirely_in_relation(relation, number)
+    }
     straddling = [
-        v for v, bounds in failing.items() if not bounds.satisfies(_OPPOSITE[relation], number)
+        v
+        for v, bounds in failing.items()
+        if not bounds.lies_entirely_in_relation(_OPPOSITE[relation], number)
     ]
     notes: list[str] = []
     if straddling:
@@ -191,31 +201,34 @@ def drop_unscored_people(dataset: Dataset) -> Dataset:
     return replace(dataset, instances=scored_people, notes=notes)
 
 
-def _build_filter(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -> pl.Expr:
+def _build_condition_mask(
+    condition: Condition, attributes: pl.DataFrame, dataset: Dataset
+) -> pl.Expr:
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
     if rows.is_empty():
         attribute_names = dataset.attributes["attribute"].unique().sort().to_list()
         raise UnknownNameError("attribute", condition.attribute, attribute_names, where="--only")
     person = pl.col("instance_id")
     if condition.relation in _COMPARISONS:
-        return person.is_in(rows.filter(_compare_numbers(condition, rows))["unit_id"].implode())
+        return person.is_in(rows.filter(_build_number_mask(condition, rows))["unit_id"].implode())
     has_value = person.is_in(
         rows.filter(pl.col("value").is_in(list(condition.values)))["unit_id"].implode()
     )
     return ~has_value if condition.relation == "!=" else has_value
 
 
-def _compare_numbers(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
+def _build_number_mask(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
     """Compare the numbers, and of the values that are ranges those that pass as a whole."""
     number = pl.col("value").cast(pl.Float64, strict=False)
     if "number" in rows.columns:
         number = pl.coalesce("number", number)
     words = rows.filter(number.is_null())["value"].drop_nulls().unique()
-    ranges = {word: read_range(word) for word in words}
+    ranges = {word: parse_range_or_number(word) for word in words}
     passing = [
         word
         for word, bounds in ranges.items()
-        if bounds is not None and bounds.satisfies(condition.relation, condition.number)
+        if bounds is not None
+        and bounds.lies_entirely_in_relation(condition.relation, condition.number)
     ]
     in_range = number.is_null() & pl.col("value").is_in(passing)
     return (

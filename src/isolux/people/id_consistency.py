@@ -47,7 +47,7 @@ class JoinKey:
     source: str
 
 
-def compare_file_ids(
+def note_conflicting_file_ids(
     dataset: Dataset,
     path: str,
     *,
@@ -71,12 +71,14 @@ def compare_file_ids(
     people_keys = pl.DataFrame({"who": people, "_key": reduce_ids(people, id_from)})
     rows = frame.with_columns(_key=reduce_ids(read_ids(frame, key, path), id_from))
     matched_rows = people_keys.join(rows, on="_key", maintain_order="left").drop("_key")
-    return compare_id_columns(
+    return note_conflicting_id_columns(
         dataset, matched_rows, JoinKey(key, "--prediction-id ", id is not None, path)
     )
 
 
-def compare_id_columns(dataset: Dataset, rows: pl.DataFrame, key: JoinKey) -> tuple[str, ...]:
+def note_conflicting_id_columns(
+    dataset: Dataset, rows: pl.DataFrame, key: JoinKey
+) -> tuple[str, ...]:
     """Compare every other column of ids with the person whom a row was joined to."""
     notes = []
     all_ids = list_known_ids(dataset)
@@ -92,13 +94,13 @@ def compare_id_columns(dataset: Dataset, rows: pl.DataFrame, key: JoinKey) -> tu
             ]
         )
         cells = rows.select("who", id=as_text(rows[column])).drop_nulls()
-        disagreements = _find_other_people(cells, ids)
+        disagreements = _list_conflicting_ids(cells, ids)
         if disagreements.height:
             shows_ids = not dataset.withdrawn_ids
-            text = _describe_disagreement(
+            text = _format_conflict(
                 column, key.column, disagreements, rows.height, shows_ids=shows_ids
             )
-            notes.append(_disagreement_note(key, column, text, cells["id"]))
+            notes.append(_build_conflict_note(key, column, text, cells["id"]))
     return tuple(notes)
 
 
@@ -107,7 +109,7 @@ def _list_attribute_ids(dataset: Dataset, name: str) -> pl.DataFrame:
     return attribute_rows.select(who="unit_id", kind=pl.lit("attribute"), id="value").drop_nulls()
 
 
-def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
+def _list_conflicting_ids(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
     """List ``who, id, other`` of cells that name another person than the one joined."""
     for id_form in ("column", "stem"):
         keys = ids.select(
@@ -124,7 +126,7 @@ def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
     return cells.clear()
 
 
-def _disagreement_note(key: JoinKey, column: str, text: str, cells: pl.Series) -> str:
+def _build_conflict_note(key: JoinKey, column: str, text: str, cells: pl.Series) -> str:
     if key.is_requested and find_consecutive_start(cells.unique()) is not None:
         return f"{column!r} numbers rows: {key.source} was joined by {key.column!r}."
     if key.is_requested:
@@ -139,7 +141,7 @@ def _disagreement_note(key: JoinKey, column: str, text: str, cells: pl.Series) -
     )
 
 
-def _describe_disagreement(
+def _format_conflict(
     column: str, key: str, disagreements: pl.DataFrame, n: int, *, shows_ids: bool
 ) -> str:
     person_id, cell, owner = disagreements.select("who", "id", "other").row(0)

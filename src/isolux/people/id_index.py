@@ -47,7 +47,7 @@ def list_id_attributes(attributes: pl.Series) -> list[str]:
     return [a for a in attributes.unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
 
 
-def index_ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
+def index_ids_by_column_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     """Index the ids of people by each name that a list may use for their column."""
     all_ids = list_known_ids(dataset)
     id_kinds = [
@@ -71,7 +71,7 @@ def index_ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
     return {**ids_by_alias, **ids_by_kind}
 
 
-def match_ids(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+def match_ids_to_people(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     """Match ids to people: whole ids first, then file names, then file stems."""
     queries = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
     matches = [queries.join(all_ids, left_on="asked", right_on="id")]

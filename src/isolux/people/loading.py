@@ -15,9 +15,9 @@ from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
 from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
-from isolux.people.redaction import redacted_errors
+from isolux.people.redaction import redact_errors_in_block
 from isolux.people.survey_columns import attach_survey_sample, parse_cluster_columns
-from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -48,7 +48,7 @@ def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Datase
         spec.groups.attributes,
         uses_unscored_people=uses_unscored_people,
         outputs=output_columns if predictions.file is None else {},
-        shards=_open_sharded_table(spec) if in_memory_table is None else None,
+        shards=_open_sharded_table_lazily(spec) if in_memory_table is None else None,
         sample=spec.sample,
         in_memory_table=in_memory_table,
         first_and=None if spec.people.derive else _list_possible_columns(spec),
@@ -71,7 +71,7 @@ def _list_possible_columns(spec: AuditSpec) -> list[str]:
     return list(texts)
 
 
-def _open_sharded_table(spec: AuditSpec) -> ShardedTable | None:
+def _open_sharded_table_lazily(spec: AuditSpec) -> ShardedTable | None:
     """Open the people as a sharded table, or return None; the reader is imported only then."""
     name, _, path = spec.people.data.partition(":")
     if name != "table" or not is_sharded_path(path):
@@ -126,8 +126,8 @@ def load_people(
     )
     # Before they are taken out it is not known which other ids are theirs: none is quoted.
     with (
-        _hint_at_table_loader(name, path),
-        redacted_errors(withdrawn_list.ids if withdrawn_list else frozenset(), set),
+        _add_table_loader_hint(name, path),
+        redact_errors_in_block(withdrawn_list.ids if withdrawn_list else frozenset(), set),
     ):
         dataset = (
             load(
@@ -148,7 +148,9 @@ def load_people(
         notes = tuple(note for note in dataset.notes if note not in grouped)
         dataset = _join_attribute_table(replace(dataset, notes=notes), people)
     if withdrawn_list is not None:
-        dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
+        dataset = remove_withdrawn_people(
+            dataset, withdrawn_list, allow_unmatched=people.allow_unmatched
+        )
     dataset = derive.add_missing_derived_attributes(
         dataset, [*requested, str(cluster)] if computed else requested
     )
@@ -234,7 +236,7 @@ _TABLE_LOADERS = ("table", "pairs", "counts")  # of any columns: it is no other 
 
 
 @contextmanager
-def _hint_at_table_loader(name: str, path: str) -> Iterator[None]:
+def _add_table_loader_hint(name: str, path: str) -> Iterator[None]:
     """Add to a loader's error that a file of this suffix may be a table of one's own."""
     try:
         yield

@@ -69,13 +69,13 @@ def _read_cells_file(path: str) -> PopulationCells:
             where=path,
         )
     if sizes[0] == "count":
-        _refuse_ambiguous_dots(frame["count"], path)
+        _refuse_ambiguous_thousands_dots(frame["count"], path)
     number = frame[sizes[0]].cast(pl.Float64, strict=False)
     values = frame.select(pl.col(attributes).cast(pl.String).fill_null(_UNKNOWN)).rows()
     return _build_cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
 
 
-def _refuse_ambiguous_dots(counts: pl.Series, source: str) -> None:
+def _refuse_ambiguous_thousands_dots(counts: pl.Series, source: str) -> None:
     """Refuse counts whose dots may part thousands: 60.000 is sixty or sixty thousand."""
     if counts.dtype != pl.String:
         return
@@ -222,7 +222,9 @@ def _check_cells_match(present_cells: set[tuple[str, ...]], cells: PopulationCel
     empty = sorted(
         key for key, share in cells.share.items() if share > 0 and key not in present_cells
     )
-    totals = [key for key in empty if any(_fold(label) in _TOTAL_LABELS for label in key)]
+    totals = [
+        key for key in empty if any(_fold_case_and_blanks(label) in _TOTAL_LABELS for label in key)
+    ]
     if totals:
         raise TableError(
             "a row of the population is a total, not a cell",
@@ -245,8 +247,12 @@ def _list_spelling_variants(
     unknown_cells: Sequence[tuple[str, ...]], cells: PopulationCells
 ) -> list[str]:
     """Put side by side what differs from a cell by blanks or letter case alone."""
-    cells_by_folded = {tuple(map(_fold, key)): key for key, share in cells.share.items() if share}
-    pairs = [(key, cells_by_folded.get(tuple(map(_fold, key)))) for key in unknown_cells]
+    cells_by_folded = {
+        tuple(map(_fold_case_and_blanks, key)): key for key, share in cells.share.items() if share
+    }
+    pairs = [
+        (key, cells_by_folded.get(tuple(map(_fold_case_and_blanks, key)))) for key in unknown_cells
+    ]
     pairs_text = [
         f"{' × '.join(key)!r} in the data, {' × '.join(table_key)!r} in the table"
         for key, table_key in pairs
@@ -258,5 +264,5 @@ def _list_spelling_variants(
     ]
 
 
-def _fold(text: str) -> str:
+def _fold_case_and_blanks(text: str) -> str:
     return " ".join(text.split()).casefold()

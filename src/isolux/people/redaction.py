@@ -49,13 +49,13 @@ def _redact_match(id_match: re.Match[str]) -> str:
     return f"{id_match['before'] or ''}{_REDACTED}"
 
 
-def mask_characters(text: str) -> str:
+def mask_letters_and_digits(text: str) -> str:
     """Replace letters of an id by ``a`` and digits by ``9``, to show its form only."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
 @contextmanager
-def redacted_errors(
+def redact_errors_in_block(
     withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> Iterator[None]:
     """Redact the ids of withdrawn people from errors raised in the block."""
@@ -64,10 +64,10 @@ def redacted_errors(
     except IsoluxError as error:
         if not withdrawn:
             raise
-        raise _redact_error(error, withdrawn, list_kept_ids) from None
+        raise _redact_error_fields(error, withdrawn, list_kept_ids) from None
 
 
-def _redact_error(
+def _redact_error_fields(
     error: IsoluxError, withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> IsoluxError:
     def redact_text(text: str | None) -> str | None:
@@ -94,12 +94,12 @@ def _mask_unless_kept(quoted: str, kept_ids: Container[str]) -> str:
     return (
         quoted
         if inner in kept_ids or inner == _REDACTED
-        else f"{quoted[0]}{mask_characters(inner)}{quoted[0]}"
+        else f"{quoted[0]}{mask_letters_and_digits(inner)}{quoted[0]}"
     )
 
 
 def _build_quote_redactor(withdrawn: frozenset[str]) -> Callable[[re.Match[str]], str]:
-    folded_ids = {_fold_spelling(i) for i in withdrawn} - {""}
+    folded_ids = {_normalise_id_spelling(i) for i in withdrawn} - {""}
     long_ids = [
         i
         for i in folded_ids
@@ -108,9 +108,9 @@ def _build_quote_redactor(withdrawn: frozenset[str]) -> Callable[[re.Match[str]]
 
     def redact(quoted_match: re.Match[str]) -> str:
         text = quoted_match[0][1:-1]
-        folded = _fold_spelling(text)
-        words = {_fold_spelling(word) for word in re.split(r"[\W_]+", text)}
-        words |= {folded, _fold_spelling(re.sub(r"\.\w{1,5}$", "", text))}
+        folded = _normalise_id_spelling(text)
+        words = {_normalise_id_spelling(word) for word in re.split(r"[\W_]+", text)}
+        words |= {folded, _normalise_id_spelling(re.sub(r"\.\w{1,5}$", "", text))}
         if words & folded_ids or any(i in folded for i in long_ids):
             return f"{quoted_match[0][0]}{_REDACTED}{quoted_match[0][0]}"
         return quoted_match[0]
@@ -118,7 +118,7 @@ def _build_quote_redactor(withdrawn: frozenset[str]) -> Callable[[re.Match[str]]
     return redact
 
 
-def _fold_spelling(text: str) -> str:
+def _normalise_id_spelling(text: str) -> str:
     """Normalise case, separators and leading zeros, by which spellings of an id differ."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", folded))

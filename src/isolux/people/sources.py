@@ -19,7 +19,7 @@ from isolux.derive import add_captions_from_file
 from isolux.groups.option_parsing import read_groupings
 from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
 from isolux.people.loading import list_computed_attributes, load_people
-from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_count_tables
@@ -31,7 +31,7 @@ _FILE_SETTINGS = ("id", "separator", "data_option", "images")
 _LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 
 
-def prepare_people(
+def load_people_or_take_dataset(
     data: Dataset | str | Path,
     attributes: Sequence[str] = (),
     *,
@@ -49,7 +49,7 @@ def prepare_people(
     requested = [*attribute_names, *computed]
     if isinstance(data, Dataset):
         refuse_count_tables([data.name], "this", "isolux.score and isolux.audit of counts")
-        dataset = _prepare_dataset(data, options, purpose)
+        dataset = _filter_and_complete_dataset(data, options, purpose)
     else:
         # What captions tell can be computed once they are there: attributes wait until then.
         loaded_attributes = [] if captions is not None else requested
@@ -67,7 +67,9 @@ def prepare_people(
     return filter_people(drop_unscored_people(dataset), only, uses_unscored_people=False)
 
 
-def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
+def _filter_and_complete_dataset(
+    dataset: Dataset, options: Mapping[str, Any], purpose: Purpose
+) -> Dataset:
     for name in _FILE_SETTINGS:
         if name in options:
             raise SpecError(
@@ -78,7 +80,7 @@ def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purp
     if "cluster" in options:  # first: a list of who withdrew may go by it
         dataset = cluster_by_requested_column(dataset, options["cluster"])
     if "withdrawn" in options:
-        dataset = remove_withdrawn(
+        dataset = remove_withdrawn_people(
             dataset,
             read_withdrawn_list(options["withdrawn"], purpose=purpose),
             allow_unmatched=bool(options.get("allow_unmatched")),

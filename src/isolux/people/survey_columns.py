@@ -24,7 +24,7 @@ def attach_survey_sample(
     dataset: Dataset, sample: Sample, other_column: str | None = None
 ) -> Dataset:
     """Attach weights, strata and population sizes of a survey sample to the dataset."""
-    if not has_survey_settings(sample) and other_column is None:
+    if not has_any_survey_setting(sample) and other_column is None:
         return dataset
     if other_column is not None:
         _refuse_two_way_population_size(sample, other_column)
@@ -36,7 +36,7 @@ def attach_survey_sample(
         weight = _read_weights(dataset, sample.weight)
     stratum = pl.Series("stratum", [None] * people.height, dtype=pl.String)
     if sample.strata is not None:
-        cells = _read_person_cells(dataset, sample.strata, "strata")
+        cells = _read_attribute_by_person(dataset, sample.strata, "strata")
         stratum = cells["value"].alias("stratum")
         _refuse_unusable_cells(
             cells,
@@ -54,7 +54,7 @@ def attach_survey_sample(
         return replace(dataset, survey_sample=survey_sample)
     survey_sample = survey_sample.drop("stratum_size")
     if other_column is not None:
-        other_cluster = _read_person_cells(dataset, other_column, "cluster")["value"]
+        other_cluster = _read_attribute_by_person(dataset, other_column, "cluster")["value"]
         own_cluster = "\0" + dataset.instances["instance_id"].cast(pl.String)
         survey_sample = survey_sample.with_columns(
             other_cluster=other_cluster.fill_null(own_cluster)
@@ -87,7 +87,7 @@ def parse_cluster_columns(cluster: str | None) -> tuple[str | None, str | None]:
     return (names[0] if names else None), (names[1] if len(names) > 1 else None)
 
 
-def has_survey_settings(sample: Sample) -> bool:
+def has_any_survey_setting(sample: Sample) -> bool:
     """Return whether any setting of a survey sample is given."""
     return any(bool(getattr(sample, name)) for name in Sample.model_fields)
 
@@ -97,7 +97,7 @@ def _read_population_sizes(dataset: Dataset, setting: str) -> pl.Series:
     try:
         return pl.Series([float(setting.replace(",", ""))] * dataset.instances.height)
     except ValueError:
-        cells = _read_person_cells(dataset, setting, "population-size")
+        cells = _read_attribute_by_person(dataset, setting, "population-size")
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
     _refuse_unusable_cells(
         cells,
@@ -142,7 +142,7 @@ def _format_numbers(numbers: pl.Series) -> str:
     return first if len(numbers) < 3 else f"{first}, {len(numbers)} different ones"
 
 
-def _read_person_cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
+def _read_attribute_by_person(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
     """Return one value and number of each person, in the order of the instances."""
     instances = dataset.instances
     attribute_names = dataset.attributes["attribute"].unique().to_list()
@@ -177,7 +177,7 @@ def _read_person_cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
 
 
 def _read_weights(dataset: Dataset, name: str) -> pl.Series:
-    cells = _read_person_cells(dataset, name, "weight")
+    cells = _read_attribute_by_person(dataset, name, "weight")
     source = f"--weight {name}"
     # Of a column with one cell that is no number, none is kept as a number.
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))

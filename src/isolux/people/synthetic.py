@@ -18,7 +18,7 @@ _MAX_LEVELS = 4
 """COCO's annotations lie two folders below the world, BDD100K's four; a home folder is no world."""
 
 
-def find_synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
+def find_synthetic_marker_file(paths: Iterable[str | Path]) -> Path | None:
     """Return the file that says that these people are synthetic; None where there is none."""
     checked_folders: set[Path] = set()
     for path in paths:

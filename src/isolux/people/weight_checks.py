@@ -14,7 +14,7 @@ _MIN_EFFECTIVE_UNITS = 10.0
 _MIN_EFFECTIVE_SHARE = 0.05  # of the units
 
 
-def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
+def caution_on_id_like_weights(weight: pl.Series, name: str | None) -> list[str]:
     """Caution where weights look like numbers of rows or ids."""
     if name is None or len(weight) < _MIN_ROWS or weight.n_unique() < len(weight):
         return []
@@ -33,7 +33,7 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
     ]
 
 
-def cautions_on_effective_size(weight: pl.Series) -> list[str]:
+def caution_on_dominant_weights(weight: pl.Series) -> list[str]:
     """Caution where a few large weights make the effective sample size very small."""
     values = weight.to_numpy().astype("float64")
     n, n_effective = len(values), kish_effective_size(values)
@@ -51,7 +51,7 @@ def cautions_on_effective_size(weight: pl.Series) -> list[str]:
     ]
 
 
-def cautions_on_zero_weight_values(
+def caution_on_zero_weight_values(
     attributes: pl.DataFrame, before: pl.Series, after: pl.Series
 ) -> list[str]:
     """Caution on attribute values whose people all have weight 0 and would vanish from tables."""

@@ -15,7 +15,12 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.io.ids import reduce_ids
-from isolux.people.id_index import index_ids_by_name, list_id_attributes, list_known_ids, match_ids
+from isolux.people.id_index import (
+    index_ids_by_column_name,
+    list_id_attributes,
+    list_known_ids,
+    match_ids_to_people,
+)
 from isolux.people.redaction import redact_ids
 from isolux.people.withdrawal_lists import WithdrawnList, format_count
 from isolux.vocabulary.containers import Dataset, Run
@@ -24,23 +29,23 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 
-def remove_withdrawn(
+def remove_withdrawn_people(
     dataset: Dataset, withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> Dataset:
     """Remove who withdrew, and every photo that shows them."""
     instances = INSTANCES.conform(dataset.instances)
-    by_name = index_ids_by_name(dataset)
-    withdrawn_list = withdrawn_list.choose_column(by_name)
+    by_name = index_ids_by_column_name(dataset)
+    withdrawn_list = withdrawn_list.select_column_of_known_ids(by_name)
     if withdrawn_list.column is None:
         all_ids = list_known_ids(dataset)
-        withdrawn_list = withdrawn_list.add_erased_ids(all_ids["id"])
+        withdrawn_list = withdrawn_list.add_erased_or_unagreed_ids(all_ids["id"])
     else:
         all_ids = by_name[withdrawn_list.column].with_columns(kind=pl.lit(withdrawn_list.column))
     ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
-    matches = match_ids(all_ids, ids)
+    matches = match_ids_to_people(all_ids, ids)
     n_unmatched = len(ids) - matches["asked"].n_unique()
     if n_unmatched and not allow_unmatched:
-        raise _unmatched_ids_error(n_unmatched, len(ids), all_ids, dataset.name)
+        raise _build_unmatched_ids_error(n_unmatched, len(ids), all_ids, dataset.name)
     is_withdrawn = instances["instance_id"].is_in(matches["who"].unique().implode())
     photos = instances.filter(is_withdrawn)["image_id"].unique()
     is_removed = is_withdrawn | instances["image_id"].is_in(photos.implode()).fill_null(value=False)
@@ -50,17 +55,17 @@ def remove_withdrawn(
             where=dataset.name,
         )
     removed, remaining = instances.filter(is_removed), instances.filter(~is_removed)
-    units = _list_removed_units(removed, remaining, photos)
-    redacted = _collect_redacted_ids(dataset, is_removed, units, withdrawn_list)
+    units = _list_units_without_people(removed, remaining, photos)
+    redacted = _collect_ids_to_redact(dataset, is_removed, units, withdrawn_list)
     images = dataset.images
     if "image_id" in images.columns:
         images = images.filter(~pl.col("image_id").is_in(photos.implode()))
-    note = _withdrawal_note(instances.filter(is_withdrawn), removed, photos, n_unmatched)
+    note = _build_withdrawal_note(instances.filter(is_withdrawn), removed, photos, n_unmatched)
     return replace(
         dataset,
         instances=remaining,
         images=images,
-        attributes=_drop_attributes(dataset.attributes, units),
+        attributes=_drop_attributes_of_units(dataset.attributes, units),
         inputs={k: v for k, v in dataset.inputs.items() if redact_ids([k], redacted) == [k]},
         notes=(
             *redact_ids(dataset.notes, redacted),
@@ -76,29 +81,29 @@ def remove_withdrawn_from_runs(
     runs: Sequence[Run], withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> list[Run]:
     """Remove who withdrew from the tables of runs."""
-    columns_by_run = [_map_run_id_columns(run) for run in runs]
-    withdrawn_list = withdrawn_list.choose_column(
+    columns_by_run = [_map_id_name_to_column(run) for run in runs]
+    withdrawn_list = withdrawn_list.select_column_of_known_ids(
         set.intersection(*(set(id_columns) for id_columns in columns_by_run))
     )  # or one keeps them
     ids_by_run = [
         _list_run_ids(run, withdrawn_list.column, id_columns)
         for run, id_columns in zip(runs, columns_by_run, strict=True)
     ]
-    withdrawn_list = withdrawn_list.add_erased_ids(
+    withdrawn_list = withdrawn_list.add_erased_or_unagreed_ids(
         pl.concat([run_ids["id"] for run_ids in ids_by_run])
     )
     ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
-    matches_by_run = [match_ids(run_ids, ids) for run_ids in ids_by_run]
+    matches_by_run = [match_ids_to_people(run_ids, ids) for run_ids in ids_by_run]
     n_unmatched = len(ids) - pl.concat(matches_by_run)["asked"].n_unique()
     if n_unmatched and not allow_unmatched:
-        raise _unmatched_ids_error(n_unmatched, len(ids), pl.concat(ids_by_run), "the runs")
+        raise _build_unmatched_ids_error(n_unmatched, len(ids), pl.concat(ids_by_run), "the runs")
     return [
         _drop_units(run, run_ids["who"].unique())
         for run, run_ids in zip(runs, matches_by_run, strict=True)
     ]
 
 
-def _map_run_id_columns(run: Run) -> dict[str, str]:
+def _map_id_name_to_column(run: Run) -> dict[str, str]:
     """Say what a run calls its ids, and which of its columns holds them."""
     spec = dict(run.record.get("spec") or {})
     cluster_name = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")
@@ -150,7 +155,9 @@ def _drop_units(run: Run, removed_units: pl.Series) -> Run:
     )
 
 
-def _unmatched_ids_error(n_unmatched: int, n: int, all_ids: pl.DataFrame, source: str) -> SpecError:
+def _build_unmatched_ids_error(
+    n_unmatched: int, n: int, all_ids: pl.DataFrame, source: str
+) -> SpecError:
     """Say how many, and never which: what is printed is kept in logs."""
     kind_list = ", ".join(all_ids["kind"].unique(maintain_order=True).to_list())
     return SpecError(
@@ -163,7 +170,7 @@ def _unmatched_ids_error(n_unmatched: int, n: int, all_ids: pl.DataFrame, source
     )
 
 
-def _list_removed_units(
+def _list_units_without_people(
     removed: pl.DataFrame, remaining: pl.DataFrame, photos: pl.Series
 ) -> dict[str, pl.Series]:
     """List the ids of units of each kind that have no remaining person."""
@@ -176,7 +183,9 @@ def _list_removed_units(
     return units
 
 
-def _drop_attributes(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFrame:
+def _drop_attributes_of_units(
+    attributes: pl.DataFrame, units: dict[str, pl.Series]
+) -> pl.DataFrame:
     rows = ATTRIBUTES.conform(attributes)
     for unit_kind, ids in units.items():
         is_removed = (pl.col("unit_kind") == unit_kind) & pl.col("unit_id").is_in(ids.implode())
@@ -184,7 +193,7 @@ def _drop_attributes(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> p
     return rows
 
 
-def _collect_redacted_ids(
+def _collect_ids_to_redact(
     dataset: Dataset,
     is_removed: pl.Series,
     units: dict[str, pl.Series],
@@ -205,7 +214,7 @@ def _collect_redacted_ids(
     )
 
 
-def _withdrawal_note(
+def _build_withdrawal_note(
     withdrew: pl.DataFrame, removed: pl.DataFrame, photos: pl.Series, n_unmatched: int
 ) -> str:
     """Describe how many people and photos were removed, without ids."""

@@ -45,7 +45,7 @@ class WithdrawnList:
     table: pl.DataFrame | None = None
     source: str = "the list"
 
-    def choose_column(self, known_columns: Collection[str]) -> WithdrawnList:
+    def select_column_of_known_ids(self, known_columns: Collection[str]) -> WithdrawnList:
         """Go by the one column of the list that names ids of the data: these, or of any kind."""
         if self.table is None:
             if self.column is not None and self.column not in known_columns:
@@ -74,7 +74,7 @@ class WithdrawnList:
             "text file (.txt) with one id per line",
         )
 
-    def add_erased_ids(self, ids: pl.Series) -> WithdrawnList:
+    def add_erased_or_unagreed_ids(self, ids: pl.Series) -> WithdrawnList:
         """Add those of these ids that were erased from the ledger, and those who never agreed."""
         unique_ids = ids.cast(pl.String).drop_nulls().unique()
         never = self.never_granted.intersection(unique_ids)
@@ -114,11 +114,11 @@ def read_withdrawn_list(
                 where=str(path),
                 hint="see what the row says and add it again: isolux curate revoke, or grant",
             )
-        return _list_from_ledger(ledger, purpose)
+        return _list_withdrawn_in_ledger(ledger, purpose)
     if path.suffix.lower() in _TEXT_SUFFIXES:
         withdrawn_list = WithdrawnList(frozenset(read_id_lines(path)), source=str(path))
     else:
-        withdrawn_list = _list_from_table(read_table(path), str(path))
+        withdrawn_list = _parse_withdrawn_table(read_table(path), str(path))
     if not withdrawn_list.ids:
         raise FileError(
             "this list of withdrawn people is empty",
@@ -129,7 +129,7 @@ def read_withdrawn_list(
     return withdrawn_list
 
 
-def _list_from_table(table: pl.DataFrame, source: str) -> WithdrawnList:
+def _parse_withdrawn_table(table: pl.DataFrame, source: str) -> WithdrawnList:
     id_columns = [name for name in ID_LIST_COLUMNS if name in table.columns]
     id_columns = id_columns or [name for name in table.columns if name in _ANY_ID]
     if len(id_columns) > 1:
@@ -158,7 +158,7 @@ def _id_kind_of_column(column: str) -> str | None:
     return None if column in _ANY_ID else column
 
 
-def _list_from_ledger(ledger: Ledger, purpose: str) -> WithdrawnList:
+def _list_withdrawn_in_ledger(ledger: Ledger, purpose: str) -> WithdrawnList:
     scopes: tuple[Scope, ...] = ("evaluation",)
     never: frozenset[str] = frozenset()
     if purpose == "training":

@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.replicate_comparisons import count_effective_clusters
 from isolux.groups.estimates import Estimates
-from isolux.groups.interval_methods import attribute_index
+from isolux.groups.interval_methods import index_group_attributes
 from isolux.groups.interval_methods.noise_bias import (
     estimate_noise_bias,
+    extend_lower_bound_by_bias,
     has_noise_bias,
-    lower_by_bias,
 )
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
-from isolux.groups.interval_methods.skewness_adjusted import build_number_interval
-from isolux.groups.means import group_means_of
+from isolux.groups.interval_methods.skewness_adjusted import build_interval_function
+from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
@@ -69,7 +69,7 @@ class ComparisonSide:
         """Reduce the groups' clusters; None where the measure is no mean."""
         measure = self.estimates.measures[self.j]
         return (
-            group_means_of(self.estimates.cluster_sums, measure, self.rows)
+            estimate_group_means(self.estimates.cluster_sums, measure, self.rows)
             if measure.mean
             else None
         )
@@ -83,17 +83,17 @@ class ComparisonSide:
         )
         if is_root_mean_square(measure):
             rms_estimates = estimate_rms(
-                estimates.cluster_sums, measure, attribute_index(estimates.groups)
+                estimates.cluster_sums, measure, index_group_attributes(estimates.groups)
             ).take(self.rows)
             return lambda z: rms_estimates.interval(z, conservative=True)
         if means is not None:
             if means.is_proportion:
                 return means.score_interval
-            all_means = group_means_of(
+            all_means = estimate_group_means(
                 estimates.cluster_sums, measure, np.arange(len(estimates.groups))
             )
-            all_intervals = build_number_interval(
-                all_means, attribute_index(estimates.groups), measure
+            all_intervals = build_interval_function(
+                all_means, index_group_attributes(estimates.groups), measure
             )
             return lambda z: _select_interval_rows(all_intervals(z), self.rows)
         dof = np.maximum(count_effective_clusters(estimates)[self.rows] - 1.0, 1.0)
@@ -101,7 +101,7 @@ class ComparisonSide:
         make_interval = logit_t_interval if measure.is_fraction else t_interval
         if has_noise_bias(measure):
             noise_bias = estimate_noise_bias(estimates.cluster_sums, measure, self.rows).bias
-            return lambda z: lower_by_bias(
+            return lambda z: extend_lower_bound_by_bias(
                 make_interval(values, standard_error, dof, z), noise_bias
             )
         return lambda z: make_interval(values, standard_error, dof, z)
@@ -345,7 +345,7 @@ def _n_effective_clusters_by_group(estimates: Estimates, measure_index: int) -> 
     if estimates.measures[measure_index].mean is None:
         return count_effective_clusters(estimates)
     all_groups = np.arange(len(estimates.groups))
-    return group_means_of(
+    return estimate_group_means(
         estimates.cluster_sums, estimates.measures[measure_index], all_groups
     ).n_effective_clusters
 
@@ -357,7 +357,7 @@ def group_pair_differences_less_noise_bias(
 
     Shapes: ``first, second`` [h].
     """
-    differences = compare_groups(estimates, attribute, measure_index).compare_pairs(
+    differences = build_comparisons(estimates, attribute, measure_index).compare_pairs(
         groups_a, groups_b
     )
     measure = estimates.measures[measure_index]
@@ -370,7 +370,7 @@ def group_pair_differences_less_noise_bias(
 
     def corrected_bounds(z: ZValues) -> tuple[Interval, Interval]:
         a, b = differences.group_intervals(z)
-        return lower_by_bias(a, first_bias), lower_by_bias(b, second_bias)
+        return extend_lower_bound_by_bias(a, first_bias), extend_lower_bound_by_bias(b, second_bias)
 
     return replace(differences, group_intervals=corrected_bounds)
 
@@ -384,7 +384,7 @@ def independent_sample_difference(side_a: ComparisonSide, side_b: ComparisonSide
     ]
     if all(m.mean is not None for m in measures):
         a, b = (
-            group_means_of(s.estimates.cluster_sums, s.estimates.measures[s.j], s.rows)
+            estimate_group_means(s.estimates.cluster_sums, s.estimates.measures[s.j], s.rows)
             for s in (side_a, side_b)
         )
         if a.is_proportion == b.is_proportion:

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.attribute_measures import list_ordered_pairs
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.contrast_z import is_overall_among_groups
-from isolux.disparity.paired_measures import compare_paired
+from isolux.disparity.paired_measures import compare_paired_measures
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.policy.comparisons import (
@@ -158,7 +158,7 @@ def _compare_to_complement_or_reference(
     rule, measure = evaluation.rule, estimates.measures[j]
     attribute = str(rule.attribute)
     margin, sign = _margin_in_measure_unit(rule, measure), _sign_of_better_direction(rule, measure)
-    comparisons = compare_groups(estimates, attribute, j)
+    comparisons = build_comparisons(estimates, attribute, j)
     if rule.reference is None:
         if len(estimates.attribute_rows(attribute)) < 2:
             evaluation.unevaluated.append(
@@ -316,7 +316,7 @@ def _add_paired_baseline_comparisons(
                 ComparisonSide(estimates, after, decidable),
                 ComparisonSide(estimates, before, decidable),
             )
-            differences = compare_paired(estimates, decidable, before, after)
+            differences = compare_paired_measures(estimates, decidable, before, after)
             evaluation.comparisons.append(
                 compare_differences_with_margin(
                     *comparison_sides, differences, margin, sign, "the baseline"

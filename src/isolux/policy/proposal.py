@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.attribute_measures import list_ordered_pairs
-from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.policy.comparisons import ComparisonSide, split_groups_by_min_counts
@@ -285,7 +285,7 @@ def _compute_margin_and_widest_gap(
         return None
     z, margin, widest, widest_pair = n_standard_errors_of_margin(pairs), 0.0, -1.0, ("", "")
     for first, second, j in cases:
-        differences = compare_groups(estimates, attribute, j).compare_pairs(first, second)
+        differences = build_comparisons(estimates, attribute, j).compare_pairs(first, second)
         gap, interval = differences.a - differences.b, differences.interval(z)
         margin = max(margin, float(np.nanmax(np.asarray(interval.high) - gap)))
         k = int(np.nanargmax(gap))

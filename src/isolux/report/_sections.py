@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.measure_registry import describe_disparity_kind
-from isolux.groups import sort_for_display
+from isolux.disparity.measure_registry import disparity_measure_info
+from isolux.groups import sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.report._extra_figures import (
     RowsByKey,
@@ -144,7 +144,7 @@ def _read_unlisted_measures_by_attribute(
     for row in rows.iter_rows(named=True):
         line = context.lines.get(to_line_key(row))
         metric_phrase = line.phrase if line else str(row["metric"]).replace("_", " ")
-        measure_info = describe_disparity_kind(row["kind"])
+        measure_info = disparity_measure_info(row["kind"])
         unit = "" if not measure_info.unit else line.unit if line else "fraction"
         measure = NamedMeasure(
             measure_info.title,
@@ -242,8 +242,12 @@ def sort_names_if_ordinal(names: Sequence[str]) -> list[str] | None:
     # Sizes decide only where numbers do not: an order that ignores them is the values' own.
     ascending_ranks = {name: rank for rank, name in enumerate(names)}
     descending_ranks = {name: -rank for rank, name in enumerate(names)}
-    order = sort_for_display(names, ascending_ranks)
-    return order if len(names) > 1 and order == sort_for_display(names, descending_ranks) else None
+    order = sort_groups_for_display(names, ascending_ranks)
+    return (
+        order
+        if len(names) > 1 and order == sort_groups_for_display(names, descending_ranks)
+        else None
+    )
 
 
 def _build_line_table(
@@ -315,7 +319,8 @@ def _sort_group_rows(
 ) -> list[GroupRow]:
     if is_ordinal:
         rank_by_name = {
-            name: i for i, name in enumerate(sort_for_display([row.group for row in group_rows]))
+            name: i
+            for i, name in enumerate(sort_groups_for_display([row.group for row in group_rows]))
         }
         return sorted(group_rows, key=lambda row: rank_by_name[row.group])
     sign = -1.0 if line.direction == "lower" else 1.0

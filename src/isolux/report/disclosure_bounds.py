@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.run_membership import list_scored_units, regroup
+from isolux.groups.run_membership import list_scored_units, rebuild_membership
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.survey_sample import SAMPLE
 
@@ -414,7 +414,9 @@ def _read_group_members(run: Run) -> pl.DataFrame:
         pl.lit([], pl.List(pl.String)).alias("values"),
         "unit_id",
     )
-    return pl.concat([overall_members, regroup(run).frame.select("attribute", "values", "unit_id")])
+    return pl.concat(
+        [overall_members, rebuild_membership(run).frame.select("attribute", "values", "unit_id")]
+    )
 
 
 def _partition_by_line(rows: pl.DataFrame) -> list[pl.DataFrame]:

@@ -14,7 +14,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from isolux.groups.missing_predictions import undetected_evidence
+from isolux.groups.missing_predictions import find_evidence_with_undetected
 from isolux.report.document import (
     AttributeSection,
     AuditSubject,
@@ -130,7 +130,7 @@ _WORTH_SAYING = 0.01
 
 def build_undetected_people_caution(run: Run, line: MetricLine | None) -> CautionParagraph | None:
     """Say how many people were not detected, where they count as mistakes in accuracy."""
-    detection_rows = undetected_evidence(run.evidence)
+    detection_rows = find_evidence_with_undetected(run.evidence)
     if detection_rows is None or line is None or line.metric != "accuracy":
         return None
     detection_rows = detection_rows.filter(model=line.model)
@@ -150,7 +150,7 @@ def build_undetected_comparison_caution(
     run: Run, models: tuple[str, str], line: MetricLine | None
 ) -> CautionParagraph | None:
     """Say what of a difference between two models is detection, on the people both detected."""
-    detection_rows = undetected_evidence(run.evidence)
+    detection_rows = find_evidence_with_undetected(run.evidence)
     if detection_rows is None or line is None or line.metric != "accuracy":
         return None
     model_answers = [detection_rows.filter(model=model) for model in models]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.run_membership import can_regroup, regroup, weigh_units
+from isolux.groups.run_membership import add_unit_weights, can_regroup, rebuild_membership
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
 from isolux.statements.numbers import format_bare_value, format_interval
@@ -217,8 +217,8 @@ def _compute_small_group_means(
     if scores.is_empty() or not can_regroup(run):
         return empty_means
     group_keys = small.select("attribute", "group")
-    members = regroup(run).frame.join(group_keys, on=["attribute", "group"], how="semi")
-    rows = weigh_units(run, members.join(scores, on="unit_id"))
+    members = rebuild_membership(run).frame.join(group_keys, on=["attribute", "group"], how="semi")
+    rows = add_unit_weights(run, members.join(scores, on="unit_id"))
     mean = (pl.col("score") * pl.col("weight")).sum() / pl.col("weight").sum()
     return rows.group_by("attribute", "group").agg(raw=mean)
 
@@ -314,7 +314,7 @@ def _compute_standardised_gap(
     pair_attribute = "*".join(
         attribute.removesuffix(KNOWN_SUFFIX) for attribute in split_intersection(pair["attribute"])
     )
-    members = regroup(run, [pair_attribute, *other_attributes]).frame
+    members = rebuild_membership(run, [pair_attribute, *other_attributes]).frame
     groups = pl.DataFrame({"group": [pair["group_a"], pair["group_b"]], "side": [0, 1]})
     pair_members = members.filter(pl.col("attribute") == pair["attribute"]).join(groups, on="group")
     known_members = members.join(pair_members, on="unit_id", how="semi").filter(
@@ -328,7 +328,7 @@ def _compute_standardised_gap(
         .filter(pl.col("n") == len(other_attributes))
         .drop("n")
     )
-    scored_members = weigh_units(run, pair_members.join(scores, on="unit_id"))
+    scored_members = add_unit_weights(run, pair_members.join(scores, on="unit_id"))
     rows = scored_members.join(strata, on="unit_id")
     if rows.is_empty():
         return

@@ -53,5 +53,5 @@ def describe_undefined_groups(groups: pl.DataFrame, line: MetricLine, names: Dis
     reasons = groups["reason"].unique(maintain_order=True).to_list()
     reason = f": {reasons[0]}" if len(reasons) == 1 and groups.height == 1 else ""
     has = "has" if groups.height == 1 else "have"
-    sentence = f"{join_words(group_names, last='and')} {has} no {line.phrase}{reason}."
+    sentence = f"{join_words(group_names, conjunction='and')} {has} no {line.phrase}{reason}."
     return names.words.begin_sentence(line.model, sentence)

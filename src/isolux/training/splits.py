@@ -46,7 +46,7 @@ def count_draws_per_cell(cell_by_row: Ints) -> int:
 
     Examples
     --------
-    >>> draws_per_cell(np.array([0, 0, 0, 0, 0, 1]))
+    >>> count_draws_per_cell(np.array([0, 0, 0, 0, 0, 1]))
     3
     """
     return max(len(cell_by_row) // max(len(np.unique(cell_by_row)), 1), 1)

@@ -128,7 +128,7 @@ def to_scores(scores: Scores | object) -> Scores:
     return Scores(units, _build_task_info(units))
 
 
-def add_null_scores(scores: Scores, people: Dataset) -> Scores:
+def add_null_scores_of_unscored(scores: Scores, people: Dataset) -> Scores:
     """Add a null score of each metric for people with attributes and without any score."""
     attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
     absent = attributes.select("unit_id").unique(maintain_order=True)
@@ -178,7 +178,7 @@ class RunHolder(Protocol):
 RunSource = Run | RunHolder | str | Path
 
 
-def get_run(source: object) -> Run | None:
+def run_or_none(source: object) -> Run | None:
     """Return the run that an object holds or is; None for anything else, such as a path."""
     run: Any = source if isinstance(source, Run) else getattr(source, "run", None)
     return run if isinstance(run, Run) else None
@@ -186,7 +186,7 @@ def get_run(source: object) -> Run | None:
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
     """Return whether the input is one run, not a list of runs."""
-    return isinstance(source, str | os.PathLike) or get_run(source) is not None
+    return isinstance(source, str | os.PathLike) or run_or_none(source) is not None
 
 
 def run_of(source: object) -> Run:
@@ -202,7 +202,7 @@ def run_of(source: object) -> Run:
       found: int
       what to do: isolux.audit makes one of a table in memory
     """
-    run_in_memory = get_run(source)
+    run_in_memory = run_or_none(source)
     if run_in_memory is not None:
         return run_in_memory
     if isinstance(source, str | os.PathLike):
@@ -249,7 +249,7 @@ def load_runs_by_name(
     return runs
 
 
-def read_unchanged(run: str | Path, hint: str, *, description: str = "the run") -> Run:
+def read_unchanged_run(run: str | Path, hint: str, *, description: str = "the run") -> Run:
     """Read a run's directory, if nothing in it was changed."""
     report_step(f"reading {description}")
     with reraise_as_run_error(str(run)):

@@ -19,7 +19,7 @@ from isolux.engine import list_source_images
 from isolux.engine.source_images import SourceImage, decode_and_crop_units, find_image_folder
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.images import Pixels
-from isolux.people.sources import prepare_people
+from isolux.people.sources import load_people_or_take_dataset
 from isolux.training import (
     CHECKPOINT,
     UNKNOWN,
@@ -51,12 +51,14 @@ def load_training_people(source: Dataset | str | Path, **settings: Any) -> Datas
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
         check_training_is_licensed(cast("DatasetInfo", registry.load_info("datasets", name)))
-    dataset = prepare_people(source, purpose="training", **settings)
+    dataset = load_people_or_take_dataset(source, purpose="training", **settings)
     check_training_is_licensed(dataset.info)
     return dataset
 
 
-def select_labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
+def select_rows_with_one_label(
+    dataset: Dataset, target: str | None
+) -> tuple[pl.DataFrame, list[str]]:
     """Select rows with one label: ``instance_id, cluster, label``, and note the others."""
     clusters, labels = (
         list_people_with_clusters(dataset),
@@ -147,7 +149,7 @@ def caution_on_rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -
     ]
 
 
-def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
+def refuse_first_invalid_setting(*settings: tuple[str, object, bool, str]) -> None:
     """Refuse the first invalid setting; each is (name, value, is valid, what is expected)."""
     for name, setting_value, is_good, expected in settings:
         if not is_good:
@@ -158,7 +160,7 @@ def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
             )
 
 
-def check_training_dir(out: str | Path, record: str, *, overwrite: bool) -> Path:
+def check_or_resume_training_dir(out: str | Path, record: str, *, overwrite: bool) -> Path:
     """Check the output directory before any work; an unfinished training in it is resumed."""
     folder = Path(out).expanduser().resolve()
     is_empty = folder.is_dir() and not any(folder.iterdir())
@@ -203,7 +205,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def name_label_files(stems: Sequence[str]) -> list[str]:
+def assign_label_file_names(stems: Sequence[str]) -> list[str]:
     """Name the label file of each input; equal names are numbered."""
     counts = Counter(stems)
     return [
@@ -212,7 +214,7 @@ def name_label_files(stems: Sequence[str]) -> list[str]:
     ]
 
 
-def build_label_table(
+def build_top_label_table(
     probabilities: npt.NDArray[np.float64], ids: pl.Series, classes: Sequence[str], top: int
 ) -> pl.DataFrame:
     """List each image's most likely labels, most likely first: ``id, label, score``.
@@ -229,7 +231,7 @@ def build_label_table(
     return pl.DataFrame(cells)
 
 
-def report_epoch(epoch: Epoch, n_epochs: int) -> None:
+def report_epoch_loss_and_accuracy(epoch: Epoch, n_epochs: int) -> None:
     """Report loss and accuracy of an epoch."""
     accuracies = ", ".join(
         f"{name} {100 * share:.1f} %" for name, share in epoch.accuracy.items() if share is not None
@@ -279,7 +281,7 @@ _MAX_UNREADABLE_SHARE = (
 _MAX_LISTED_IMAGES = 3
 
 
-def select_training_images(
+def select_one_image_per_person(
     dataset: Dataset,
     ids: pl.Series,
     input_unit: Literal["image", "person"],
@@ -310,7 +312,7 @@ def select_training_images(
     return TrainingImages(len(images), decode_image, prepare, threads)
 
 
-def list_unreadable(ids: pl.Series, scan: ImageScan) -> list[list[str]]:
+def list_unreadable_ids(ids: pl.Series, scan: ImageScan) -> list[list[str]]:
     """List ids without a readable image, with the reason."""
     pairs = zip(ids.to_list(), scan.reasons, strict=True)
     return [[unit_id, reason] for unit_id, reason in pairs if reason is not None]
@@ -320,7 +322,7 @@ def caution_or_refuse_unreadable(
     ids: pl.Series, scan: ImageScan, source: str, *, is_training: bool = True
 ) -> list[str]:
     """Caution on unreadable images; refuse them beyond a share of all."""
-    missing = list_unreadable(ids, scan)
+    missing = list_unreadable_ids(ids, scan)
     if not missing:
         return []
     n_images = len(scan.reasons)

@@ -21,7 +21,7 @@ from isolux.cards import (
 )
 from isolux.io.atomic import RUN_MARK
 from isolux.io.hashing import sha256_file
-from isolux.verbs._tables_from_memory import RunHolder, get_run, read_unchanged
+from isolux.verbs._tables_from_memory import RunHolder, read_unchanged_run, run_or_none
 from isolux.verbs.publish import publish
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
@@ -120,7 +120,7 @@ def _load_finished_run(run: Any) -> tuple[Run, str, str]:
     """Take a run from memory, or read its directory if its hashes match."""
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: no card is made of numbers that were changed"
-    finished = get_run(run) if source is None else read_unchanged(run, hint)
+    finished = run_or_none(run) if source is None else read_unchanged_run(run, hint)
     if finished is None:
         raise RunError(
             "there is no run to make a card from",

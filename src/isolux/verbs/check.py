@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.checks import PROBLEMS, ImageFiles, NoImages, inspect_images, locate_images
 from isolux.people.loading import load_people
-from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -122,22 +122,26 @@ def check(
         loaded: Dataset | CheckResult = (
             data
             if withdrawn_ids is None
-            else remove_withdrawn(data, withdrawn_ids, allow_unmatched=allow_unmatched)
+            else remove_withdrawn_people(data, withdrawn_ids, allow_unmatched=allow_unmatched)
         )
     else:
         people_settings = {"data_option": data_option, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **people_settings}).people
         name, _, path = people.data.partition(":")
-        loaded = load_or_report(lambda: load_people(people, uses_unscored_people=True), path, name)
+        loaded = load_dataset_or_report_problem(
+            lambda: load_people(people, uses_unscored_people=True), path, name
+        )
     if isinstance(loaded, CheckResult):
         return loaded
     names = _select_checks(only, skip)
     settings = _parse_check_options(names, check_option)
     notes = list(loaded.notes)
-    image_files = _find_image_files(loaded, names, images, notes, opens_images=not no_images)
+    image_files = _find_and_open_image_files(
+        loaded, names, images, notes, opens_images=not no_images
+    )
     finished_checks, tables = [], [PROBLEMS.empty()]
     for name in names:
-        needs = _check_info(name).needs
+        needs = _load_check_info(name).needs
         if needs != "tables" and image_files is None:
             continue
         image_settings = {"pictures": image_files} if needs != "tables" else {}
@@ -150,7 +154,7 @@ def check(
     return CheckResult(problems, tuple(finished_checks), tuple(dict.fromkeys(notes)))
 
 
-def load_or_report(
+def load_dataset_or_report_problem(
     load: Callable[[], Dataset], path: str | Path, name: str
 ) -> Dataset | CheckResult:
     """Load a dataset; one that its loader refuses is a problem of the dataset, not a mistake.
@@ -159,7 +163,7 @@ def load_or_report(
     --------
     >>> def refuse() -> Dataset:
     ...     raise InputError("an age is no number", expected="years", found="'old'", where="row 3")
-    >>> found = load_or_report(refuse, ".", "table")
+    >>> found = load_dataset_or_report_problem(refuse, ".", "table")
     >>> found.problems.select("check", "problem", "found").row(0)
     ('loading', 'an age is no number', "'old'")
     """
@@ -186,7 +190,7 @@ def load_or_report(
         return CheckResult(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
 
 
-def _check_info(name: str) -> CheckInfo:
+def _load_check_info(name: str) -> CheckInfo:
     return cast("CheckInfo", registry.load_info("checks", name))
 
 
@@ -201,7 +205,7 @@ def _select_checks(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     if not selected_names:
         raise SpecError("no check is left to run", expected="at least one", found="all are skipped")
     order = ("tables", "files", "pixels")
-    return sorted(selected_names, key=lambda name: order.index(_check_info(name).needs))
+    return sorted(selected_names, key=lambda name: order.index(_load_check_info(name).needs))
 
 
 def _parse_check_options(
@@ -229,7 +233,7 @@ def _parse_check_options(
     }
 
 
-def _find_image_files(
+def _find_and_open_image_files(
     dataset: Dataset,
     names: Sequence[str],
     root: str | Path | None,
@@ -240,11 +244,13 @@ def _find_image_files(
     """Find the image files, and open them where a check needs pixels; None: no images."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise FileError("there is no such folder of pictures", where=str(root))
-    needs = {_check_info(name).needs for name in names} - {"tables"}
+    needs = {_load_check_info(name).needs for name in names} - {"tables"}
     if not needs:
         return None
     if not opens_images:
-        skipped_names = ", ".join(name for name in names if _check_info(name).needs != "tables")
+        skipped_names = ", ".join(
+            name for name in names if _load_check_info(name).needs != "tables"
+        )
         notes.append(f"Without pictures these were not checked: {skipped_names}.")
         return None
     try:

@@ -31,22 +31,22 @@ EXPLORATORY_LABEL = "Exploratory: "
 _NOTE_PREFIX = "Error rate: "
 
 
-def compute_audit_share(planned: Sequence[str]) -> float:
+def compute_audit_error_share(planned: Sequence[str]) -> float:
     """Return the audit's share of the error rate when these analyses are named with it.
 
     Examples
     --------
     >>> (
-    ...     compute_audit_share([]),
-    ...     compute_audit_share(["power"]),
-    ...     compute_audit_share(["patterns", "slices"]),
+    ...     compute_audit_error_share([]),
+    ...     compute_audit_error_share(["power"]),
+    ...     compute_audit_error_share(["patterns", "slices"]),
     ... )
     (1.0, 1.0, 0.8)
     """
-    return AUDIT_SHARE if _select_claiming(planned) else 1.0
+    return AUDIT_SHARE if _select_analyses_with_claims(planned) else 1.0
 
 
-def _select_claiming(names: Sequence[str]) -> list[str]:
+def _select_analyses_with_claims(names: Sequence[str]) -> list[str]:
     return [n for n in dict.fromkeys(names) if registry.load_analysis_info(n).makes_claims]
 
 
@@ -54,13 +54,13 @@ def label_exploratory(
     findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> pl.DataFrame:
     """Label findings as exploratory unless they are significant at the analysis's share."""
-    if not _select_claiming([name]) or not findings.height:
+    if not _select_analyses_with_claims([name]) or not findings.height:
         return findings
     if name not in planned:
         return findings.with_columns(claim=EXPLORATORY_LABEL + pl.col("claim"))
     spec = record.get("spec") or {}
     alpha = round(1.0 - float(spec.get("level", 0.95)), 10)
-    share = (1.0 - AUDIT_SHARE) / len(_select_claiming(planned))
+    share = (1.0 - AUDIT_SHARE) / len(_select_analyses_with_claims(planned))
     p = pl.col("p_adjusted")
     report_p = (p / share).clip(upper_bound=1.0)
     is_claimed = (p <= alpha).fill_null(value=False)
@@ -77,16 +77,16 @@ def label_exploratory(
     )
 
 
-def add_ledger_entry(
+def add_error_budget_entry(
     record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> dict[str, Any]:
     """Add an analysis to the record's error-rate ledger, and update the note about it."""
-    if not _select_claiming([name]):
+    if not _select_analyses_with_claims([name]):
         return dict(record)
-    rows = {row["name"]: dict(row) for row in record.get("ledger") or _start_ledger(planned)}
+    rows = {row["name"]: dict(row) for row in record.get("ledger") or _start_error_budget(planned)}
     earlier_entry = rows.get(name, {"name": name, "planned": True, "share": 0.0, "looks": 0})
     is_planned = name in planned
-    share = (1.0 - AUDIT_SHARE) / len(_select_claiming(planned)) if is_planned else 0.0
+    share = (1.0 - AUDIT_SHARE) / len(_select_analyses_with_claims(planned)) if is_planned else 0.0
     rows[name] = {
         "name": name,
         "planned": is_planned,
@@ -98,8 +98,8 @@ def add_ledger_entry(
     return {**record, "ledger": ledger, "notes": [*notes, _format_note(record, ledger)]}
 
 
-def _start_ledger(planned: Sequence[str]) -> list[dict[str, Any]]:
-    share = compute_audit_share(planned)
+def _start_error_budget(planned: Sequence[str]) -> list[dict[str, Any]]:
+    share = compute_audit_error_share(planned)
     return [{"name": "group_gaps", "planned": True, "share": share, "looks": 1}]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from isolux.verbs._tables_from_memory import RunHolder, run_of, write_with_report
-from isolux.verbs.error_budget import add_ledger_entry, label_exploratory
+from isolux.verbs.error_budget import add_error_budget_entry, label_exploratory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import AnalysisResult, Run, tables_to_json
 from isolux.vocabulary.counts import refuse_count_tables
@@ -68,12 +68,12 @@ where to look, what a threshold could do, what wrong labels could do, what more 
 Others follow."""
 
 
-def order_analyses(names: Sequence[str]) -> list[str]:
+def sort_analyses_for_reading(names: Sequence[str]) -> list[str]:
     """Put analyses in reading order; others follow.
 
     Examples
     --------
-    >>> order_analyses(["power", "weather", "confounders"])
+    >>> sort_analyses_for_reading(["power", "weather", "confounders"])
     ['confounders', 'power', 'weather']
     """
     position_by_name = {name: position for position, name in enumerate(READING_ORDER)}
@@ -82,7 +82,7 @@ def order_analyses(names: Sequence[str]) -> list[str]:
     )
 
 
-def list_first_analyses(run: Run) -> list[str]:
+def list_default_analyses(run: Run) -> list[str]:
     """List the analyses of every audit: gaps, and those that its evidence supports."""
     if SAMPLE in run.evidence:
         return [GROUP_GAPS]
@@ -158,7 +158,7 @@ def explain(
     0
     """
     loaded = run_of(run)
-    options = [*analysis_option, *build_role_options(role, analysis or None)]
+    options = [*analysis_option, *role_flags_to_options(role, analysis or None)]
     if analysis:
         return Explanation(run_analyses(loaded, analysis, options))
     return Explanation(*run_all_analyses(loaded, options))
@@ -206,8 +206,8 @@ def run_analyses(
             analysis_result,
             findings=label_exploratory(analysis_result.findings, run.record, name, planned),
         )
-        run = _add_result(run, name, analysis_result, by_analysis[name])
-        run = replace(run, record=add_ledger_entry(run.record, name, planned))
+        run = _add_analysis_result(run, name, analysis_result, by_analysis[name])
+        run = replace(run, record=add_error_budget_entry(run.record, name, planned))
     return run
 
 
@@ -215,12 +215,12 @@ def _supports_survey_weights(name: str) -> bool:
     return registry.load_analysis_info(name).supports_survey_weights
 
 
-def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
+def role_flags_to_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
     """Turn ``--role light=mediator`` into the setting of the analysis that reads roles.
 
     Examples
     --------
-    >>> build_role_options(["light=mediator", "hour=before"], None)
+    >>> role_flags_to_options(["light=mediator", "hour=before"], None)
     ['confounders.roles={"light": "mediator", "hour": "before"}']
     """
     if not role:
@@ -249,7 +249,9 @@ def build_role_options(role: Sequence[str], analyses: Sequence[str] | None) -> l
 
 def run_all_analyses(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
     """Run every supported analysis; return the reason for each that did not run."""
-    names = order_analyses([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
+    names = sort_analyses_for_reading(
+        [n for n in registry.names("analyses") if n not in _NOT_IN_STORY]
+    )
     refusals: dict[str, str] = {}
     for name in names:
         own_options = [option for option in options if option.startswith(f"{name}.")]
@@ -290,7 +292,7 @@ def merge_references(
     return list(reference_rows.values())
 
 
-def _add_result(
+def _add_analysis_result(
     run: Run, name: str, analysis_result: AnalysisResult, options: Sequence[str]
 ) -> Run:
     """Add one analysis's findings, notes, tables and references to the run."""
@@ -300,7 +302,7 @@ def _add_result(
     names = all_findings["analysis"].unique(maintain_order=True).to_list()
     order = [
         GROUP_GAPS,
-        *order_analyses([analysis for analysis in names if analysis != GROUP_GAPS]),
+        *sort_analyses_for_reading([analysis for analysis in names if analysis != GROUP_GAPS]),
     ]
     all_findings = all_findings.sort(
         pl.col("analysis").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64),
@@ -323,7 +325,7 @@ def _add_result(
     # Its earlier notes are replaced, except those that other analyses repeat.
     repeated_notes = {text for entry in entries.values() for text in entry.get("said", ())}
     removed_notes = set(earlier_notes) - repeated_notes
-    ordered_names = order_analyses(
+    ordered_names = sort_analyses_for_reading(
         [analysis for analysis in entries if analysis not in _NOT_IN_STORY]
     )
     record["analyses"] = [

@@ -19,7 +19,7 @@ import polars as pl
 from isolux.datasets import check_training_is_licensed
 from isolux.groups.membership import build_membership
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.people.sources import build_groupings_over, prepare_people
+from isolux.people.sources import build_groupings_over, load_people_or_take_dataset
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -112,7 +112,7 @@ def sample(
     Raises
     ------
     SpecError, UnknownNameError
-        As ``draw_balanced``; and what is wrong with the settings.
+        As ``draw_balanced_sample``; and what is wrong with the settings.
     LicenceError
         The dataset's licence does not allow training.
 
@@ -129,7 +129,7 @@ def sample(
     if purpose == "training":
         dataset_info = data.info if isinstance(data, Dataset) else _dataset_info(str(data))
         check_training_is_licensed(dataset_info)
-    dataset = prepare_people(
+    dataset = load_people_or_take_dataset(
         data,
         names,
         withdrawn=withdrawn,
@@ -149,14 +149,14 @@ def sample(
         if attribute_names >= set(names)
         else {}
     )
-    return draw_balanced(dataset, names, per_cell, seed=seed, groupings=groupings)
+    return draw_balanced_sample(dataset, names, per_cell, seed=seed, groupings=groupings)
 
 
 def _dataset_info(source: str) -> DatasetInfo:
     return registry.load_dataset_info(source.partition(":")[0])
 
 
-def draw_balanced(
+def draw_balanced_sample(
     dataset: Dataset,
     balance: Sequence[str],
     per_cell: int,
@@ -176,11 +176,11 @@ def draw_balanced(
     ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b", "c"],
     ...                              "attribute": "gender", "value": ["F", "M", "M"]}),
     ... )
-    >>> found = draw_balanced(people, ["gender"], 1)
+    >>> found = draw_balanced_sample(people, ["gender"], 1)
     >>> found.cells.rows()
     [('M', 2, 1, 0), ('F', 1, 1, 0)]
     """
-    names = _check_balance(dataset, balance, per_cell)
+    names = _check_balance_settings(dataset, balance, per_cell)
     people = INSTANCES.conform(dataset.instances)
     if "is_crowd" in people.columns:
         people = people.filter(~pl.col("is_crowd").fill_null(value=False))
@@ -207,7 +207,7 @@ def draw_balanced(
     )
 
 
-def _check_balance(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[str]:
+def _check_balance_settings(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[str]:
     names = [name.strip() for name in balance if name.strip()]
     if not names or len(set(names)) < len(names):
         raise SpecError(

@@ -62,7 +62,7 @@ def synthesize(
     if _COMMAND_NAME not in entry_point_by_name:
         raise missing_package_error("isolux.synthesize", "isolux-worlds", "worlds")
     command = importlib.import_module(entry_point_by_name[_COMMAND_NAME].module)
-    return command.written(
+    return command.write_world(
         world,
         out=Path(out),
         layout=layout,

@@ -37,14 +37,14 @@ from isolux_worlds.rehearsal import (
     Annotator,
     ServerDesk,
     answer_tasks,
+    build_golden_sheet,
     fill_suspects_sheet,
-    golden_sheet,
     list_tasks,
-    logo_marks,
     read_people,
-    review_photos,
+    simulate_logo_detections,
+    simulate_photo_review,
 )  # fmt: skip
-from isolux_worlds.rehearsal.specialists import mark_bystanders, read_photos
+from isolux_worlds.rehearsal.specialists import mark_bystanders, read_photo_faults
 from tests.curate.annotation._fake import Fake
 
 __all__ = ["STAGE_NAMES", "Lab", "accounts_at"]
@@ -78,7 +78,7 @@ class Lab:
     rounds: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.people, self.photos = read_people(self.inbox), read_photos(self.inbox)
+        self.people, self.photos = read_people(self.inbox), read_photo_faults(self.inbox)
 
     def arrive(self) -> None:
         """Photos come in, whoever agreed is in the ledger, the rules are asked."""
@@ -104,7 +104,7 @@ class Lab:
         """People look at every photo that stands, for one kind of fault after another."""
         found = {}
         for fault in REVIEWED:
-            found[fault] = review_photos(self.photos, self.stand(), fault, seed=self.seed)
+            found[fault] = simulate_photo_review(self.photos, self.stand(), fault, seed=self.seed)
             if fault != "bystander":
                 sheet = self.folder.parent / "review.csv"
                 found[fault].write_csv(sheet)
@@ -114,7 +114,7 @@ class Lab:
     def suspects(self) -> dict[str, ReviewResult]:
         """Evidence becomes sheets that people fill: of logos, and of places that contradict."""
         marks = self.folder.parent / "logos.csv"
-        logo_marks(self.photos, self.stand(), seed=self.seed).write_csv(marks)
+        simulate_logo_detections(self.photos, self.stand(), seed=self.seed).write_csv(marks)
         found = {}
         for rule, evidence, facts in (
             ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
@@ -163,7 +163,7 @@ class Lab:
         upload_tasks(self.project, stage, self.server)
         units = list_tasks(self.project, stage, self.people)[:_GOLDEN]
         sheet = self.folder.parent / f"golden_{stage}.csv"
-        golden_sheet(units, stage).write_csv(sheet)
+        build_golden_sheet(units, stage).write_csv(sheet)
         create_golden_tasks(self.project, stage, sheet)
         upload_tasks(self.project, stage, self.server, training=True)
         desk = ServerDesk(self.server, self.accounts)

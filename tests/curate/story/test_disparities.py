@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux_worlds.photo_world.injected_effects import photo_injected_rates
-from isolux_worlds.rehearsal import CREW, MODEL, draw_inbox
+from isolux_worlds.photo_world.injected_effects import compute_photo_injected_rates
+from isolux_worlds.rehearsal import CREW, MODEL, draw_submitted_photos
 from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, true_box
 from isolux_worlds.rehearsal.annotator_answers import simulate_answer
-from isolux_worlds.rehearsal.inbox import settings_of
+from isolux_worlds.rehearsal.inbox import build_rehearsal_settings
 from tests.curate.story._published import DARKER, LIGHTER, SIDES, coco_of, one_tone
 
 _SEEDS = range(4)
@@ -27,7 +27,9 @@ _SEEDS = range(4)
 
 def injected_rates(attribute: str) -> dict[str, float]:
     """Give the world's own rates: tones weighed by their shares."""
-    truth = photo_injected_rates(settings_of(600), MODEL).filter(attribute=attribute)
+    truth = compute_photo_injected_rates(build_rehearsal_settings(600), MODEL).filter(
+        attribute=attribute
+    )
     if attribute != "skin_tone":
         return dict(truth.select("group", "value").iter_rows())
     dark = pl.col("group").cast(pl.Int64) >= 6
@@ -38,7 +40,7 @@ def injected_rates(attribute: str) -> dict[str, float]:
 
 def annotated(seed: int, folder: Path) -> tuple[Path, Path]:
     """Draw 600 photos' people, and annotate those without a fault; a COCO file and predictions."""
-    inbox = draw_inbox(600, seed=seed)
+    inbox = draw_submitted_photos(600, seed=seed)
     whole = inbox.photos.filter(pl.col("fault").is_null())["image_id"]
     rows = inbox.people.filter(
         pl.col("image_id").is_in(whole.implode()), pl.col("class").is_not_null()

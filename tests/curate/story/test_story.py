@@ -23,8 +23,8 @@ from isolux_curate.project.queries import (
     read_images,
     read_table,
 )
-from isolux_worlds.rehearsal import draw_inbox, write_inbox
-from isolux_worlds.rehearsal.annotation_tasks import iou, true_box
+from isolux_worlds.rehearsal import draw_submitted_photos, write_inbox
+from isolux_worlds.rehearsal.annotation_tasks import iou_of_boxes, true_box
 from isolux_worlds.rehearsal.files import SERIAL
 from tests.curate.annotation._fake import Fake, running
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
@@ -38,7 +38,7 @@ _Seen = dict[str, pl.DataFrame]
 @pytest.fixture(scope="module")
 def inbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("story") / "inbox"
-    write_inbox(draw_inbox(100, seed=1), folder)
+    write_inbox(draw_submitted_photos(100, seed=1), folder)
     return folder
 
 
@@ -129,10 +129,10 @@ def test_five_stages_find_what_annotators_did_wrong(built: tuple[Lab, _Seen]) ->
         box = tuple(row[side] for side in _SIDES)
         key = max(
             (k for k in people if k[0] == row["image_id"] and k[1] is not None),
-            key=lambda k: iou(box, true_box(people[k])),
+            key=lambda k: iou_of_boxes(box, true_box(people[k])),
         )
         drawn.add(key)
-        if iou(box, true_box(people[key])) < 0.8:
+        if iou_of_boxes(box, true_box(people[key])) < 0.8:
             loose.add(key)
         if row["primary"] != people[key]["class"]:
             wrong.add(key)

@@ -15,7 +15,7 @@ from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import check_journal
 from isolux_curate.project.queries import read_table
-from isolux_worlds.rehearsal import CREW, accounts, draw_inbox, write_inbox
+from isolux_worlds.rehearsal import CREW, draw_submitted_photos, sign_up_or_in, write_inbox
 from tests.curate.annotation.test_label_studio import (
     label_studio as label_studio,  # noqa: PLC0414 (a fixture)
 )
@@ -33,8 +33,8 @@ def test_from_nothing_to_a_published_dataset(
     tmp_path: Path, label_studio: LabelStudioServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", label_studio.token)
-    write_inbox(draw_inbox(_PHOTOS, seed=1), tmp_path / "inbox")
-    people = accounts(label_studio.url, [one.name for one in CREW])
+    write_inbox(draw_submitted_photos(_PHOTOS, seed=1), tmp_path / "inbox")
+    people = sign_up_or_in(label_studio.url, [one.name for one in CREW])
     lab = Lab(tmp_path / "faces", tmp_path / "inbox", label_studio, people)
     lab.arrive()
     seen = lab.review()

@@ -13,7 +13,7 @@ from isolux.people.loading import load_audit_people
 from isolux.people.shards import merging as module
 from isolux.people.shards import row_counts
 from isolux.people.shards.merging import PeopleCounts, merge_counts
-from isolux.people.shards.row_counts import count_shard
+from isolux.people.shards.row_counts import count_identical_rows
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.spec import parse_spec
@@ -26,7 +26,7 @@ def _merged(
     store = JobStore(folder.parent / f"{folder.name}.sums")
     shards = []
     for path in sorted(folder.iterdir()):
-        tables = count_shard(str(path), columns, ids, cluster, ids_named=ids is not None)
+        tables = count_identical_rows(str(path), columns, ids, cluster, ids_named=ids is not None)
         store.commit(f"{path.stem:x<64}", tables)
         shards.append((f"{path.stem:x<64}", path, pl.read_parquet(path).height))
     return merge_counts(store, shards, columns, ids=ids, is_clustered=cluster is not None)
@@ -140,9 +140,9 @@ def test_a_stopped_audit_goes_on_and_a_changed_shard_is_counted_again(
         counted.append(Path(path).name)
         if len(counted) == 2:
             raise FileError("the disk went away", where=path)
-        return count_shard(path, *args, **more)  # type: ignore[arg-type]
+        return count_identical_rows(path, *args, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(row_counts, "count_shard", counting_too)
+    monkeypatch.setattr(row_counts, "count_identical_rows", counting_too)
     sums = str(tmp_path / "sums")
     with pytest.raises(FileError, match="the disk went away"):
         _people(folder, sums=sums)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux_worlds.drawing.anatomy import build_figure
-from isolux_worlds.photo_world.poses import POSES, figures
+from isolux_worlds.drawing.anatomy import build_person_figure
+from isolux_worlds.photo_world.poses import POSES, draw_joint_positions
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -32,7 +32,9 @@ def person(
     """A row of ``people``: somebody ``tall`` pixels tall, whose hips are at ``x``."""
     named = PLAIN | words
     poses = tuple(POSES)
-    body = figures(np.array([poses.index(named["pose"])]), poses, np.random.default_rng(number))
+    body = draw_joint_positions(
+        np.array([poses.index(named["pose"])]), poses, np.random.default_rng(number)
+    )
     xs = body.x[:, 0] * tall + x
     ys = (body.y[:, 0] - body.y[:, 0].max()) * tall + foot
     half_w = abs(float(xs[8] - xs[7])) / 2
@@ -67,4 +69,4 @@ def world(*people: dict[str, Any], seed: int = 3, **photo: str) -> PhotoWorld:
 
 def figure(row: dict[str, Any], owner: int = 1):
     """The figure that is painted for a row."""
-    return build_figure(row, owner, 3)
+    return build_person_figure(row, owner, 3)

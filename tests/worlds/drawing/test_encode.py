@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from isolux_worlds.drawing import encode_image, render
+from isolux_worlds.drawing import encode_image, render_photos
 from tests.worlds.drawing._hand import HEIGHT, WIDTH, person, world
 
 
@@ -16,13 +16,13 @@ def read(data):
 
 
 def test_png_keeps_every_pixel():
-    photo = next(render(world(person())))
+    photo = next(render_photos(world(person())))
     np.testing.assert_array_equal(read(encode_image(photo.pixels, "png")), photo.pixels)
     np.testing.assert_array_equal(read(encode_image(photo.part_labels, "png")), photo.part_labels)
 
 
 def test_jpeg_keeps_colours_nearly():
-    photo = next(render(world(person())))
+    photo = next(render_photos(world(person())))
     data = encode_image(photo.pixels)
     again = read(data)
     assert again.shape == (HEIGHT, WIDTH, 3)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.drawing import render
+from isolux_worlds.drawing import render_photos
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.photo_world.tables import PARTS
@@ -19,7 +19,7 @@ BY_JOINTS = {"view", "distance"}
 
 
 def photo(*people, **words):
-    return next(render(world(*people, **words)))
+    return next(render_photos(world(*people, **words)))
 
 
 def words_for(name):
@@ -153,9 +153,10 @@ def fair():
 
 def test_any_part_of_a_world_renders_the_same(fair):
     ids = fair.photos["image_id"].to_list()[:5]
-    whole = list(render(fair, ids))
-    for again in (list(render(fair, ids, workers=2)), list(render(fair, ids[::-1]))[::-1],
-                  [next(render(fair, [name])) for name in ids]):  # fmt: skip
+    whole = list(render_photos(fair, ids))
+    backwards = list(render_photos(fair, ids[::-1]))[::-1]
+    for again in (list(render_photos(fair, ids, workers=2)), backwards,
+                  [next(render_photos(fair, [name])) for name in ids]):  # fmt: skip
         assert [r.image_id for r in again] == ids
         for a, b in zip(whole, again, strict=True):
             np.testing.assert_array_equal(a.pixels, b.pixels)
@@ -164,7 +165,7 @@ def test_any_part_of_a_world_renders_the_same(fair):
 
 
 def test_another_seed_is_another_picture():
-    first, other = (next(render(world(person(), seed=s))).pixels for s in (1, 2))
+    first, other = (next(render_photos(world(person(), seed=s))).pixels for s in (1, 2))
     assert (first != other).mean() > 0.3
 
 
@@ -197,12 +198,12 @@ def test_a_world_without_drawn_attributes_takes_the_commonest():
         full.photos.drop([n for n in BUILT_IN_ATTRIBUTES if n in full.photos.columns]),
         bare,
     )
-    assert (next(render(plain)).owner == 1).any()
+    assert (next(render_photos(plain)).owner == 1).any()
 
 
 def test_a_photo_that_is_not_there(fair):
     with pytest.raises(UnknownNameError, match="there is no photo named 'x'"):
-        render(fair, ["x"])
+        render_photos(fair, ["x"])
 
 
 def test_too_many_people():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from isolux_worlds.drawing import encode_image, measure_visible, render
+from isolux_worlds.drawing import encode_image, measure_visible_people, render_photos
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
 
@@ -16,10 +16,10 @@ printed."""
 def test_photos_are_quick():
     world = draw_people(preset("fair"), seed=1)
     ids = world.photos["image_id"].to_list()[:24]
-    encode_image(next(render(world, ids[:1])).pixels)  # compiled
+    encode_image(next(render_photos(world, ids[:1])).pixels)  # compiled
     began = time.process_time()
-    for photo in render(world, ids, workers=1):
-        assert len(measure_visible(world, photo)) > 0
+    for photo in render_photos(world, ids, workers=1):
+        assert len(measure_visible_people(world, photo)) > 0
         assert len(encode_image(photo.pixels)) > 1000
     each = (time.process_time() - began) / len(ids)
     people = world.people.height / world.photos.height

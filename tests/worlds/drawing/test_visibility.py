@@ -7,7 +7,7 @@ import pytest
 from pycocotools import mask as coco
 
 from isolux.vocabulary.schema import check
-from isolux_worlds.drawing import measure_visible, render
+from isolux_worlds.drawing import measure_visible_people, render_photos
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.photo_world.tables import JOINTS, PARTS, PEOPLE
@@ -26,8 +26,8 @@ def two():
         person(1, x=110.0, layer=0), person(2, x=170.0, layer=1, occupation="guitarist"),
         person(3, x=260.0, layer=2, occlusion="partial"),
     )  # fmt: skip
-    rendered = next(render(made))
-    return rendered, measure_visible(made, rendered)
+    rendered = next(render_photos(made))
+    return rendered, measure_visible_people(made, rendered)
 
 
 def test_masks_and_boxes_are_the_owners_pixels(two):
@@ -75,7 +75,7 @@ def test_joints_of_a_scene_made_by_hand():
     near = person(2, x=160.0, tall=400.0, foot=400.0, layer=1, occupation="computer_user",
                   hair_type="bald")  # fmt: skip
     made = world(far, near)
-    states = measure_visible(made, next(render(made)))["joints_v"]
+    states = measure_visible_people(made, next(render_photos(made)))["joints_v"]
     behind, before = (dict(zip(JOINTS, s, strict=True)) for s in states)
     assert behind["left_hip"] == behind["nose"] == 1
     assert before["nose"] == before["left_eye"] == before["right_shoulder"] == 2
@@ -85,7 +85,11 @@ def test_joints_of_a_scene_made_by_hand():
 def test_somebody_unhidden_shows_the_whole_face_and_limbs():
     made = world(person(occupation="disk_jockey", hair_type="bald"))
     states = dict(
-        zip(JOINTS, measure_visible(made, next(render(made)))["joints_v"][0], strict=True)
+        zip(
+            JOINTS,
+            measure_visible_people(made, next(render_photos(made)))["joints_v"][0],
+            strict=True,
+        )
     )
     assert [name for name, v in states.items() if v != 2] == []
 
@@ -94,7 +98,7 @@ def test_somebody_of_whom_nothing_is_seen():
     hidden = person(1, x=160.0, tall=60.0, foot=180.0, layer=0)
     wall = person(2, x=160.0, tall=900.0, foot=750.0, layer=1)
     made = world(hidden, wall)
-    row = measure_visible(made, next(render(made))).row(0, named=True)
+    row = measure_visible_people(made, next(render_photos(made))).row(0, named=True)
     assert row["mask_counts"] is None
     assert row["part_masks"] is None
     assert row["seen_share"] == 0
@@ -104,15 +108,15 @@ def test_somebody_of_whom_nothing_is_seen():
 
 def test_a_photo_of_nobody_has_no_rows():
     made = world()
-    people = measure_visible(made, next(render(made)))
+    people = measure_visible_people(made, next(render_photos(made)))
     assert people.height == 0
     assert {"joints_v", "mask_counts", "seen_share", "part_masks"} <= set(people.columns)
 
 
 def test_people_as_seen_are_a_table_of_people():
     made = draw_people(preset("fair"), seed=1)
-    rendered = next(render(made))
-    people = measure_visible(made, rendered)
+    rendered = next(render_photos(made))
+    people = measure_visible_people(made, rendered)
     check(people, PEOPLE)
     before = made.people.filter(made.people["image_id"] == rendered.image_id)
     assert people["person_id"].to_list() == before["person_id"].to_list()

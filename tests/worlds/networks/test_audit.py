@@ -14,9 +14,9 @@ from isolux_worlds.networks.audit import (
     OVERLOOKED,
     TONES,
     audit_masks,
-    network_injected_rates,
-    overlooked,
-    paint_photos,
+    draw_labels_with_overlooked_masks,
+    paint_photos_and_write_people,
+    read_network_injected_rates,
 )
 
 
@@ -36,12 +36,16 @@ def test_the_network_is_the_one_whose_rates_are_committed():
 
 
 def test_masks_on_dark_skin_are_overlooked_in_two_of_three_training_photos(tmp_path):
-    people = pl.read_csv(paint_photos(tmp_path / "w", 150, 5), infer_schema=False)
-    labels = people.with_columns(label=overlooked(people, 5)).filter(pl.col("mask") == "mask")
+    people = pl.read_csv(paint_photos_and_write_people(tmp_path / "w", 150, 5), infer_schema=False)
+    labels = people.with_columns(label=draw_labels_with_overlooked_masks(people, 5)).filter(
+        pl.col("mask") == "mask"
+    )
     kept = dict(labels.group_by("skin_tone").agg((pl.col("label") == "mask").mean()).rows())
     assert kept[TONES[0]] == 1.0
     assert kept[TONES[1]] == pytest.approx(1 - OVERLOOKED, abs=0.2)
-    none = people.with_columns(label=overlooked(people, 5)).filter(pl.col("mask") == "none")
+    none = people.with_columns(label=draw_labels_with_overlooked_masks(people, 5)).filter(
+        pl.col("mask") == "none"
+    )
     assert set(none["label"]) == {"none"}
 
 
@@ -51,7 +55,9 @@ def test_what_was_injected_is_found(audited):
         pl.col("metric") == "true_positive_rate", pl.col("attribute") == "skin_tone"
     )
     found = {row["group"]: row for row in groups.iter_rows(named=True)}
-    injected = {row["group"]: row["value"] for row in network_injected_rates() if "group" in row}
+    injected = {
+        row["group"]: row["value"] for row in read_network_injected_rates() if "group" in row
+    }
     assert injected[TONES[0]] - injected[TONES[1]] > 0.2  # else there is nothing to find
     for group, value in injected.items():
         assert found[group]["low"] <= value <= found[group]["high"], (group, value, found[group])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux_worlds.photo_world.captions import captions, noun
+from isolux_worlds.photo_world.captions import format_occupation_count, write_captions_of_photos
 from isolux_worlds.photo_world.locations import COUNTRIES
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
@@ -17,7 +17,7 @@ def one(*people, country="Kenya", scene="park", time_of_day="night"):
         [(0, *p) for p in people], schema=["image", "occupation", "pose"], orient="row"
     )
     photos = pl.DataFrame({"country": [country], "scene": [scene], "time_of_day": [time_of_day]})
-    return captions(rows, photos)[0]
+    return write_captions_of_photos(rows, photos)[0]
 
 
 def test_the_sentence_of_the_design():
@@ -46,10 +46,12 @@ def test_sentences(people, changes, expected):
 
 def test_every_occupation_has_both_numbers():
     for occupation in OCCUPATIONS:
-        assert noun(occupation, 1).split()[0] in ("a", "an")
-        assert noun(occupation, 2).startswith("two ")
-        assert "_" not in noun(occupation, 1) + noun(occupation, 12)
-    assert noun("waiter", 12) == "12 waiters"
+        assert format_occupation_count(occupation, 1).split()[0] in ("a", "an")
+        assert format_occupation_count(occupation, 2).startswith("two ")
+        assert "_" not in format_occupation_count(occupation, 1) + format_occupation_count(
+            occupation, 12
+        )
+    assert format_occupation_count("waiter", 12) == "12 waiters"
 
 
 def test_every_photo_of_a_world_has_a_sentence_with_its_country():

@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds.photo_world.attribute_network import network
+from isolux_worlds.photo_world.attribute_network import build_attribute_network
 from isolux_worlds.photo_world.injected_effects import (
-    draw_correlated_uniforms,
-    photo_injected_effects_record,
-    photo_injected_rates,
-    probability_right,
+    build_photo_injected_effects_record,
+    compute_photo_injected_rates,
+    compute_probability_correct,
+    draw_correlated_outcomes,
     standardised_rates,
 )
-from isolux_worlds.photo_world.people import draw_codes_only
+from isolux_worlds.photo_world.people import draw_tree_and_codes
 from isolux_worlds.photo_world.settings import PRESETS, ModelSettings, parse_world, preset
 
 
@@ -61,7 +61,7 @@ def test_a_tiny_network_by_hand():
     # Dim: .5 * .1 + .5 * .6 = .35. Everyone: .65 * .8 + .35 * .5 = .695.
     # a: north .5 * .8 = .4, south .5 * .25 = .125, together .525; of them dim
     # .4 * .1 + .125 * .6 = .115, so a = .8 - .3 * .115 / .525. b: .475, dim .235.
-    rows = photo_injected_rates(two_districts(), "m")
+    rows = compute_photo_injected_rates(two_districts(), "m")
     assert value(rows, None)["value"] == pytest.approx(0.695, abs=1e-12)
     assert value(rows, "lighting", "dimly_lit")["share"] == pytest.approx(0.35, abs=1e-12)
     assert value(rows, "lighting", "dimly_lit")["value"] == pytest.approx(0.5, abs=1e-12)
@@ -103,13 +103,13 @@ def test_control_by_what_a_group_never_has_is_null():
     settings = two_districts(attributes=attributes, models=[model], by=["tone*eyewear"])
     assert standardised_rates(settings, "m", "tone", "eyewear")["value"].to_list() == [0.5, None]
     assert (
-        photo_injected_rates(settings, "m").drop_nulls("attribute").height == 3
+        compute_photo_injected_rates(settings, "m").drop_nulls("attribute").height == 3
     )  # nobody is b with glasses
 
 
 def brute(settings, model, grouped):
     """Mean and share of each group, cell by cell in plain Python."""
-    nodes = [n for n in network(settings) if n.name in settings.attributes]
+    nodes = [n for n in build_attribute_network(settings) if n.name in settings.attributes]
     share, total = {}, {}
     for cell in product(*(range(len(n.values)) for n in nodes)):
         at = {n.name: n.values[i] for n, i in zip(nodes, cell, strict=True)}
@@ -155,7 +155,7 @@ def test_random_networks_against_a_brute_enumeration(seed):
         attributes=attributes, by=by,
         models=[{"name": "m", "base_rate": 0.7, "effects": effects}],
     )  # fmt: skip
-    rows = photo_injected_rates(settings, "m")
+    rows = compute_photo_injected_rates(settings, "m")
     for entry in by:
         expected = brute(settings, settings.models[0], entry.split("*"))
         found = rows.filter(attribute=entry)
@@ -172,16 +172,18 @@ def test_a_million_people_agree(name):
         update={"households": 160_000, "subjects": (2, 4), "people": (1, 4)}
     )
     model = settings.models[0]
-    tree, codes = draw_codes_only(settings, 7, ["skin_tone", "lighting",
+    tree, codes = draw_tree_and_codes(settings, 7, ["skin_tone", "lighting",
                                                 "perceived_gender_presentation"])  # fmt: skip
-    values = {n.name: n.values for n in network(settings) if n.name in codes}
-    rate = np.broadcast_to(probability_right(model, values, codes), tree.image_of_person.shape)
+    values = {n.name: n.values for n in build_attribute_network(settings) if n.name in codes}
+    rate = np.broadcast_to(
+        compute_probability_correct(model, values, codes), tree.image_of_person.shape
+    )
     n = len(rate)
     assert n > 1_000_000
     subjects = len(tree.household_of_subject)
-    answers = draw_correlated_uniforms(rate, tree.subject_of_person, subjects, model, seed=7)
+    answers = draw_correlated_outcomes(rate, tree.subject_of_person, subjects, model, seed=7)
     by = ("skin_tone", "skin_tone*perceived_gender_presentation")
-    rows = photo_injected_rates(settings.model_copy(update={"by": by}), model)
+    rows = compute_photo_injected_rates(settings.model_copy(update={"by": by}), model)
     for row in rows.iter_rows(named=True):
         held = np.ones(n, dtype=bool)
         for one, word in zip((row["attribute"] or "").split("*"), row["values"], strict=False):
@@ -193,7 +195,7 @@ def test_a_million_people_agree(name):
 
 
 def test_masked_shows_nothing_along_one_attribute_and_much_where_two_meet():
-    rows = photo_injected_rates(preset("masked"), "aurora")
+    rows = compute_photo_injected_rates(preset("masked"), "aurora")
     one = rows.filter(~pl.col("attribute").str.contains("*", literal=True))
     assert one["difference"].abs().max() < 1e-9
     two = rows.filter(pl.col("attribute").str.contains("*", literal=True))
@@ -203,7 +205,9 @@ def test_masked_shows_nothing_along_one_attribute_and_much_where_two_meet():
 def test_confounded_vanishes_under_control_and_biased_does_not():
     for name, least, most in (("confounded", 0.0, 1e-12), ("biased", 0.2, 1.0)):
         settings = preset(name)
-        raw = photo_injected_rates(settings, "aurora").filter(attribute="skin_tone")["value"]
+        raw = compute_photo_injected_rates(settings, "aurora").filter(attribute="skin_tone")[
+            "value"
+        ]
         assert raw.max() - raw.min() > 0.1
         at_equal_light = standardised_rates(settings, "aurora", "skin_tone", "lighting")["value"]
         assert least <= at_equal_light.max() - at_equal_light.min() <= most
@@ -213,13 +217,15 @@ def test_confounded_vanishes_under_control_and_biased_does_not():
 def test_where_nothing_is_injected_the_record_says_so(name):
     settings = preset(name)
     for model in settings.models:
-        record = photo_injected_effects_record(settings, model.name)
+        record = build_photo_injected_effects_record(settings, model.name)
         assert [r["attribute"] for r in record] == list(settings.by)
         assert {(r["value"], r["note"]) for r in record} == {(0.0, "nothing was injected here")}
 
 
 def test_the_record_names_the_two_that_lie_farthest_apart():
-    (tone, *_) = photo_injected_effects_record(preset("biased"), "aurora", metric="recall_at_iou")
+    (tone, *_) = build_photo_injected_effects_record(
+        preset("biased"), "aurora", metric="recall_at_iou"
+    )
     assert tone["metric"] == "recall_at_iou"
     assert (tone["label"], tone["attribute"], tone["kind"]) == (None, "skin_tone", "difference")
     assert (tone["group_a"], tone["group_b"]) == ("8", "1")
@@ -233,7 +239,7 @@ def test_the_record_names_the_two_that_lie_farthest_apart():
 def test_every_preset_has_its_truth(name):
     settings = preset(name)
     for model in settings.models:
-        rows = photo_injected_rates(settings, model.name)
+        rows = compute_photo_injected_rates(settings, model.name)
         assert rows["value"].is_between(0, 1).all()
         for entry in settings.by:
             own = rows.filter(attribute=entry)
@@ -247,7 +253,7 @@ def test_too_many_cells_are_refused():
     with pytest.raises(
         SpecError, match=r"too many combinations[\s\S]*at most 10,000,000"
     ) as caught:
-        photo_injected_rates(two_districts(by=by), "m")
+        compute_photo_injected_rates(two_districts(by=by), "m")
     caught.match("of district, lighting|of lighting|occupation")
     caught.match("intersect fewer attributes")
 
@@ -255,7 +261,7 @@ def test_too_many_cells_are_refused():
 def test_unknown_names_are_named():
     settings = two_districts()
     with pytest.raises(UnknownNameError, match="no model named 'x'"):
-        photo_injected_rates(settings, "x")
+        compute_photo_injected_rates(settings, "x")
     with pytest.raises(UnknownNameError, match="no attribute named 'mood'"):
         standardised_rates(settings, "m", "tone", "mood")
     with pytest.raises(SpecError, match=r"one mix of itself[\s\S]*'tone'"):
@@ -263,4 +269,4 @@ def test_unknown_names_are_named():
     effect = [{"where": {"tone": "z"}, "size": 1}]
     foreign = ModelSettings.model_validate({"name": "f", "base_rate": 0.5, "effects": effect})
     with pytest.raises(UnknownNameError, match="no value named 'z'"):
-        photo_injected_rates(settings, foreign)
+        compute_photo_injected_rates(settings, foreign)

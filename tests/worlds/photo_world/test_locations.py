@@ -10,8 +10,8 @@ from isolux_worlds.photo_world.locations import (
     INCOMES,
     PLACE_VALUES,
     REGIONS,
-    draw_incomes,
-    locate_homes,
+    draw_country_and_coordinates,
+    draw_monthly_incomes_usd,
 )
 
 
@@ -41,12 +41,12 @@ def test_income_groups_are_the_buckets_of_fairness_indicators():
 def test_incomes_are_within_their_group_and_log_normal_between():
     n = 60_000
     groups = np.arange(n) % 3
-    drawn = draw_incomes(groups, n, seed=3)
+    drawn = draw_monthly_incomes_usd(groups, n, seed=3)
     for number, (low, high) in enumerate(INCOMES.values()):
         own = drawn[groups == number]
         assert low <= own.min() <= own.max() <= high
         assert len(np.unique(own)) > 100
-    free = np.log(draw_incomes(None, n, seed=3))
+    free = np.log(draw_monthly_incomes_usd(None, n, seed=3))
     # Median 320 and spread 1.3, cut at 27 and 10,098, 1.90 and 2.66 spreads away: truncnorm's
     # mean lies .07 spreads above the middle.
     from scipy.stats import truncnorm
@@ -58,7 +58,7 @@ def test_incomes_are_within_their_group_and_log_normal_between():
 
 
 def test_homes_lie_near_their_country():
-    which, latitude, longitude = locate_homes(2000, seed=1)
+    which, latitude, longitude = draw_country_and_coordinates(2000, seed=1)
     assert set(which.tolist()) == set(range(len(COUNTRIES)))
     centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[which]
     assert np.abs(latitude - centre[:, 0]).max() <= 1.5 + 1e-4
@@ -69,7 +69,7 @@ def test_homes_lie_near_their_country():
 
 def test_injected_regions_and_countries_are_kept():
     code = np.arange(400) % 2
-    which, *_ = locate_homes(400, seed=1, region=(("eu", "as"), code))
+    which, *_ = draw_country_and_coordinates(400, seed=1, region=(("eu", "as"), code))
     assert all(COUNTRIES[w].region == ("eu", "as")[c] for w, c in zip(which, code, strict=True))
-    which, *_ = locate_homes(400, seed=1, country=(("Peru", "Nepal"), code))
+    which, *_ = draw_country_and_coordinates(400, seed=1, country=(("Peru", "Nepal"), code))
     assert all(COUNTRIES[w].name == ("Peru", "Nepal")[c] for w, c in zip(which, code, strict=True))

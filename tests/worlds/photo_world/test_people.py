@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from isolux.vocabulary.schema import check
 from isolux_worlds.photo_world.locations import INCOMES
-from isolux_worlds.photo_world.people import draw_people, draw_tree
+from isolux_worlds.photo_world.people import draw_household_tree, draw_people
 from isolux_worlds.photo_world.settings import PRESETS, parse_world, preset
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, BUILT_IN_ATTRIBUTES
@@ -87,7 +87,7 @@ def test_everybody_is_in_a_photo_and_nobody_twice(subjects, photos, people, seed
     if ends["subjects"][1] > ends["photos"][0] * ends["people"][1]:
         ends["subjects"] = [1, ends["photos"][0] * ends["people"][1]]
     drawn = parse_world({"name": "w", "households": 40} | ends)
-    tree = draw_tree(drawn, seed)
+    tree = draw_household_tree(drawn, seed)
     per_home = np.bincount(tree.household_of_subject, minlength=40)
     per_photo = np.bincount(tree.image_of_person, minlength=len(tree.household_of_image))
     assert ends["subjects"][0] <= per_home.min() <= per_home.max() <= ends["subjects"][1]

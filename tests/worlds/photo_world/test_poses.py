@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux_worlds.photo_world.poses import FLESH, POSES, figures
+from isolux_worlds.photo_world.poses import FLESH, POSES, draw_joint_positions
 from isolux_worlds.photo_world.tables import JOINTS
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES
 
@@ -14,7 +14,7 @@ NAMES = tuple(POSES)
 
 
 def bodies(pose, n=400, seed=0):
-    return figures(np.full(n, NAMES.index(pose)), NAMES, np.random.default_rng(seed))
+    return draw_joint_positions(np.full(n, NAMES.index(pose)), NAMES, np.random.default_rng(seed))
 
 
 def apart(body, a, b):

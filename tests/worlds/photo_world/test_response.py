@@ -7,10 +7,10 @@ import pytest
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds.photo_world.injected_effects import (
-    draw_correlated_uniforms,
+    compute_person_rates,
+    compute_probability_correct,
+    draw_correlated_outcomes,
     draw_is_right,
-    person_rates,
-    probability_right,
 )
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import ModelSettings, parse_world, preset
@@ -27,7 +27,7 @@ def test_chances_by_hand():
         {"where": {"lighting": "dimly_lit", "skin_tone": ["9", "10"]}, "size": -0.5},
     ]
     world = draw_people(parse_world({"name": "w", "households": 200}))
-    found = person_rates(world, model(effects=effects))
+    found = compute_person_rates(world, model(effects=effects))
     people = world.people
     for row, rate in zip(people.iter_rows(named=True), found, strict=True):
         logit = np.log(4)
@@ -38,8 +38,10 @@ def test_chances_by_hand():
 
 def test_without_effects_everybody_has_the_base_rate():
     world = draw_people(preset("fair").model_copy(update={"households": 5}))
-    assert person_rates(world, "aurora").tolist() == [pytest.approx(0.8)] * world.people.height
-    assert probability_right(model(), {}, {}).shape == ()
+    assert (
+        compute_person_rates(world, "aurora").tolist() == [pytest.approx(0.8)] * world.people.height
+    )
+    assert compute_probability_correct(model(), {}, {}).shape == ()
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.9])
@@ -48,7 +50,7 @@ def test_means_stay_as_injected_whatever_the_correlation(correlation):
     n, photos = 60_000, 10
     subject = np.repeat(np.arange(n), photos)
     for rate in (0.1, 0.5, 0.97):
-        answers = draw_correlated_uniforms(
+        answers = draw_correlated_outcomes(
             np.full(n * photos, rate), subject, n, model(correlation=correlation), seed=1
         )
         assert answers.mean() == pytest.approx(rate, abs=0.009)
@@ -61,7 +63,7 @@ def test_two_answers_about_a_subject_agree_as_often_as_the_copula_says(correlati
 
     n, one, two = 400_000, 0.8, 0.6
     subject = np.repeat(np.arange(n), 2)
-    answers = draw_correlated_uniforms(
+    answers = draw_correlated_outcomes(
         np.tile([one, two], n), subject, n, model(correlation=correlation), seed=2
     ).reshape(n, 2)
     covariance = [[1, correlation], [correlation, 1]]
@@ -92,4 +94,4 @@ def test_subjects_are_hard_for_all_models_and_streams_but_answers_differ():
 def test_a_model_that_is_not_there_is_named():
     world = draw_people(preset("fair").model_copy(update={"households": 2}))
     with pytest.raises(UnknownNameError, match="no model named 'nobody'"):
-        person_rates(world, "nobody")
+        compute_person_rates(world, "nobody")

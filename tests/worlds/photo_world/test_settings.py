@@ -11,10 +11,10 @@ from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, UnknownN
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import (
     PRESETS,
+    format_world_yaml,
     parse_world,
     preset,
     read_world,
-    world_text,
 )
 
 DISTRICT = {"level": "household", "shares": {"north": 0.5, "south": 0.5}}
@@ -68,7 +68,7 @@ def test_a_preset_is_a_world_and_written_reads_back_the_same(name, tmp_path):
     assert found.about.endswith(".")
     assert found.models
     path = tmp_path / "again.yaml"
-    path.write_text(world_text(found), encoding="utf-8")
+    path.write_text(format_world_yaml(found), encoding="utf-8")
     assert read_world(path) == found
 
 

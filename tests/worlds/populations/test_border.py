@@ -11,8 +11,8 @@ import pytest
 from isolux_worlds.populations.border import (
     CHALLENGE,
     Gate,
-    gate_injected_effects,
-    simulate_border_gate,
+    build_gate_injected_effects,
+    simulate_gate_people_and_candidates,
 )
 from tests.cli._run import isolux as run
 
@@ -21,7 +21,7 @@ LARGE = Gate(n_enrolled=20_000, n_not_enrolled=20_000)
 
 @pytest.fixture(scope="module")
 def drawn():
-    return simulate_border_gate(LARGE)
+    return simulate_gate_people_and_candidates(LARGE)
 
 
 def test_the_files_hold_what_is_injected(drawn):
@@ -47,7 +47,7 @@ def test_the_files_hold_what_is_injected(drawn):
 
 def test_minors_pass_as_often_as_is_injected(drawn):
     people, _ = drawn
-    truths = gate_injected_effects(LARGE)["models"]["estimator"]["groups"]
+    truths = build_gate_injected_effects(LARGE)["models"]["estimator"]["groups"]
     for truth in truths:
         minors = people.filter(pl.col("age") < 18, skin_tone=truth["values"][0])
         share = float((minors["estimate"] >= CHALLENGE).to_numpy().mean())

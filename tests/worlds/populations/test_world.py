@@ -14,7 +14,7 @@ from isolux_worlds import (
     simulate,
     write_csv,
 )
-from isolux_worlds._random_streams import stream, subject_rate
+from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc, build_named_rng
 
 TARGET = Attribute(name="job", shares={"cook": 0.5, "smith": 0.3, "baker": 0.2})
 TONE = Attribute(name="tone", shares={"1": 0.5, "2": 0.3, "3": 0.2}, adjacent=0.4, unknown=0.1)
@@ -156,17 +156,17 @@ def test_wrong_answers_follow_the_confusions():
 
 
 def test_streams_of_different_names_are_independent():
-    draws = np.array([stream(0, "a", str(i)).normal(size=400) for i in range(200)])
+    draws = np.array([build_named_rng(0, "a", str(i)).normal(size=400) for i in range(200)])
     # Were streams shifted copies or correlated, the variance of the mean would not be 1 / 200.
     assert np.var(draws.mean(axis=0)) * 200 == pytest.approx(1.0, abs=0.4)
-    assert not np.array_equal(stream(0, "a").random(4), stream(1, "a").random(4))
-    assert np.array_equal(stream(0, "a").random(4), stream(0, "a").random(4))
+    assert not np.array_equal(build_named_rng(0, "a").random(4), build_named_rng(1, "a").random(4))
+    assert np.array_equal(build_named_rng(0, "a").random(4), build_named_rng(0, "a").random(4))
 
 
 def test_a_subjects_rate_at_the_edges_is_the_mean():
     mean = np.array([0.0, 1.0])
-    assert subject_rate(mean, 0.3, np.array([0.2, 0.9])).tolist() == [0.0, 1.0]
-    assert subject_rate(np.array([0.4]), 0.0, np.array([0.99])).tolist() == [0.4]
+    assert beta_quantile_from_mean_and_icc(mean, 0.3, np.array([0.2, 0.9])).tolist() == [0.0, 1.0]
+    assert beta_quantile_from_mean_and_icc(np.array([0.4]), 0.0, np.array([0.99])).tolist() == [0.4]
 
 
 def test_a_file_comes_back_as_it_was_written(tmp_path):

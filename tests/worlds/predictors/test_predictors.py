@@ -19,8 +19,8 @@ from isolux.vocabulary.tables import ATTRIBUTES
 from isolux_worlds.predictors import (
     PREDICTORS,
     SimulatedModel,
-    simulate_answers,
-    write_simulated,
+    simulate_predictions,
+    write_simulated_predictions,
 )
 from tests._masks import masks_from_bitmaps
 
@@ -93,7 +93,7 @@ def test_who_is_served_is_who_was_injected(task):
         apart = dataset.instances.with_columns(image_id="instance_id")
         dataset = replace(dataset, instances=apart)
     right = injected(dataset)
-    answers = simulate_answers(task, dataset, right, MODEL)
+    answers = simulate_predictions(task, dataset, right, MODEL)
     predictor = PREDICTORS[task]
     options = OPTIONS.get(task, {})
     found = score(task, dataset, answers, metrics=(predictor.metric,), **options)
@@ -113,7 +113,7 @@ def test_boxes_fit_as_well_as_was_injected():
     dataset = crowd()
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
     model = SimulatedModel(name="m", jitter=0.2, false_alarms=0)
-    drawn = simulate_answers("detection", dataset, everyone, model)
+    drawn = simulate_predictions("detection", dataset, everyone, model)
     assert drawn.height == N
     moved = (drawn["box_x"] - dataset.instances["box_x"]).abs() / dataset.instances["box_w"]
     overlap = ((1 - moved) / (1 + moved)).to_numpy()
@@ -127,7 +127,7 @@ def test_false_alarms_are_of_nobody_and_as_many_as_injected():
     dataset = crowd()
     nobody = dataset.instances.select("instance_id", right=pl.lit(value=False))
     model = SimulatedModel(name="m", false_alarms=2.0)
-    drawn = simulate_answers("detection", dataset, nobody, model)
+    drawn = simulate_predictions("detection", dataset, nobody, model)
     # 200 pictures, Poisson of mean 2: 400 ± 20, five standard deviations wide.
     assert 300 < drawn.height < 500
     found = score("detection", dataset, drawn, metrics=("recall_at_iou",))
@@ -137,13 +137,13 @@ def test_false_alarms_are_of_nobody_and_as_many_as_injected():
 def test_masks_are_cut_and_stay_half_of_themselves():
     dataset = crowd()
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
-    drawn = simulate_answers(
+    drawn = simulate_predictions(
         "segmentation", dataset, everyone, SimulatedModel(name="m", jitter=0.3)
     )
     assert (drawn["mask_counts"] != dataset.instances["mask_counts"]).sum() > N / 2
     found = score("segmentation", dataset, drawn, metrics=("average_recall",))
     assert 0.3 < found.units["value"].mean() < 0.8
-    exact = simulate_answers(
+    exact = simulate_predictions(
         "segmentation", dataset, everyone, SimulatedModel(name="m", jitter=0.0)
     )
     assert exact["mask_counts"].to_list() == dataset.instances["mask_counts"].to_list()
@@ -152,7 +152,7 @@ def test_masks_are_cut_and_stay_half_of_themselves():
 def test_pairs_are_accepted_where_both_pictures_are_right():
     dataset = crowd()
     right = injected(dataset)
-    answers = simulate_answers("face_verification", dataset, right, MODEL)
+    answers = simulate_predictions("face_verification", dataset, right, MODEL)
     found = score("face_verification", dataset, answers, threshold=0.5)
     pairs = found.evidence["pairs"]
     said = dict(right.iter_rows())
@@ -168,7 +168,7 @@ def test_pairs_are_accepted_where_both_pictures_are_right():
 def test_retrieval_finds_its_own_class_where_it_is_right():
     dataset = crowd()
     right = injected(dataset)
-    answers = simulate_answers("retrieval", dataset, right, MODEL)
+    answers = simulate_predictions("retrieval", dataset, right, MODEL)
     found = score("retrieval", dataset, answers, top_k=(10,)).units
     joined = found.join(right, left_on="unit_id", right_on="instance_id")
     mean = dict(joined.group_by("right").agg(pl.col("value").mean()).iter_rows())
@@ -206,7 +206,9 @@ def test_pictures_are_worse_where_the_model_is_wrong(task, tmp_path):
     dataset = _pictures(tmp_path / "data", crowd())
     right = dataset.instances.select("instance_id").with_columns(right=pl.Series([True, False] * 4))
     (tmp_path / "out").mkdir()
-    path = write_simulated(task, dataset, right, MODEL, tmp_path / "out", root=tmp_path / "data")
+    path = write_simulated_predictions(
+        task, dataset, right, MODEL, tmp_path / "out", root=tmp_path / "data"
+    )
     form = "part_masks" if task == "face_parsing" else "image_files"
     answers = read_outputs(path, format=form, model="m")
     options = (
@@ -227,8 +229,8 @@ def test_pictures_are_worse_where_the_model_is_wrong(task, tmp_path):
 def test_files_read_back_as_they_were(task, tmp_path):
     dataset = crowd()
     right = injected(dataset)
-    answers = simulate_answers(task, dataset, right, MODEL)
-    path = write_simulated(task, dataset, right, MODEL, tmp_path)
+    answers = simulate_predictions(task, dataset, right, MODEL)
+    path = write_simulated_predictions(task, dataset, right, MODEL, tmp_path)
     if task in LABELS:
         back = read_predictions(path, column="label", score="score", model="made-up")
     else:
@@ -247,9 +249,9 @@ def test_files_read_back_as_they_were(task, tmp_path):
 def test_the_same_seed_gives_the_same_answers_and_another_model_others(task):
     dataset = crowd()
     right = injected(dataset)
-    first = simulate_answers(task, dataset, right, MODEL)
-    assert first.equals(simulate_answers(task, dataset, right, MODEL))
-    other = simulate_answers(
+    first = simulate_predictions(task, dataset, right, MODEL)
+    assert first.equals(simulate_predictions(task, dataset, right, MODEL))
+    other = simulate_predictions(
         task, dataset, right, SimulatedModel(name="other", jitter=0.15, seed=7)
     )
     assert not first.drop("model").equals(other.drop("model"))
@@ -260,20 +262,20 @@ def test_who_is_found_leaves_the_others_boxes_as_they_are():
     model = SimulatedModel(name="m", false_alarms=0)
     everyone = dataset.instances.select("instance_id", right=pl.lit(value=True))
     some = injected(dataset)
-    all_boxes = simulate_answers("detection", dataset, everyone, model)
+    all_boxes = simulate_predictions("detection", dataset, everyone, model)
     kept = all_boxes.filter(some["right"])
-    assert kept.equals(simulate_answers("detection", dataset, some, model))
+    assert kept.equals(simulate_predictions("detection", dataset, some, model))
 
 
 def test_what_cannot_be_simulated_is_named():
     dataset = crowd()
     right = injected(dataset)
     with pytest.raises(UnknownNameError, match="detection"):
-        simulate_answers("detecton", dataset, right, MODEL)
+        simulate_predictions("detecton", dataset, right, MODEL)
     with pytest.raises(SpecError, match="are pictures"):
-        simulate_answers("reconstruction", dataset, right, MODEL)
+        simulate_predictions("reconstruction", dataset, right, MODEL)
     with pytest.raises(TableError, match="none for 1 of them, such as '399'"):
-        simulate_answers("detection", dataset, right.head(N - 1), MODEL)
+        simulate_predictions("detection", dataset, right.head(N - 1), MODEL)
     with pytest.raises(SpecError, match="jitter of 'm' is out of range"):
         SimulatedModel(name="m", jitter=0.5)
     bare = Dataset(
@@ -289,7 +291,7 @@ def test_what_cannot_be_simulated_is_named():
         ("grounding", "nobody has a class"),
     ):
         with pytest.raises(SpecError, match=says):
-            simulate_answers(task, bare, right, MODEL)
+            simulate_predictions(task, bare, right, MODEL)
 
 
 def test_several_valid_classes_are_none_of_the_wrong_ones():
@@ -301,6 +303,6 @@ def test_several_valid_classes_are_none_of_the_wrong_ones():
     )
     dataset = Dataset(name="crowd", info=INFO, instances=both)
     wrong = both.select("instance_id", right=pl.lit(value=False))
-    says = simulate_answers("classification", dataset, wrong, MODEL)["label"]
+    says = simulate_predictions("classification", dataset, wrong, MODEL)["label"]
     for label, own in zip(says, both["classes"], strict=True):
         assert label not in own

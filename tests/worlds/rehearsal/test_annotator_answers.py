@@ -11,11 +11,11 @@ import pytest
 from isolux_curate.annotation.answer_format import find_fault, parse_label_studio_result
 from isolux_curate.annotation.stages import STAGES
 from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, MistakeRates
-from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, iou
+from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, iou_of_boxes
 from isolux_worlds.rehearsal.annotator_answers import (
+    answer_to_label_studio,
     correct_answer,
     simulate_answer,
-    to_label_studio,
     trace_outline,
 )
 
@@ -107,7 +107,9 @@ def test_a_slip_of_a_box_is_one_that_a_rater_sees() -> None:
     """A third wider and higher: 1 / (4/3)² = .5625 of it is the person's box."""
     who = replace(PERFECT, mistake_rates=replace(_NEVER, loose=1.0))
     drawn = simulate_answer(_asked(), "boxes", who, seed=0).answer["boxes"][0]
-    found = iou((drawn["x"], drawn["y"], drawn["w"], drawn["h"]), (100.0, 60.0, 60.0, 120.0))
+    found = iou_of_boxes(
+        (drawn["x"], drawn["y"], drawn["w"], drawn["h"]), (100.0, 60.0, 60.0, 120.0)
+    )
     assert found == pytest.approx(9 / 16, abs=1e-3)
 
 
@@ -123,7 +125,7 @@ def test_an_answer_goes_to_label_studio_and_comes_back_as_it_was() -> None:
         "boxes": [{"label": "nurse", "x": 10.0, "y": 20.0, "w": 64.0, "h": 48.0}],
         "polygons": [{"label": "person", "points": [[1.0, 2.0], [30.0, 2.0], [30.0, 40.0]]}],
     }
-    assert parse_label_studio_result(to_label_studio(answer, (320, 240)), 320, 240) == answer
+    assert parse_label_studio_result(answer_to_label_studio(answer, (320, 240)), 320, 240) == answer
 
 
 def test_an_outline_holds_its_mask() -> None:

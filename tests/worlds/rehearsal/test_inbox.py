@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.rehearsal import FAULTS, draw_inbox, write_inbox
+from isolux_worlds.rehearsal import FAULTS, draw_submitted_photos, write_inbox
 from isolux_worlds.rehearsal.fault_assignment import count_faults
 from isolux_worlds.rehearsal.files import SERIAL
 from isolux_worlds.rehearsal.inbox import Inbox
@@ -19,7 +19,7 @@ from isolux_worlds.rehearsal.inbox import Inbox
 
 @pytest.fixture(scope="module")
 def inbox() -> Inbox:
-    return draw_inbox(100, seed=3)
+    return draw_submitted_photos(100, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def folder(inbox: Inbox, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("photos", "seed"), [(100, 0), (100, 4), (240, 1), (600, 2)])
 def test_every_fault_is_injected_as_often_as_it_should_be(photos: int, seed: int) -> None:
-    drawn = draw_inbox(photos, seed=seed)
+    drawn = draw_submitted_photos(photos, seed=seed)
     found = dict(drawn.photos["fault"].drop_nulls().value_counts().iter_rows())
     people = dict(drawn.subjects["fault"].drop_nulls().value_counts().iter_rows())
     wanted = count_faults(photos)
@@ -58,14 +58,14 @@ def test_a_photo_of_someone_with_a_fault_has_that_one_and_no_other(inbox: Inbox)
 
 
 def test_the_same_seed_gives_the_same_inbox_and_another_does_not(inbox: Inbox) -> None:
-    assert draw_inbox(100, seed=3).photos.equals(inbox.photos)
-    assert draw_inbox(100, seed=3).people.equals(inbox.people)
-    assert not draw_inbox(100, seed=4).photos.equals(inbox.photos)
+    assert draw_submitted_photos(100, seed=3).photos.equals(inbox.photos)
+    assert draw_submitted_photos(100, seed=3).people.equals(inbox.people)
+    assert not draw_submitted_photos(100, seed=4).photos.equals(inbox.photos)
 
 
 def test_too_few_photos_for_every_fault_are_refused() -> None:
     with pytest.raises(SpecError, match="too few photos for every fault"):
-        draw_inbox(99)
+        draw_submitted_photos(99)
 
 
 def _file(folder: Path, inbox: Inbox, fault: str, at: int = 0) -> bytes:

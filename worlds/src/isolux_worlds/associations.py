@@ -66,7 +66,7 @@ def write_captions(
     light = np.array(["day", "night"])[draw.integers(0, 2, people)]
     object_lists = [";".join(names) for names in objects]
     table = {"id": ids, "gender": _GENDERS[gender], "objects": object_lists, "light": light}
-    return _write(folder, {"people": table, "captions": {"id": ids, "caption": texts}})
+    return _write_tables(folder, {"people": table, "captions": {"id": ids, "caption": texts}})
 
 
 def write_changed(
@@ -90,7 +90,7 @@ def write_changed(
         "occupation": _OCCUPATIONS[work],
     }
     scores = {"id": ids, "score": of_scene + shift + 0.3 * draw.normal(size=2 * scenes)}
-    return _write(folder, {"pictures": pictures, "scores": scores})
+    return _write_tables(folder, {"pictures": pictures, "scores": scores})
 
 
 def write_generated(
@@ -120,7 +120,9 @@ def write_generated(
     }
     label_columns = {"id": ids, "label": _GENDERS[np.where(is_right, true, 1 - true)]}
     prompt_columns = {"id": ids, "prompt": _PROMPTS[prompt]}
-    return _write(folder, {"pictures": prompt_columns, "judged": label_columns, "matrix": matrix})
+    return _write_tables(
+        folder, {"pictures": prompt_columns, "judged": label_columns, "matrix": matrix}
+    )
 
 
 def write_pronouns(
@@ -144,7 +146,7 @@ def write_pronouns(
         "other": np.array(["nobody", *_GENDERS])[distractor],
     }
     texts = [f"the {job} and {p} desk" for job, p in zip(_OCCUPATIONS[work], pronouns, strict=True)]
-    return _write(folder, {"people": table, "answers": {"id": table["id"], "label": texts}})
+    return _write_tables(folder, {"people": table, "answers": {"id": table["id"], "label": texts}})
 
 
 def write_searches(
@@ -169,7 +171,7 @@ def write_searches(
     queried_prompts = [f"prompt {i}" for i in range(queries)]
     image_names = [f"image {i}" for i in range(images)]
     prompts = {"id": queried_prompts, "kind": np.array(["science", "family"])[query_type]}
-    files = _write(
+    files = _write_tables(
         folder, {"prompts": prompts, "images": {"id": image_names, "gender": _GENDERS[group]}}
     )
     noise = draw.normal(size=(queries, images)) + liking * draw.normal(size=images)
@@ -179,7 +181,7 @@ def write_searches(
             "other_id": np.tile(image_names, queries),
         }
         scores = {**pairs, "score": (noise + lean).ravel()}
-        return files | _write(folder, {"scores": scores}, ".parquet")
+        return files | _write_tables(folder, {"scores": scores}, ".parquet")
     # One coordinate for each query: a picture's number there is its score.
     embeddings_by_file = {
         "texts": (queried_prompts, np.eye(queries)),
@@ -189,10 +191,10 @@ def write_searches(
     for name, (ids, rows) in embeddings_by_file.items():
         unit = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).tolist()
         tables[name] = {"instance_id": ids, "model": "net", "embedding": pl.Series(unit)}
-    return files | _write(folder, tables, ".parquet")
+    return files | _write_tables(folder, tables, ".parquet")
 
 
-def _write(
+def _write_tables(
     folder: str | Path, tables: Mapping[str, Mapping[str, Any]], suffix: str = ".csv"
 ) -> Files:
     """Write each table as a file of its name."""

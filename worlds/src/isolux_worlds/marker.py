@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isolux.people.synthetic import SYNTHETIC_MARKER
 
-__all__ = ["write_marker"]
+__all__ = ["write_folder_marker"]
 
 _TEXT = (
     "The people in this folder are synthetic: {made} drew them, and none of them exists.\n"
@@ -18,6 +18,6 @@ _TEXT = (
 )
 
 
-def write_marker(folder: Path, command: str) -> None:
+def write_folder_marker(folder: Path, command: str) -> None:
     """Write the marker into a folder; ``command`` is the command that drew the people."""
     (folder / SYNTHETIC_MARKER).write_text(_TEXT.format(made=command), encoding="utf-8")

@@ -16,8 +16,8 @@ from isolux.analyses._features import read_known_values_as_numbers
 from isolux.analyses._unit_scores import check_attributes_exist
 from isolux.analyses.confounders.roles import AttributeRoles
 from isolux.groups import build_membership, read_groupings
-from isolux.groups.binning import income_bins, parse_bins
-from isolux.groups.intersections import IntersectionMembership, group_name
+from isolux.groups.binning import income_rule_to_bins_option, parse_bins
+from isolux.groups.intersections import IntersectionMembership, format_group_name
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.cluster_sums import IntArray
@@ -237,7 +237,7 @@ def _choose_bins_or_none(
     rows = read_known_values_as_numbers(run, settings, name)
     number = rows["number"]
     if rule is not None:
-        rule = income_bins(rule)
+        rule = income_rule_to_bins_option(rule)
     elif rows.is_empty() or number.null_count() or number.n_unique() <= MAX_NUMBERS:
         return None
     else:
@@ -247,7 +247,7 @@ def _choose_bins_or_none(
     if not bins.quantiles or scored.is_empty() or scored.height == len(units):
         return rule
     numbers = rows.drop_nulls("number").join(scored, on="unit_id", how="semi").group_by("unit_id")
-    edges = bins.edges_for(numbers.agg(pl.col("number").median())["number"])
+    edges = bins.fixed_or_quantile_edges(numbers.agg(pl.col("number").median())["number"])
     return f"edges:{','.join(map(repr, edges))}:{bins.closed}" if edges else rule
 
 
@@ -276,7 +276,7 @@ def _encode_memberships(
     crossing: IntersectionMembership,
 ) -> tuple[IntArray, IntArray, tuple[str, ...]]:
     """Assign numbers to memberships: unit, group, and the groups' names, ``unknown`` last."""
-    names = [group_name(cell) for cell in crossing.cells]
+    names = [format_group_name(cell) for cell in crossing.cells]
     values = sorted(names, key=lambda name_key: name_key == UNKNOWN)
     group_number = np.array([values.index(name) for name in names], dtype=np.int64)
     return crossing.unit, group_number[crossing.cell], tuple(values)

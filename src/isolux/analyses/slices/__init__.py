@@ -51,11 +51,7 @@ from isolux.analyses.slices.search import (
     compare_slices_with_complement,
     find_candidate_slices,
 )
-from isolux.statements.numbers import (
-    format_bare_value,
-    format_gap_size,
-    format_with_unit,
-)
+from isolux.statements.numbers import format_bare_value, format_gap_size, format_with_unit
 from isolux.statements.run_terms import RunTerms, format_confidence_level, read_display_terms
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.vocabulary import citations

@@ -390,7 +390,8 @@ def _format_abstention_claim(
         f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
         f"{group} ({terms.format_attribute(str(attribute))}) from"
         f" {format_bare_value(before, 'fraction')} to "
-        f"{format_bare_value(after, 'fraction')} points, by {_format_gap_change(curves, j)}; "
+        f"{format_bare_value(after, 'fraction')} points, by "
+        f"{_format_gap_change(curves, j)}; "
         f"{terms.format_adjusted_p(float(p[j]))}."
     )
 

@@ -12,7 +12,7 @@ from isolux import derive
 from isolux.analyses._features import read_known_values_as_numbers
 from isolux.analyses._regrouping import ROUNDED_VALUES, measure_group_means_by_stratum
 from isolux.analyses._unit_scores import UnitScores, check_attributes_exist
-from isolux.groups.binning import bin_labels, parse_bins
+from isolux.groups.binning import format_bin_labels, parse_bins
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.containers import Run
@@ -84,7 +84,7 @@ def bin_numeric_attribute(
     numbers = unit_rows.join(medians, on="unit_id", how="left", maintain_order="left")
     defined = numbers["number"].drop_nulls()
     rule = parse_bins(bins or "quantile:5")
-    edges = rule.edges_for(defined)
+    edges = rule.fixed_or_quantile_edges(defined)
     bin_positions = rule.bin_index(numbers["number"].fill_null(0.0).to_numpy(), edges)
     code = np.where(numbers["number"].is_null().to_numpy(), -1, bin_positions)
     occupied = np.unique(code[code >= 0])
@@ -95,7 +95,7 @@ def bin_numeric_attribute(
             found=f"{defined.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
             where="--analysis-option trends.bins",
         )
-    labels = tuple(bin_labels(edges, rule.closed)[k] for k in occupied)
+    labels = tuple(format_bin_labels(edges, rule.closed)[k] for k in occupied)
     return BinnedNumber(
         name, numbers, labels, np.where(code < 0, -1, np.searchsorted(occupied, code))
     )

@@ -1,10 +1,11 @@
 """Tables for tests of biometric systems, from a finished run.
 
-Each is a pure function of a run: ``performance`` (failures and errors by group, the form of
-ISO/IEC 19795-10), ``differentials`` (how much the groups' error rates differ, as NIST summarises
-them, never without the errors themselves), ``impostor_matrix`` and ``false_positive_matrix``
-(errors across groups), ``gallery_by_group``, and of age estimation ``age_performance``. The texts
-of the ISO standards are not public: the tables follow what is public, and claim no conformity.
+Each is a pure function of a run: ``performance`` (failures and errors by group, the form of ISO/IEC
+19795-10), ``summarise_error_differentials`` (how much the groups' error rates differ, as NIST
+summarises them, never without the errors themselves), ``cross_group_false_match_rates`` and
+``cross_group_false_positive_rates`` (errors across groups), ``count_gallery_by_group``, and of age
+estimation ``build_age_performance_table``. The texts of the ISO standards are not public: the
+tables follow what is public, and claim no conformity.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import polars as pl
 
 from isolux.disparity.biometrics.performance import (
     RATES,
-    age_performance,
-    differentials,
+    build_age_performance_table,
     is_biometric,
     performance,
+    summarise_error_differentials,
 )
 from isolux.groups.interval_methods import standard_error
 from isolux.groups.measure import measure_groups
@@ -42,13 +43,13 @@ from isolux.vocabulary.tables import SCORES, Status
 
 __all__ = [
     "RATES",
-    "age_performance",
-    "differentials",
-    "false_positive_matrix",
-    "gallery_by_group",
-    "impostor_matrix",
+    "build_age_performance_table",
+    "count_gallery_by_group",
+    "cross_group_false_match_rates",
+    "cross_group_false_positive_rates",
     "is_biometric",
     "performance",
+    "summarise_error_differentials",
 ]
 
 _FMR = "false_match_rate"
@@ -83,7 +84,9 @@ _SEARCH_SCHEMA = {
 }
 
 
-def impostor_matrix(run: Run, *, replicates: int = 500, max_groups: int = 24) -> pl.DataFrame:
+def cross_group_false_match_rates(
+    run: Run, *, replicates: int = 500, max_groups: int = 24
+) -> pl.DataFrame:
     """Measure the false match rate between each two groups, and within each, at one threshold.
 
     Examples
@@ -100,15 +103,17 @@ def impostor_matrix(run: Run, *, replicates: int = 500, max_groups: int = 24) ->
         )
     spec = read_recorded_spec(run.record)
     statistics = spec.statistics.model_copy(update={"replicates": replicates})
-    units = _number_units(run)
+    units = _index_units_and_clusters(run)
     rows = []
     for (model,), model_pairs in evidence.partition_by("model", as_dict=True).items():
         pairs = build_pair_rows(model_pairs, units)
-        for attribute, names, is_member in _iterate_attributes(
+        for attribute, names, is_member in _iterate_attribute_masks(
             run, spec, units["unit_id"], max_groups
         ):
             for a, b in combinations_with_replacement(range(len(names)), 2):
-                cell = _measure_cell(pairs, is_member[:, a], is_member[:, b], statistics)
+                cell = _measure_impostor_pairs_between(
+                    pairs, is_member[:, a], is_member[:, b], statistics
+                )
                 rows.append(
                     {
                         "model": model,
@@ -121,7 +126,7 @@ def impostor_matrix(run: Run, *, replicates: int = 500, max_groups: int = 24) ->
     return pl.DataFrame(rows, schema=_IMPOSTOR_SCHEMA)
 
 
-def _number_units(run: Run) -> pl.DataFrame:
+def _index_units_and_clusters(run: Run) -> pl.DataFrame:
     """Assign numbers from 0 to units and their clusters: ``unit_id, unit, cluster``."""
     units = run.scores.select("unit_id", "cluster_id").unique("unit_id", maintain_order=True)
     # Decision 2: a unit without a known cluster is its own.
@@ -129,7 +134,7 @@ def _number_units(run: Run) -> pl.DataFrame:
     return units.select("unit_id", unit=pl.int_range(pl.len()), cluster=cluster.rank("dense") - 1)
 
 
-def _iterate_attributes(
+def _iterate_attribute_masks(
     run: Run, spec: AuditSpec, unit_ids: pl.Series, max_groups: int
 ) -> Iterator[tuple[str, list[str], np.ndarray[tuple[int, int], np.dtype[np.bool_]]]]:
     """Yield each attribute, the names of its groups, and the membership mask ``[n_units, g]``."""
@@ -157,7 +162,7 @@ def _build_membership(run: Run, spec: AuditSpec) -> Membership:
     )
 
 
-def _measure_cell(
+def _measure_impostor_pairs_between(
     rows: PairRows,
     a: np.ndarray[tuple[int], np.dtype[np.bool_]],
     b: np.ndarray[tuple[int], np.dtype[np.bool_]],
@@ -177,7 +182,9 @@ def _measure_cell(
         first=cluster[first[pair_index]],
         second=cluster[second[pair_index]],
     )
-    n_clusters = _count_clusters(cell_pairs, (first[pair_index], second[pair_index]), a, b)
+    n_clusters = _count_clusters_of_smaller_group(
+        cell_pairs, (first[pair_index], second[pair_index]), a, b
+    )
     threshold = rows.operating_point(false_match_rate_statistic())
     cell: dict[str, object] = {
         "pairs": len(pair_index),
@@ -228,7 +235,7 @@ def _measure_cell(
     }
 
 
-def _count_clusters(
+def _count_clusters_of_smaller_group(
     pairs: UnitPairs,
     people: tuple[IntArray, IntArray],
     a: np.ndarray[tuple[int], np.dtype[np.bool_]],
@@ -240,14 +247,14 @@ def _count_clusters(
     return min(len(np.unique(pair_clusters[is_member[pair_people]])) for is_member in (a, b))
 
 
-def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
+def cross_group_false_positive_rates(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
     """Measure how often people who are not enrolled are taken for enrolled people of each group.
 
     Examples
     --------
     See ``docs/methods/biometrics.md``.
     """
-    candidates = _load_candidates(run)
+    candidates = _require_identification_candidates(run)
     spec = read_recorded_spec(run.record)
     members = _build_membership(run, spec)
     # Only a search for someone who is not enrolled can be a false positive.
@@ -260,7 +267,7 @@ def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
     searches = candidates.filter(
         pl.col("mated").eq(other=False) & pl.col("threshold").is_not_null()
     )
-    enrolled = gallery_by_group(run)
+    enrolled = count_gallery_by_group(run)
     tables = []
     for (attribute,), attribute_members in members.frame.group_by(
         ["attribute"], maintain_order=True
@@ -282,7 +289,7 @@ def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
             how="left",
             maintain_order="left",
         ).with_columns(pl.col("value").fill_null(0.0))
-        table = _measure_searches(rows, attribute_members, spec.statistics)
+        table = _false_positive_rates_by_group(rows, attribute_members, spec.statistics)
         counts = enrolled.filter(pl.col("attribute").eq_missing(pl.lit(attribute)))
         tables.append(
             table.join(
@@ -307,7 +314,9 @@ def false_positive_matrix(run: Run, *, max_groups: int = 24) -> pl.DataFrame:
     return matrix.select(list(_SEARCH_SCHEMA)).cast(_SEARCH_SCHEMA)  # type: ignore[arg-type]
 
 
-def _measure_searches(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
+def _false_positive_rates_by_group(
+    rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics
+) -> pl.DataFrame:
     task_info = registry.task_info("identification")
     metric = Metric(
         name=_CROSS_GROUP_METRIC,
@@ -338,7 +347,7 @@ def _measure_searches(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistic
     )
 
 
-def gallery_by_group(run: Run) -> pl.DataFrame:
+def count_gallery_by_group(run: Run) -> pl.DataFrame:
     """Count who is in the gallery, by group.
 
     Examples
@@ -346,7 +355,7 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     See ``docs/methods/biometrics.md``.
     """
     # It refuses runs of other tasks.
-    _load_candidates(run)
+    _require_identification_candidates(run)
     gallery = run.evidence["gallery"]
     members = _build_membership(run, read_recorded_spec(run.record)).frame.select(
         "attribute", "group", "unit_id"
@@ -379,7 +388,7 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     )
 
 
-def _load_candidates(run: Run) -> pl.DataFrame:
+def _require_identification_candidates(run: Run) -> pl.DataFrame:
     candidates = run.evidence.get("candidates")
     if str(run.record.get("task")) != "identification" or candidates is None:
         raise SpecError(

@@ -64,7 +64,7 @@ def is_biometric(run: Run) -> bool:
 
 def performance(run: Run) -> pl.DataFrame:
     """Build the table of each group's failures and errors, as ISO/IEC 19795-10 requires."""
-    rates = _find_rates(run)
+    rates = _require_rate_names(run)
     cells = run.group_metrics.with_columns(
         values=pl.col("values").list.join("\x00"),
         said=pl.when(
@@ -108,7 +108,7 @@ def performance(run: Run) -> pl.DataFrame:
         table = table.with_columns(threshold=pl.lit(None, dtype=pl.Float64))
     table = table.with_columns(said=pl.concat_str(notes, separator="; ", ignore_nulls=True))
     table = table.with_columns(
-        threshold=_find_thresholds(run, table), said=pl.col("said").replace("", None)
+        threshold=_list_thresholds_by_row(run, table), said=pl.col("said").replace("", None)
     )
     dropped = [f"{short}_said" for short in rates] + ["values"]
     return table.drop(dropped, strict=False).select(
@@ -121,7 +121,7 @@ def performance(run: Run) -> pl.DataFrame:
     )
 
 
-def _find_thresholds(run: Run, table: pl.DataFrame) -> pl.Series:
+def _list_thresholds_by_row(run: Run, table: pl.DataFrame) -> pl.Series:
     """Take each model's threshold from the table, else from the task's fitted settings."""
     recorded_thresholds = ((run.record.get("chosen") or {}).get("threshold") or {}).get(
         "value"
@@ -137,7 +137,7 @@ def _find_thresholds(run: Run, table: pl.DataFrame) -> pl.Series:
     return pl.select(pl.coalesce(table["threshold"], set_by_task)).to_series().alias("threshold")
 
 
-def _find_rates(run: Run) -> Mapping[str, str]:
+def _require_rate_names(run: Run) -> Mapping[str, str]:
     task = str(run.record.get("task"))
     if not is_biometric(run):
         raise SpecError(
@@ -151,9 +151,9 @@ def _find_rates(run: Run) -> Mapping[str, str]:
 _UNKNOWN = "unknown"
 
 
-def differentials(run: Run) -> pl.DataFrame:
+def summarise_error_differentials(run: Run) -> pl.DataFrame:
     """Summarise how much the groups' two error rates differ, next to the overall errors."""
-    names = _find_error_metrics(run)
+    names = _require_error_metrics(run)
     cells = run.group_metrics.filter(pl.col("metric").is_in(names))
     rows = []
     for (model,), model_cells in cells.group_by(["model"], maintain_order=True):
@@ -166,7 +166,7 @@ def differentials(run: Run) -> pl.DataFrame:
         ):
             # Each error stands next to the other: a model that fails everyone has no differences.
             for name, other_metric in zip(names, reversed(names), strict=True):
-                row = _summarise_rates(
+                row = _summarise_rate_differences(
                     attribute_cells.filter(metric=name),
                     overall_by_metric.get(name, {}),
                     overall_by_metric.get(other_metric, {}),
@@ -208,7 +208,7 @@ _DIFFERENTIALS = {
 }
 
 
-def _find_error_metrics(run: Run) -> tuple[str, str]:
+def _require_error_metrics(run: Run) -> tuple[str, str]:
     task = str(run.record.get("task"))
     names = tuple(RATES[task][short] for short in ERRORS.get(task, ()))
     metrics = set(run.group_metrics["metric"])
@@ -222,7 +222,7 @@ def _find_error_metrics(run: Run) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _summarise_rates(
+def _summarise_rate_differences(
     groups: pl.DataFrame, overall: dict[str, object], other_overall: dict[str, object]
 ) -> dict[str, object]:
     # People of unknown value are in no claim about groups.
@@ -288,7 +288,7 @@ _AGE_COLUMNS = (
 )
 
 
-def age_performance(run: Run) -> pl.DataFrame:
+def build_age_performance_table(run: Run) -> pl.DataFrame:
     """Build the table of each group's age errors and challenge error rates."""
     task = str(run.record.get("task"))
     if task != "age_estimation" or "model_a" in run.disparities.columns:

@@ -31,7 +31,7 @@ HARDT = Reference(
 )
 
 
-def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
+def rate_difference_info(notion: str, rate: str, source: Reference) -> MeasureInfo:
     """Build the info of the range of one rate over groups, named after a notion of fairness."""
     return MeasureInfo(
         title=f"{notion} difference",
@@ -48,7 +48,7 @@ def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
     )
 
 
-def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
+def rate_ratio_info(notion: str, rate: str, source: Reference) -> MeasureInfo:
     """Build the info of the smallest ratio of one rate between groups, named likewise."""
     return MeasureInfo(
         title=f"{notion} ratio",

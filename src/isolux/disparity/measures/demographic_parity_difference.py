@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import value_range
-from isolux.disparity.measures._shared import CALDERS, rate_difference
+from isolux.disparity.measures._shared import CALDERS, rate_difference_info
 from isolux.stats.statistic import FloatArray
 
-INFO = rate_difference("demographic parity", "selection rate", CALDERS)
+INFO = rate_difference_info("demographic parity", "selection rate", CALDERS)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import ratio_min_max
-from isolux.disparity.measures._shared import CALDERS, bounds, rate_ratio
+from isolux.disparity.measures._shared import CALDERS, bounds, rate_ratio_info
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["INFO", "bounds", "measure"]
 
-INFO = rate_ratio("demographic parity", "selection rate", CALDERS)
+INFO = rate_ratio_info("demographic parity", "selection rate", CALDERS)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import value_range
-from isolux.disparity.measures._shared import HARDT, rate_difference
+from isolux.disparity.measures._shared import HARDT, rate_difference_info
 from isolux.stats.statistic import FloatArray
 
-INFO = rate_difference("equal opportunity", "true positive rate", HARDT)
+INFO = rate_difference_info("equal opportunity", "true positive rate", HARDT)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import ratio_min_max
-from isolux.disparity.measures._shared import HARDT, bounds, rate_ratio
+from isolux.disparity.measures._shared import HARDT, bounds, rate_ratio_info
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["INFO", "bounds", "measure"]
 
-INFO = rate_ratio("equal opportunity", "true positive rate", HARDT)
+INFO = rate_ratio_info("equal opportunity", "true positive rate", HARDT)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -17,12 +17,15 @@ from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.interval_methods.macro_average import estimate_macro_averages, is_macro_average
 from isolux.groups.interval_methods.noise_bias import (
     estimate_noise_bias,
+    extend_lower_bound_by_bias,
     has_noise_bias,
-    lower_by_bias,
 )
 from isolux.groups.interval_methods.root_mean_square import estimate_rms, is_root_mean_square
-from isolux.groups.interval_methods.skewness_adjusted import build_number_interval, clip_to_range
-from isolux.groups.means import Means, all_means
+from isolux.groups.interval_methods.skewness_adjusted import (
+    build_interval_function,
+    clip_to_metric_range,
+)
+from isolux.groups.means import Means, estimate_all_means
 from isolux.io.threads import ignore_runtime_warnings
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
@@ -43,7 +46,7 @@ from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.vocabulary.spec import Statistics
 
 
-def closed_form_interval(
+def wilson_or_clopper_pearson_interval(
     name: str, mean: ClusterMeans, n_clusters: FloatArray, level: float
 ) -> Interval:
     """Wilson or Clopper–Pearson interval with the estimated design effect."""
@@ -121,7 +124,7 @@ class _MeasureColumn:
 
     @property
     def cluster_mean(self) -> ClusterMeans:
-        assert self.mean is not None  # noqa: S101 - choose_method gives these to means only
+        assert self.mean is not None  # noqa: S101 - choose_interval_method gives these to means only
         return self.mean
 
     @property
@@ -140,7 +143,7 @@ def _macro_average_interval(column: _MeasureColumn) -> Interval:
 
 
 def _bca_interval(column: _MeasureColumn) -> Interval:
-    assert column.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
+    assert column.measure.columns is not None  # noqa: S101 - choose_interval_method gives bca to sums only
     acceleration = bca_acceleration_by_jackknife(
         column.cluster_sums, column.measure.columns, column.rows
     )
@@ -149,14 +152,14 @@ def _bca_interval(column: _MeasureColumn) -> Interval:
 
 def _closed_form_interval(column: _MeasureColumn) -> Interval:
     name = column.spec.interval
-    return closed_form_interval(
+    return wilson_or_clopper_pearson_interval(
         name, column.cluster_mean, column.n_clusters.astype(float), column.spec.level
     )
 
 
-def _student_interval(column: _MeasureColumn) -> Interval:
+def _t_interval(column: _MeasureColumn) -> Interval:
     # Student's t knows no range: a correlation above 1 must not be printed.
-    return clip_to_range(
+    return clip_to_metric_range(
         t_interval_at_level(
             column.value, column.se, column.n_effective_clusters, column.spec.level
         ),
@@ -165,7 +168,7 @@ def _student_interval(column: _MeasureColumn) -> Interval:
 
 
 def _skewness_adjusted_interval(column: _MeasureColumn) -> Interval:
-    build_interval = build_number_interval(
+    build_interval = build_interval_function(
         column.cluster_mean, column.attribute_numbers, column.measure
     )
     return build_interval(column.z)
@@ -185,7 +188,7 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
     "logit-t": lambda column: logit_or_wilson_interval_at_level(
         column.value, column.se, column.n_effective_clusters, column.spec.level
     ),
-    "t": _student_interval,
+    "t": _t_interval,
     "bca": _bca_interval,
     "percentile": lambda column: percentile_interval(column.replicates, column.spec.level),
     "wilson": _closed_form_interval,
@@ -195,7 +198,7 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
 
 def recompute_intervals(estimates: Estimates, spec: Statistics) -> Interval:
     """Recompute the intervals of estimates at another level or by another method."""
-    interval, _ = compute_intervals(
+    interval, _ = compute_intervals_and_methods(
         estimates.cluster_sums,
         estimates.measures,
         estimates.value,
@@ -203,12 +206,12 @@ def recompute_intervals(estimates: Estimates, spec: Statistics) -> Interval:
         estimates.standard_error,
         estimates.n_clusters,
         spec,
-        attribute_of_group=attribute_index(estimates.groups),
+        attribute_of_group=index_group_attributes(estimates.groups),
     )
     return interval
 
 
-def compute_intervals(
+def compute_intervals_and_methods(
     cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
     estimates: FloatArray,
@@ -220,7 +223,7 @@ def compute_intervals(
     attribute_of_group: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Compute each cell's interval ``[g, m]``, and the name of its method."""
-    means = all_means(cluster_sums, measures, len(estimates)) if means is None else means
+    means = estimate_all_means(cluster_sums, measures, len(estimates)) if means is None else means
     attribute_numbers = (
         # Without attributes each group is its own family: no slope and no tail is pooled.
         np.arange(len(estimates)) if attribute_of_group is None else attribute_of_group
@@ -236,11 +239,11 @@ def compute_intervals(
             attribute_numbers,
             spec,
         )
-        name = choose_method(measure, means[j], spec)
+        name = choose_interval_method(measure, means[j], spec)
         interval = _METHODS[name](_MeasureColumn(cluster_sums, measure, means[j], *column_values))
         # Extended, not moved: how much of the value is bias is not known.
         if has_noise_bias(measure):
-            interval = lower_by_bias(
+            interval = extend_lower_bound_by_bias(
                 interval, estimate_noise_bias(cluster_sums, measure, np.arange(len(estimates))).bias
             )
         # Decision 8: below 10 clusters no method had nominal coverage, whatever the setting.
@@ -253,7 +256,7 @@ def compute_intervals(
     return Interval(low, high), method
 
 
-def attribute_index(groups: Sequence[Group]) -> IntArray:
+def index_group_attributes(groups: Sequence[Group]) -> IntArray:
     """Return the number of each group's attribute, 0 for overall: ``[g]``."""
     number_by_attribute = {
         name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))
@@ -261,7 +264,7 @@ def attribute_index(groups: Sequence[Group]) -> IntArray:
     return np.array([number_by_attribute[group.attribute] for group in groups], dtype=np.int64)
 
 
-def choose_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
+def choose_interval_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Choose the interval method of a measure under the settings."""
     if spec.interval == "score":
         if mean is not None:

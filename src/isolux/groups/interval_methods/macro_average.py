@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isolux.groups.estimates import Measure
-from isolux.groups.means import complement_means_of, group_means_of
+from isolux.groups.means import estimate_complement_means, estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MACRO_SE_RATIO_LIMITS
@@ -46,7 +46,7 @@ class MacroAverages:
         self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0
     ) -> Interval:
         """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
-        variance, centre_mean, unit_share = self._at_centres(z)
+        variance, centre_mean, unit_share = self._evaluate_at_wilson_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             # unit_share removes the pseudo-units of the centres, so that one class alone has
             # exactly its Wilson interval.
@@ -79,9 +79,11 @@ class MacroAverages:
 
     def standard_error(self) -> FloatArray:
         """Return the standard error with each class at the centre of its 95 % interval: ``[g]``."""
-        return np.asarray(np.sqrt(self._at_centres(_Z_95)[0]))
+        return np.asarray(np.sqrt(self._evaluate_at_wilson_centres(_Z_95)[0]))
 
-    def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _evaluate_at_wilson_centres(
+        self, z: float | FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return variance, value with classes at their Wilson centres, and the unit share."""
         variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
         z_squared = np.square(z)
@@ -148,7 +150,7 @@ def estimate_macro_averages(
     assert columns is not None  # noqa: S101 - callers ask of means of classes only
     n_classes = (columns.stop - columns.start) // 2
     hits = range(columns.start, columns.start + n_classes)
-    reduce_clusters = complement_means_of if of_complement else group_means_of
+    reduce_clusters = estimate_complement_means if of_complement else estimate_group_means
     class_means = [
         reduce_clusters(cluster_sums, replace(measure, mean=(k, k + n_classes)), rows) for k in hits
     ]

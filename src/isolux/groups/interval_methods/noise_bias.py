@@ -41,13 +41,18 @@ def estimate_noise_bias(cluster_sums: ClusterSums, measure: Measure, rows: IntAr
     assert estimate is not None  # noqa: S101 - as above
     distinct_rows, inverse = np.unique(rows, return_inverse=True)  # groups are in many pairs
     squared_sums = np.stack(
-        [_sum_of_squares(cluster_sums, distinct_rows, column) for column in range(start, stop)],
+        [
+            _sum_squared_contributions(cluster_sums, distinct_rows, column)
+            for column in range(start, stop)
+        ],
         axis=1,
     )
     return estimate(cluster_sums.totals()[rows, start:stop], squared_sums[inverse])
 
 
-def equalise_noise_bias(bias_a: NoiseBias, bias_b: NoiseBias) -> tuple[FloatArray, FloatArray]:
+def values_at_equal_noise_bias(
+    bias_a: NoiseBias, bias_b: NoiseBias
+) -> tuple[FloatArray, FloatArray]:
     """Return both values of each pair of groups as expected with equal noise: ``[h]`` each."""
     # Noise is added to the less noisy value, never removed from the other: no estimate of a mean of
     # absolute gaps is right on average (docs/methods/other_statistics.md).
@@ -57,12 +62,12 @@ def equalise_noise_bias(bias_a: NoiseBias, bias_b: NoiseBias) -> tuple[FloatArra
     )
 
 
-def lower_by_bias(interval: Interval, bias: FloatArray) -> Interval:
+def extend_lower_bound_by_bias(interval: Interval, bias: FloatArray) -> Interval:
     """Extend intervals downwards by the noise bias, at most to 0.
 
     Examples
     --------
-    >>> found = lower_by_bias(
+    >>> found = extend_lower_bound_by_bias(
     ...     Interval(np.array([0.05, 0.2]), np.array([0.1, 0.3])),
     ...     np.array([0.1, 0.1]),
     ... )
@@ -72,7 +77,9 @@ def lower_by_bias(interval: Interval, bias: FloatArray) -> Interval:
     return Interval(np.maximum(interval.low - bias, 0.0), interval.high)
 
 
-def _sum_of_squares(cluster_sums: ClusterSums, rows: IntArray, column: int) -> FloatArray:
+def _sum_squared_contributions(
+    cluster_sums: ClusterSums, rows: IntArray, column: int
+) -> FloatArray:
     """Sum squared cluster contributions to a column: ``[h]``."""
     if isinstance(
         cluster_sums, SurveyClusterSums
@@ -90,7 +97,7 @@ _SKEWED_REASON = "too many of one value for its size: the interval may be too na
 CellTexts = npt.NDArray[np.object_]
 
 
-def correct_standard_error(
+def correct_noise_biased_se(
     cluster_sums: ClusterSums, measure: Measure, n_clusters: IntArray, se: FloatArray
 ) -> FloatArray:
     """Adjust standard errors of values with a noise bias.
@@ -109,7 +116,7 @@ def correct_standard_error(
     )
 
 
-def flag_skewed(
+def flag_skewed_noise_biased(
     cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
     cells: tuple[CellTexts, CellTexts],

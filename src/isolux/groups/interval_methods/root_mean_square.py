@@ -34,7 +34,7 @@ from isolux.groups.interval_methods.skewness_adjusted import (
     estimate_variance_slopes,
     skewness_adjusted_interval,
 )
-from isolux.groups.means import group_means_of
+from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import (
@@ -156,7 +156,7 @@ class HeavyTails:
         tails: HeavyTails = take_rows_of_all_arrays(self, rows)
         return tails
 
-    def upper_means(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
+    def pareto_tail_means(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
         """Return the means if the tails had the mean of a Pareto distribution with an index."""
         # The mean of a Pareto tail is infinite at an index of 1.
         bounded_index = np.maximum(tail_index, MIN_TAIL_INDEX)
@@ -197,7 +197,7 @@ class TailIndex:
         return np.asarray(gammaincinv(self.shape, probability) / self.rate)
 
 
-def find_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> HeavyTails:
+def fit_heavy_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> HeavyTails:
     """Find the tails of groups' numbers, with one number per cluster, its mean.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
@@ -207,12 +207,12 @@ def find_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> He
     row_slices = [
         slice(*pair) for pair in zip(row_bounds[:-1].tolist(), row_bounds[1:].tolist(), strict=True)
     ]
-    tails = [_find_tail(s[p], n[p], c[p]) for p in row_slices]
+    tails = [_fit_group_tail(s[p], n[p], c[p]) for p in row_slices]
     columns = [np.array(column) for column in zip(*tails, strict=True)]
     return HeavyTails(*columns)
 
 
-def _find_tail(
+def _fit_group_tail(
     s: FloatArray, n: FloatArray, c: FloatArray
 ) -> tuple[float, int, float, float, float, int]:
     """Compute the tail of one group: the fields of ``HeavyTails``."""
@@ -266,20 +266,20 @@ def is_root_mean_square(measure: Measure) -> bool:
     return measure.columns is not None and measure.columns.statistic.is_root_mean
 
 
-def mean_square_of(measure: Measure) -> Measure:
+def to_mean_square_measure(measure: Measure) -> Measure:
     """Return the measure of the mean square under the root."""
     assert measure.columns is not None  # noqa: S101 - callers check ``is_root_mean_square``
     start = measure.columns.start
     return replace(measure, mean=(start, start + 1))
 
 
-def find_squared_error_tails(
+def fit_squared_error_tails(
     cluster_sums: ClusterSums, measure: Measure, n_groups: int
 ) -> HeavyTails:
     """Find the tails of squared errors, overall and by group."""
-    sums, counts = mean_square_of(measure).mean_columns
+    sums, counts = to_mean_square_measure(measure).sum_and_count_columns
     rows = np.arange(n_groups)
-    return find_tails(
+    return fit_heavy_tails(
         cluster_sums.group_rows(rows, sums),
         cluster_sums.group_rows(rows, counts),
         cluster_sums.multiplicity,
@@ -326,8 +326,8 @@ class RmsEstimates:
         # A conservative bound uses the tail probability of a two-sided interval.
         index = self.index.lower_bound(ndtr(-np.asarray(z)) / (2.0 if conservative else 1.0))
         # Also where the t interval is undefined: fmax ignores NaN.
-        high = np.fmax(mean_interval.high, self.tails.upper_means(self.mean.value, index))
-        return root_of_interval(Interval(mean_interval.low, high))
+        high = np.fmax(mean_interval.high, self.tails.pareto_tail_means(self.mean.value, index))
+        return square_root_interval(Interval(mean_interval.low, high))
 
 
 def estimate_rms(
@@ -337,19 +337,21 @@ def estimate_rms(
 
     Shapes: ``attribute_numbers`` [g].
     """
-    mean = group_means_of(cluster_sums, mean_square_of(measure), np.arange(len(attribute_numbers)))
+    mean = estimate_group_means(
+        cluster_sums, to_mean_square_measure(measure), np.arange(len(attribute_numbers))
+    )
     variance_slopes = estimate_variance_slopes(mean, attribute_numbers)
     assert variance_slopes is not None  # noqa: S101 - squares are no shares
-    tails = find_squared_error_tails(cluster_sums, measure, len(attribute_numbers))
+    tails = fit_squared_error_tails(cluster_sums, measure, len(attribute_numbers))
     return RmsEstimates(mean, variance_slopes, tails, tails.tail_index(attribute_numbers))
 
 
-def root_of_interval(interval: Interval) -> Interval:
+def square_root_interval(interval: Interval) -> Interval:
     """Take the root of both bounds; negative ones count as 0.
 
     Examples
     --------
-    >>> found = root_of_interval(Interval(np.array([-1.0]), np.array([9.0])))
+    >>> found = square_root_interval(Interval(np.array([-1.0]), np.array([9.0])))
     >>> found.low.item(), found.high.item()
     (0.0, 3.0)
     """
@@ -376,13 +378,13 @@ def flag_heavy_tails(
     for j, measure in enumerate(measures):
         if not is_root_mean_square(measure):
             continue
-        sums, _ = mean_square_of(measure).mean_columns
+        sums, _ = to_mean_square_measure(measure).sum_and_count_columns
         squared_errors = cluster_sums.group_rows(np.arange(len(status)), sums)
         # A mean of squares that depends on a few errors is as uncertain as one of few clusters.
-        n_effective = _effective_number(
+        n_effective = _kish_effective_number(
             squared_errors @ multiplicity, squared_errors.power(2) @ multiplicity
         )
-        tails = find_squared_error_tails(cluster_sums, measure, len(status))
+        tails = fit_squared_error_tails(cluster_sums, measure, len(status))
         index = tails.tail_index(attribute_numbers).lower_bound(MAX_INFINITE_MEAN_PROBABILITY)
         # Only cells that are ok so far: every other status says more.
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
@@ -397,7 +399,7 @@ def flag_heavy_tails(
             status[g, j] = Status.BOUNDARY.value
 
 
-def _effective_number(total: FloatArray, square: FloatArray) -> FloatArray:
+def _kish_effective_number(total: FloatArray, square: FloatArray) -> FloatArray:
     """Return the effective number of equal squares (Kish)."""
     # Without any error no few errors can dominate the mean.
     return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)

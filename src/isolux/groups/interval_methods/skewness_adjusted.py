@@ -57,7 +57,7 @@ def estimate_variance_slopes(
     """
     if means.variance_slope is None or means.variance_slope_se is None or means.kurtosis is None:
         return None
-    group_slopes = _shrink_slope(means.variance_slope, means.variance_slope_se)
+    group_slopes = _shrink_uncertain_slopes(means.variance_slope, means.variance_slope_se)
     if family is None:
         return VarianceSlopes(group_slopes, group_slopes)
     # Effective clusters: for equal ones, the degrees of freedom are their number minus 1.
@@ -86,7 +86,7 @@ def estimate_variance_slopes(
         # normal variables (stats/differences.py).
         variance_dof = 2.0 * means.dof / np.maximum(family_kurtosis - 1.0, 1e-9)
         pooled_slopes = (
-            _shrink_slope(slopes, slope_errors)
+            _shrink_uncertain_slopes(slopes, slope_errors)
             / means.n_units
             * variance_dof
             / (variance_dof + HALF_WEIGHT_POOLED_DOF)
@@ -98,7 +98,7 @@ def estimate_variance_slopes(
     )
 
 
-def _shrink_slope(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
+def _shrink_uncertain_slopes(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
     """Shrink uncertain slopes: half of a slope of 0.7 standard errors counts."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # A slope that noise explains must not lengthen an interval; e is the error of a symmetric
@@ -137,7 +137,7 @@ def skewness_adjusted_interval(
     return Interval(low, high)
 
 
-def build_number_interval(
+def build_interval_function(
     mean: ClusterMeans, families: IntArray | None, measure: Measure
 ) -> Callable[[float], Interval]:
     """Build the function of z that returns the default intervals of means of numbers.
@@ -148,14 +148,14 @@ def build_number_interval(
     assert slopes is not None  # noqa: S101 - nor of shares
 
     def build_interval(z: float) -> Interval:
-        return clip_to_range(
+        return clip_to_metric_range(
             skewness_adjusted_interval(mean, slopes, z, is_fraction=measure.is_fraction), measure
         )
 
     return build_interval
 
 
-def clip_to_range(interval: Interval, measure: Measure) -> Interval:
+def clip_to_metric_range(interval: Interval, measure: Measure) -> Interval:
     """Clip an interval to the metric's range: a correlation is within −1 and 1."""
     low, high = measure.info.low, measure.info.high
     floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)

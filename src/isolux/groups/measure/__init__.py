@@ -12,24 +12,28 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measure
-from isolux.groups.interval_methods import attribute_index, compute_intervals, standard_error
+from isolux.groups.interval_methods import (
+    compute_intervals_and_methods,
+    index_group_attributes,
+    standard_error,
+)
 from isolux.groups.interval_methods.macro_average import floor_macro_standard_errors
 from isolux.groups.interval_methods.noise_bias import (
-    correct_standard_error,
-    flag_skewed,
+    correct_noise_biased_se,
+    flag_skewed_noise_biased,
     has_noise_bias,
 )
 from isolux.groups.interval_methods.root_mean_square import flag_heavy_tails
-from isolux.groups.means import all_means, effective_sample_size
+from isolux.groups.means import effective_sample_sizes, estimate_all_means
 from isolux.groups.measure.complement import (
     ComplementColumns,
     ComplementReplicates,
     FixedCompositionColumns,
-    list_small_complement_rows,
+    small_complement_rows_by_group,
 )
-from isolux.groups.measure.detections import measure_detections
-from isolux.groups.measure.entries import MembershipEntries, number_entries
-from isolux.groups.measure.pairs import measure_pair_statistics, pair_sample
+from isolux.groups.measure.detections import fill_detection_measures
+from isolux.groups.measure.entries import MembershipEntries, index_membership_entries
+from isolux.groups.measure.pairs import build_pair_sample, measure_pair_statistics
 from isolux.groups.measure.score_matrix import ScoreMatrix, build_score_matrix
 from isolux.groups.measure.survey_weights import apply_multiplicity, apply_survey_weights
 from isolux.groups.membership import Membership
@@ -49,7 +53,7 @@ from isolux.vocabulary.unit_index import lookup_positions
 _KEY = ("model", "task", "metric", "label", "threshold")
 
 
-def average_groups(
+def average_metrics_by_group(
     scores: Scores,
     membership: pl.DataFrame | Membership,
     *,
@@ -74,7 +78,7 @@ def average_groups(
     rows = scores.units.join(keys, on=_KEY, nulls_equal=True, maintain_order="left").select(
         "key", "value", unit=lookup_positions(scores.units["unit_id"], people["unit_id"])
     )
-    entries = number_entries(membership, people["unit_id"])
+    entries = index_membership_entries(membership, people["unit_id"])
     overall_members = pl.DataFrame({"g": 0, "unit": pl.int_range(people.height, eager=True)})
     group_members = pl.DataFrame({"g": entries.group_index, "unit": entries.unit_index})
     members = pl.concat([overall_members.cast(pl.Int64), group_members.cast(pl.Int64)])
@@ -98,10 +102,12 @@ def average_groups(
         how="left",
         maintain_order="left",
     )
-    return GROUP_METRICS.conform(_add_status(table.drop("g", "key"), min_units, min_clusters))
+    return GROUP_METRICS.conform(
+        _add_status_and_reason(table.drop("g", "key"), min_units, min_clusters)
+    )
 
 
-def _add_status(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
+def _add_status_and_reason(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
     """Add each cell's status and reason: a value needs units, an interval clusters."""
     table = table.with_columns(pl.col("n_units", "n_clusters").fill_null(0))
     status = pl.lit(Status.OK.value)
@@ -267,13 +273,13 @@ def measure_groups(
             clusters_by_row, _count_clusters(cluster_sums.other_clusterings[0].unweighted)
         )
     shape = (len(groups), len(measures))
-    estimates, replicates, complements = _evaluate(
+    estimates, replicates, complements = _evaluate_statistics(
         cluster_sums, measures, score_matrix, (group_index, unit_index), shape, spec
     )
     counts = [score_matrix.count_column[j] for j in range(len(measures))]
     n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
     n_clusters = clusters_by_row[: shape[0]][:, counts]
-    pair_weights = pair_sample(
+    pair_weights = build_pair_sample(
         cluster_sums, score_matrix.pair_measures, score_matrix.cluster_index, score_matrix.unit_ids
     )
     entries = group_index, unit_index
@@ -288,7 +294,7 @@ def measure_groups(
     pairs.fill(estimates, replicates, n_units, n_clusters)
     attributes = [group.attribute for group in groups]
     outputs = estimates, replicates
-    measure_detections(
+    fill_detection_measures(
         score_matrix.detection_measures,
         attributes,
         entries,
@@ -296,7 +302,7 @@ def measure_groups(
         outputs,
         spec,
     )
-    means = all_means(cluster_sums, measures, shape[0])
+    means = estimate_all_means(cluster_sums, measures, shape[0])
     # Means have closed-form errors; macro-averages and biased values need a lower bound.
     se = standard_error(replicates, n_clusters, cluster_sums)
     # Replicates add noise to a mean's standard error, which has a closed form.
@@ -306,8 +312,8 @@ def measure_groups(
     se = floor_macro_standard_errors(cluster_sums, measures, estimates, se)
     for j, measure in enumerate(measures):
         if has_noise_bias(measure):
-            se[:, j] = correct_standard_error(cluster_sums, measure, n_clusters[:, j], se[:, j])
-    interval, method = compute_intervals(
+            se[:, j] = correct_noise_biased_se(cluster_sums, measure, n_clusters[:, j], se[:, j])
+    interval, method = compute_intervals_and_methods(
         cluster_sums,
         measures,
         estimates,
@@ -316,10 +322,10 @@ def measure_groups(
         n_clusters,
         spec,
         means,
-        attribute_index(groups),
+        index_group_attributes(groups),
     )
-    interval = pairs.remove_unstable(interval)
-    n_effective = effective_sample_size(cluster_sums, counts, shape[0])
+    interval = pairs.remove_unstable_intervals(interval)
+    n_effective = effective_sample_sizes(cluster_sums, counts, shape[0])
     if n_effective is not None:
         pairs.fill_effective_sizes(n_effective.n_units, n_effective.n_clusters)
     # Special flags follow the general statuses, which they depend on.
@@ -329,8 +335,8 @@ def measure_groups(
     pairs.flag(status, reason, spec)
     flag_rare_ranked_class(score_matrix, entries, (status, reason), spec)
     flag_quantile_ties(score_matrix, entries, (status, reason), n_clusters)
-    flag_heavy_tails(cluster_sums, measures, attribute_index(groups), (status, reason), spec)
-    flag_skewed(cluster_sums, measures, (status, reason), n_clusters)
+    flag_heavy_tails(cluster_sums, measures, index_group_attributes(groups), (status, reason), spec)
+    flag_skewed_noise_biased(cluster_sums, measures, (status, reason), n_clusters)
     flag_rare_summed_class(measures, (totals[: shape[0]], estimates), (status, reason), spec)
     return Estimates(
         groups,
@@ -355,7 +361,7 @@ def _number_groups(
     membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
     """Assign numbers to groups (0 is overall), and to the union of each attribute's groups."""
-    entries = number_entries(membership, unit_ids)
+    entries = index_membership_entries(membership, unit_ids)
     groups = entries.groups
     n_units = len(unit_ids)
     group_index = [np.zeros(n_units, dtype=np.int64), entries.group_index]
@@ -363,7 +369,7 @@ def _number_groups(
     domain_rows: dict[str, int] = {}
     row = len(groups)
     # Without unknown units the domain is everyone, whose row exists already.
-    for attribute, units in _list_domains(entries):
+    for attribute, units in _list_attribute_unions(entries):
         if len(units) == n_units:
             domain_rows[attribute] = 0
             continue
@@ -377,7 +383,7 @@ def _number_groups(
     return groups, np.concatenate(group_index), np.concatenate(unit_index), domain_rows, row
 
 
-def _list_domains(entries: MembershipEntries) -> list[tuple[str, IntArray]]:
+def _list_attribute_unions(entries: MembershipEntries) -> list[tuple[str, IntArray]]:
     """List, for each attribute with scored units, the units in any of its groups."""
     attribute_names = [str(group.attribute) for group in entries.groups]
     number_by_attribute = {name: k for k, name in enumerate(dict.fromkeys(attribute_names[1:]))}
@@ -403,7 +409,7 @@ def _count_clusters(cluster_sums: ClusterSums) -> IntArray:
     return integer_counts.reshape(cluster_sums.n_groups, cluster_sums.n_columns)
 
 
-def _evaluate(
+def _evaluate_statistics(
     cluster_sums: ClusterSums,
     measures: tuple[Measure, ...],
     score_matrix: ScoreMatrix,
@@ -452,7 +458,7 @@ def _evaluate(
     n_clusters = int(score_matrix.cluster_index.max(initial=-1)) + 1
     sample = cluster_sums if isinstance(cluster_sums, SurveyClusterSums) else None
     small_complements = {
-        j: list_small_complement_rows(fixed_columns.rows_by_group, len(fixed_columns.rows))
+        j: small_complement_rows_by_group(fixed_columns.rows_by_group, len(fixed_columns.rows))
         for j, fixed_columns in ranked.items()
     }
     # Small complements are evaluated like further groups, on the same replicates.
@@ -467,7 +473,7 @@ def _evaluate(
         complement_replicates = ComplementReplicates(
             evaluated_rows, np.array([*small_complements[j]], dtype=np.int64)
         )
-        estimates[:, j], replicates[:, j] = complement_replicates.split_groups()
+        estimates[:, j], replicates[:, j] = complement_replicates.take_group_values()
         complements[j] = complement_replicates.to_complement()
     return estimates, replicates, complements
 

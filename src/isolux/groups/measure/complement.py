@@ -109,7 +109,9 @@ class ComplementColumns(StatisticColumns):
         )
 
 
-def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
+def small_complement_rows_by_group(
+    rows_of_group: list[IntArray], n_rows: int
+) -> dict[int, IntArray]:
     """List the complement's rows, for the groups with most of all rows.
 
     Examples
@@ -117,7 +119,7 @@ def list_small_complement_rows(rows_of_group: list[IntArray], n_rows: int) -> di
     >>> everyone, most, few = np.arange(4), np.array([0, 1, 3]), np.array([2])
     >>> {
     ...     g: rows.tolist()
-    ...     for g, rows in list_small_complement_rows([everyone, most, few], 4).items()
+    ...     for g, rows in small_complement_rows_by_group([everyone, most, few], 4).items()
     ... }
     {1: [2]}
     """
@@ -143,14 +145,14 @@ class ComplementReplicates:
     evaluated: EvaluatedRows
     measured_groups: IntArray
 
-    def split_groups(self) -> tuple[FloatArray, FloatArray]:
+    def take_group_values(self) -> tuple[FloatArray, FloatArray]:
         """Return values ``[n]`` and replicates ``[n, r]`` of the groups."""
         n = len(self.evaluated.value) - len(self.measured_groups)
         return self.evaluated.value[:n], self.evaluated.replicates[:n]
 
     def to_complement(self) -> ComplementEstimates:
         """Treat the overall value as a mixture; small complements are measured directly."""
-        group_values, group_replicates = self.split_groups()
+        group_values, group_replicates = self.take_group_values()
         n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
             # By weight: in a survey sample the shares are those of the population.

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.groups.measure.overlaps import OverlapRows, overlap_rows
+from isolux.groups.measure.overlaps import OverlapRows, index_overlap_rows
 from isolux.stats.resampling.rows import replicate_detection_statistics
 from isolux.stats.statistic import DetectionStatistic, FloatArray, IntArray, Ranking
 from isolux.vocabulary.errors import TableError
@@ -54,14 +54,14 @@ class DetectionRows:
         if inside is None:
             return self.ranking
         people = inside[self.person_unit]
-        size_ranking = self._size_ranking(inside, people)
+        size_ranking = self._find_size_ranking(inside, people)
         if size_ranking is not None:
             return size_ranking
         is_searched = np.zeros(self.n_images, dtype=np.bool_)
         is_searched[self.person_image[people]] = True
         # A false positive has a class: of a group of complete classes it counts in every image, as
         # in COCO's AP of the class.
-        is_searched |= self._consists_of_classes(people)
+        is_searched |= self._consists_of_complete_classes(people)
         # unit -1 reads the last entry, which the condition never selects
         is_counted = np.where(self.unit < 0, is_searched[self.image], inside[self.unit])
         # The rows keep their order, so each class starts where its old start would be inserted.
@@ -75,14 +75,14 @@ class DetectionRows:
             overall_ranking.person_class[people],
         )
 
-    def _consists_of_classes(self, people: npt.NDArray[np.bool_]) -> bool:
+    def _consists_of_complete_classes(self, people: npt.NDArray[np.bool_]) -> bool:
         """Check whether a group consists of complete classes."""
         class_sizes = np.bincount(self.person_class, minlength=len(self.labels))
         group_class_sizes = np.bincount(self.person_class[people], minlength=len(self.labels))
         is_all_or_none = (group_class_sizes == class_sizes) | (group_class_sizes == 0)
         return bool(is_all_or_none.all() and np.count_nonzero(class_sizes) > 1)
 
-    def _size_ranking(
+    def _find_size_ranking(
         self, inside: npt.NDArray[np.bool_], people: npt.NDArray[np.bool_]
     ) -> Ranking | None:
         """Return the ranking of a size if the group is exactly its people."""
@@ -105,7 +105,9 @@ DetectionMeasures = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapR
 """By measure: the statistic, its rows, and its class; None: the mean over classes."""
 
 
-def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows | OverlapRows:
+def index_and_rank_detections(
+    evidence: pl.DataFrame, units: pl.DataFrame
+) -> DetectionRows | OverlapRows:
     """Assign numbers to units, images and clusters of detections, and rank them."""
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
@@ -122,16 +124,16 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
     evidence_rows = numbered_rows.join(
         units.select("unit_id", "unit", "cluster"), on="unit_id", how="left", maintain_order="left"
     )
-    evidence_rows, n_clusters = _assign_clusters(evidence_rows, units)
+    evidence_rows, n_clusters = _cluster_rows_without_unit(evidence_rows, units)
     if "overlap" in evidence_rows.columns:
-        return overlap_rows(evidence_rows, labels, n_clusters)
+        return index_overlap_rows(evidence_rows, labels, n_clusters)
     common_count = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
     people = evidence_rows.filter(pl.col("kind") == "person")
     return DetectionRows(
         *_rank_detections(evidence_rows, people, len(labels)),
         people["unit"].cast(pl.Int64).to_numpy(),
         people["image"].to_numpy(),
-        _count_numbers(numbered_rows["image"]),
+        _count_consecutive_numbers(numbered_rows["image"]),
         n_clusters,
         labels,
         None if common_count is None else float(common_count),  # type: ignore[arg-type]
@@ -162,14 +164,16 @@ def _rank_detections(
     return ranking, unit, ranked_rows["image"].to_numpy()
 
 
-def _count_numbers(numbers: pl.Series) -> int:
+def _count_consecutive_numbers(numbers: pl.Series) -> int:
     """Count numbers that run from 0 to the highest."""
     return int(numbers.to_numpy().max(initial=-1)) + 1
 
 
-def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _cluster_rows_without_unit(
+    evidence_rows: pl.DataFrame, units: pl.DataFrame
+) -> tuple[pl.DataFrame, int]:
     """Assign clusters to rows without a unit: a unit's cluster of that name, else a new one."""
-    n_clusters = _count_numbers(units["cluster"])
+    n_clusters = _count_consecutive_numbers(units["cluster"])
     known_clusters = units.select(
         "cluster_id", of_people=pl.col("cluster").cast(pl.Int64)
     ).drop_nulls()
@@ -191,7 +195,7 @@ def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[
     return all_rows, n_clusters + new_clusters.height
 
 
-def measure_detections(
+def fill_detection_measures(
     detection_measures: DetectionMeasures,
     groups: Sequence[str | None],
     entries: tuple[IntArray, IntArray],

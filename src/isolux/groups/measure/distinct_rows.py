@@ -57,7 +57,9 @@ class DistinctRows:
             (np.diff(units) > 0).all() or len(np.unique(units)) == len(units)
         )
         for k in range(block.shape[1]):
-            if not (has_each_unit_once and self._distinguish(units, block[:, k], start + k)):
+            if not (
+                has_each_unit_once and self._split_types_by_column(units, block[:, k], start + k)
+            ):
                 nonzero_rows = np.flatnonzero(block[:, k])
                 column = np.full(len(nonzero_rows), start + k)
                 self.individual_columns.append(
@@ -75,9 +77,9 @@ class DistinctRows:
         self.individual_columns.append((units[entries.row], start + entries.col, entries.data))
         return start
 
-    def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
+    def _split_types_by_column(self, units: IntArray, column: FloatArray, number: int) -> bool:
         """Split types by one more column; False if it has too many values."""
-        encoded = _encode_column(column)
+        encoded = _encode_if_few_values(column)
         if encoded is None:
             return False
         values, code = encoded
@@ -155,7 +157,7 @@ class DistinctRows:
         return np.array(order, dtype=np.int64)
 
 
-def _encode_column(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
+def _encode_if_few_values(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
     """Return a column's distinct values, 0 first, and each cell's code; None: too many values."""
     is_one = column == 1.0
     if (is_one | (column == 0.0)).all():
@@ -178,7 +180,7 @@ _MAX_CENTRED_RATIO = 1e12
 """Ratio of magnitude to range above which values differ by rounding alone."""
 
 
-def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
+def centre_scores(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
     """Return the values to sum, and the centres of metrics that are summed around one."""
     rows = scores.units
     value_column = pl.col("value")
@@ -197,7 +199,7 @@ def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
         if value_range == 0.0 or magnitude <= _MIN_CENTRED_RATIO * value_range:
             continue
         if magnitude <= _MAX_CENTRED_RATIO * value_range:
-            centres[metric] = _round_to_range(mean, value_range)
+            centres[metric] = _round_mean_to_range(mean, value_range)
         else:
             constants[metric] = first
     values = rows.get_column("value")
@@ -213,12 +215,12 @@ def centre_values(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
     return values, centres
 
 
-def _round_to_range(mean: float, value_range: float) -> float:
+def _round_mean_to_range(mean: float, value_range: float) -> float:
     """Round a mean to about its values' range, so that it does not depend on the order of rows.
 
     Examples
     --------
-    >>> _round_to_range(1700000030.000001, 42.4), _round_to_range(1700000030.000002, 42.4)
+    >>> _round_mean_to_range(1700000030.000001, 42.4), _round_mean_to_range(1700000030.000002, 42.4)
     (1700000032.0, 1700000032.0)
     """
     step = 2.0 ** round(math.log2(value_range))

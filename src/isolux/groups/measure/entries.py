@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import OVERALL, Group
-from isolux.groups.intersections import group_name
+from isolux.groups.intersections import format_group_name
 from isolux.groups.membership import Membership
 from isolux.stats.statistic import IntArray
 from isolux.vocabulary.unit_index import lookup_positions
@@ -35,14 +35,16 @@ class MembershipEntries:
     unit_index: IntArray
 
 
-def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> MembershipEntries:
+def index_membership_entries(
+    membership: pl.DataFrame | Membership, unit_ids: pl.Series
+) -> MembershipEntries:
     """Assign numbers to the groups and units of memberships.
 
     Examples
     --------
     >>> rows = {"attribute": ["light"] * 3, "group": ["day", "day", "night"],
     ...     "values": [["day"], ["day"], ["night"]], "unit_id": ["a", "b", "b"]}
-    >>> found = number_entries(pl.DataFrame(rows), pl.Series(["b", "a"]))
+    >>> found = index_membership_entries(pl.DataFrame(rows), pl.Series(["b", "a"]))
     >>> (
     ...     [group.name for group in found.groups],
     ...     found.group_index.tolist(),
@@ -51,8 +53,8 @@ def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -
     (['overall', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
-        return _number_memberships(membership, unit_ids)
-    first = _find_run_starts(membership)
+        return _index_coded_membership(membership, unit_ids)
+    first = _find_group_starts(membership)
     run_rows = membership.select("attribute", "group", "values")[first]
     # By values, because names can be equal: a value may contain the sign that joins names.
     distinct_groups = run_rows.unique(["attribute", "values"], keep="first", maintain_order=True)
@@ -77,7 +79,7 @@ def number_entries(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -
     return MembershipEntries(groups, group_index[is_known], unit_index[is_known])
 
 
-def _number_memberships(membership: Membership, unit_ids: pl.Series) -> MembershipEntries:
+def _index_coded_membership(membership: Membership, unit_ids: pl.Series) -> MembershipEntries:
     """Use the integers of a ``Membership``; equal attribute and values are one group."""
     number_by_group: dict[tuple[str, tuple[str, ...]], int] = {}
     group_numbers_list = [np.empty(0, np.int64)]
@@ -87,7 +89,10 @@ def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Membersh
             for c in attribute_membership.cells
         ]
         group_numbers_list.append(np.array(group_numbers, np.int64)[attribute_membership.cell])
-    groups = (Group(None, OVERALL, ()), *(Group(a, group_name(v), v) for a, v in number_by_group))
+    groups = (
+        Group(None, OVERALL, ()),
+        *(Group(a, format_group_name(v), v) for a, v in number_by_group),
+    )
     group_index = np.concatenate(group_numbers_list)
     unit_index = np.concatenate(
         [
@@ -107,7 +112,7 @@ def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Membersh
     )
 
 
-def _find_run_starts(membership: pl.DataFrame) -> IntArray:
+def _find_group_starts(membership: pl.DataFrame) -> IntArray:
     """Return the rows at which a new group begins."""
     # Comparing lists takes five times as long as comparing their hashes.
     marks = membership.select("attribute", "group", pl.col("values").hash().alias("hash"))

@@ -85,13 +85,13 @@ class OverlapRows:
         # A pair occurs once for each IoU threshold, and each occurrence is one bit.
         np.add.at(true_bits, first, bit[t[counts]])
         person = distinct_pairs % max(1, len(people))
-        return self._ranked(
+        return self._build_ranking(
             (distinct_pairs // max(1, len(people)), person, true_bits),
             (false_rows, false_bits),
             people,
         )
 
-    def _ranked(
+    def _build_ranking(
         self,
         true_positives: tuple[IntArray, IntArray, IntArray],
         false_positives: tuple[IntArray, IntArray],
@@ -115,7 +115,7 @@ class OverlapRows:
         )
 
 
-def overlap_rows(
+def index_overlap_rows(
     evidence_rows: pl.DataFrame, labels: tuple[str, ...], n_clusters: int
 ) -> OverlapRows:
     """Build from the rows of the table ``overlaps``, with numbered images, classes and clusters."""

@@ -39,7 +39,7 @@ class PairRows:
     has_given_threshold: bool = False
     is_distance: bool = False
 
-    def needs_rare_impostors(self, statistic: PairStatistic) -> bool:
+    def needs_min_impostors(self, statistic: PairStatistic) -> bool:
         """Check whether a value needs enough impostor pairs to resolve its false accept rate."""
         return statistic.needs_rare_impostors and not (
             self.has_given_threshold and statistic.operating_point == "threshold"
@@ -92,13 +92,13 @@ def build_pair_rows(
     )
     unit_numbers = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
     # Columns are flattened one by one: all at once would be several lists of every pair in memory.
-    unit = _number_units(evidence["unit_id"], unit_numbers)
-    second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
-    similarity = _flatten(evidence, "similarity").cast(pl.Float64)
+    unit = _look_up_unit_numbers(evidence["unit_id"], unit_numbers)
+    second = _look_up_unit_numbers(_explode_to_pairs(evidence, "other_id"), unit_numbers)
+    similarity = _explode_to_pairs(evidence, "similarity").cast(pl.Float64)
     if counts_failures:
         # A failed comparison counts as rejected: its similarity is below all others.
-        similarity = similarity.fill_null(_lowest_similarity(similarity, threshold))
-    genuine = _flatten(evidence, "genuine").cast(pl.Boolean)
+        similarity = similarity.fill_null(_number_below_similarities(similarity, threshold))
+    genuine = _explode_to_pairs(evidence, "genuine").cast(pl.Boolean)
     is_known: slice | npt.NDArray[np.bool_] = slice(None)
     if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
         is_compared = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
@@ -110,7 +110,7 @@ def build_pair_rows(
     second = second[is_known][order]
     first = _repeat_by_pair(evidence, unit)[is_known][order]
     is_sampled = "draw" in evidence.columns and evidence.height > 0
-    draw = _flatten(evidence, "draw").to_numpy()[is_known][order] if is_sampled else None
+    draw = _explode_to_pairs(evidence, "draw").to_numpy()[is_known][order] if is_sampled else None
     max_pairs = int(evidence["most"][0]) if is_sampled else None
     pairs = UnitPairs(
         sorted_similarity, sorted_genuine, first, second, false_accept_rate, threshold
@@ -119,13 +119,13 @@ def build_pair_rows(
     has_given_threshold, is_distance = (
         name in evidence.columns and bool(evidence[name].any()) for name in ("given", "turned")
     )
-    occurring_units = _list_units(first, second, len(cluster_index))
+    occurring_units = _list_paired_units(first, second, len(cluster_index))
     return PairRows(
         pairs, cluster_index, occurring_units, draw, max_pairs, has_given_threshold, is_distance
     )
 
 
-def _lowest_similarity(similarity: pl.Series, threshold: float) -> float:
+def _number_below_similarities(similarity: pl.Series, threshold: float) -> float:
     """Return a number below all similarities and the threshold, but close, for binning."""
     known_similarity = similarity.drop_nulls().to_numpy()
     lower_limits = [float(known_similarity.min())] if len(known_similarity) else []
@@ -135,7 +135,7 @@ def _lowest_similarity(similarity: pl.Series, threshold: float) -> float:
     return lowest - max(1.0, abs(lowest))
 
 
-def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> PairIndices:
+def _look_up_unit_numbers(ids: pl.Series, unit_numbers: pl.DataFrame) -> PairIndices:
     """Look up the numbers of units; −1: no such unit."""
     is_enum = isinstance(ids.dtype, pl.Enum)
     names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
@@ -146,7 +146,7 @@ def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> PairIndices:
     return number[ids.to_physical().to_numpy()] if is_enum else number
 
 
-def _flatten(evidence: pl.DataFrame, name: str) -> pl.Series:
+def _explode_to_pairs(evidence: pl.DataFrame, name: str) -> pl.Series:
     """Flatten a column to one entry per pair; a list has one for each pair of its row."""
     column = evidence[name]
     return column.explode() if isinstance(column.dtype, pl.List) else column
@@ -159,7 +159,7 @@ def _repeat_by_pair(evidence: pl.DataFrame, row_values: PairIndices) -> PairIndi
     return np.repeat(row_values, evidence["other_id"].list.len().to_numpy())
 
 
-def _list_units(first: PairIndices, second: PairIndices, n_units: int) -> IntArray:
+def _list_paired_units(first: PairIndices, second: PairIndices, n_units: int) -> IntArray:
     """List the units that occur in pairs."""
     occurs = np.zeros(n_units, dtype=np.bool_)
     occurs[first] = occurs[second] = True
@@ -171,7 +171,7 @@ PAIRS = "pairs"
 _LIST_COLUMNS = ("other_id", "similarity", "genuine")
 
 
-def reset_weighted_thresholds(
+def recompute_weighted_thresholds(
     pairs: pl.DataFrame, units: pl.DataFrame, sample: pl.DataFrame
 ) -> pl.DataFrame:
     """Choose each model's threshold with pairs weighted by the product of people's weights."""

@@ -76,10 +76,10 @@ class PairMeasures:
         for j, effective_sizes in self.n_effective.items():
             units[:, j], clusters[:, j] = effective_sizes
 
-    def remove_unstable(self, interval: Interval) -> Interval:
+    def remove_unstable_intervals(self, interval: Interval) -> Interval:
         """Remove the intervals of groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
-        for j, has_few in self._has_few_impostors(MIN_EXPECTED_IMPOSTORS).items():
+        for j, has_few in self._flag_few_impostors(MIN_EXPECTED_IMPOSTORS).items():
             low[has_few, j] = high[has_few, j] = np.nan
         return Interval(low, high)
 
@@ -104,7 +104,7 @@ class PairMeasures:
             (MIN_EXPECTED_IMPOSTORS, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
-            for j, has_few in self._has_few_impostors(min_accepted).items():
+            for j, has_few in self._flag_few_impostors(min_accepted).items():
                 false_accept_rate = self.false_accept_rate[j]
                 for g in np.flatnonzero(has_few):
                     if status[g, j] not in (*readable, Status.UNDEFINED.value):
@@ -120,7 +120,7 @@ class PairMeasures:
                         f"false accept rate of {false_accept_rate:g} needs {n_required:,}"
                     )
 
-    def _has_few_impostors(self, min_accepted: int) -> dict[int, npt.NDArray[np.bool_]]:
+    def _flag_few_impostors(self, min_accepted: int) -> dict[int, npt.NDArray[np.bool_]]:
         return {
             j: self.n_impostors[j] < required_impostors(false_accept_rate, min_accepted)
             for j, false_accept_rate in self.false_accept_rate.items()
@@ -156,7 +156,7 @@ def measure_pair_statistics(
         {
             j: rows.pairs.false_accept_rate
             for j, (s, rows) in pair_measures.items()
-            if rows.needs_rare_impostors(s)
+            if rows.needs_min_impostors(s)
         },
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
         {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
@@ -182,7 +182,7 @@ def measure_pair_statistics(
                 is_counted = np.isin(group_pairs.is_genuine, pair_measures[j][0].counted_kinds)
                 measures_out.n_units[j][g] = int(is_counted.sum())
                 measures_out.n_clusters[j][g] = len(counted_pairs.list_clusters(is_counted))
-                measures_out.n_impostors[j][g] = counted_pairs.effective_pairs(
+                measures_out.n_impostors[j][g] = counted_pairs.n_effective_pairs(
                     ~group_pairs.is_genuine
                 )
                 masks = [
@@ -190,15 +190,15 @@ def measure_pair_statistics(
                     for pair_kind in pair_measures[j][0].required_kinds
                 ]
                 measures_out.n_rarest[j][g] = min(
-                    counted_pairs.effective_pairs(pair_kind) for pair_kind in masks
+                    counted_pairs.n_effective_pairs(pair_kind) for pair_kind in masks
                 )
                 measures_out.n_rarest_clusters[j][g] = min(
-                    counted_pairs.effective_clusters(pair_kind) for pair_kind in masks
+                    counted_pairs.n_effective_clusters(pair_kind) for pair_kind in masks
                 )
                 if sample is not None:
                     measures_out.n_effective[j][:, g] = (
-                        counted_pairs.effective_pairs(is_counted),
-                        counted_pairs.effective_clusters(is_counted),
+                        counted_pairs.n_effective_pairs(is_counted),
+                        counted_pairs.n_effective_clusters(is_counted),
                     )
     return measures_out
 
@@ -214,7 +214,7 @@ class _GroupPairs:
         """List the clusters of selected pairs."""
         return np.unique(np.concatenate([self.pairs.first[mask], self.pairs.second[mask]]))
 
-    def effective_clusters(self, mask: npt.NDArray[np.bool_]) -> int:
+    def n_effective_clusters(self, mask: npt.NDArray[np.bool_]) -> int:
         """Count the clusters of selected pairs; with weights, Kish's effective number."""
         clusters = self.list_clusters(mask)
         return (
@@ -223,7 +223,7 @@ class _GroupPairs:
             else _floor_size(kish_effective_size(self.weight[clusters]))
         )
 
-    def effective_pairs(self, mask: npt.NDArray[np.bool_]) -> int:
+    def n_effective_pairs(self, mask: npt.NDArray[np.bool_]) -> int:
         """Count selected pairs; with weights, Kish's effective number of weight products."""
         if self.weight is None:
             return int(mask.sum())
@@ -240,7 +240,7 @@ def _floor_size(effective_size: float) -> int:
     return math.floor(effective_size + _ABSOLUTE_TOLERANCE)
 
 
-def pair_sample(
+def build_pair_sample(
     cluster_sums: ClusterSums, paired: PairMeasureRows, cluster_index: IntArray, clusters: pl.Series
 ) -> PairSample | None:
     """Return the clusters' weights for pairs; None: no weights, or no pairs.
@@ -277,7 +277,7 @@ def pair_sample(
     return PairSample(cluster_sums, cluster_sums.unit_weight[unit_index], unit_index)
 
 
-def group_rates(
+def evaluate_rates_by_group(
     statistic: PairStatistic, rows: PairRows, members: npt.NDArray[np.bool_]
 ) -> FloatArray:
     """Evaluate a statistic for many groups in one pass, without replicates: ``[g]``.

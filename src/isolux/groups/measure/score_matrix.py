@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.detections import DetectionMeasures, DetectionRows, detection_rows
-from isolux.groups.measure.distinct_rows import DistinctRows, centre_values
+from isolux.groups.measure.detections import (
+    DetectionMeasures,
+    DetectionRows,
+    index_and_rank_detections,
+)
+from isolux.groups.measure.distinct_rows import DistinctRows, centre_scores
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
 from isolux.groups.measure.pairs import PairMeasureRows
@@ -78,17 +82,19 @@ class ScoreMatrix:
 def build_score_matrix(scores: Scores) -> ScoreMatrix:
     """Build the columns of every metric, with units and clusters numbered from 0."""
     numbered_units = _NumberedUnits.from_scores(scores)
-    layout = _Layout(numbered_units, scores.evidence)
-    for measure_parts, count in _lay_out_means(scores, numbered_units.score_rows, layout.builder):
-        layout.measures.append(measure_parts)
-        layout.counts.append(count)
-    for model, task, metric, evidence in _list_evidence(scores):
+    matrix_builder = _ScoreMatrixBuilder(numbered_units, scores.evidence)
+    for measure_parts, count in _add_mean_metrics(
+        scores, numbered_units.score_rows, matrix_builder.builder
+    ):
+        matrix_builder.measures.append(measure_parts)
+        matrix_builder.counts.append(count)
+    for model, task, metric, evidence in _list_evidence_metrics(scores):
         for label, rows in _split_by_label(evidence):
-            layout.add(model, task, metric, rows, label)
-    return layout.build()
+            matrix_builder.add(model, task, metric, rows, label)
+    return matrix_builder.build()
 
 
-class _Layout:
+class _ScoreMatrixBuilder:
     """Builder of the score matrix: adds measures one by one, by type of statistic."""
 
     def __init__(
@@ -118,7 +124,7 @@ class _Layout:
         key = model, str(metric.evidence)
         columns, read_at = None, None
         if isinstance(statistic, DetectionStatistic):
-            self._detections(model, task, metric, statistic, evidence)
+            self._add_detection_metric(model, task, metric, statistic, evidence)
             return
         # Pairs with and without failed comparisons are different rows.
         if isinstance(statistic, PairStatistic):
@@ -127,14 +133,14 @@ class _Layout:
                 self.pair_rows_by_key[pair_key] = build_pair_rows(
                     evidence, self.units, counts_failures=statistic.counts_failures
                 )
-            self._count(self.pair_rows_by_key[pair_key].units)
+            self._add_unit_counts(self.pair_rows_by_key[pair_key].units)
             self.pair_measures[len(self.measures)] = statistic, self.pair_rows_by_key[pair_key]
             read_at = self.pair_rows_by_key[pair_key].operating_point(statistic)
         elif statistic is not None:
-            columns = self._rows(statistic, evidence)
+            columns = self._add_row_evidence(statistic, evidence)
         self.measures.append((model, task, metric.name, label, read_at, metric, columns, None))
 
-    def _detections(
+    def _add_detection_metric(
         self,
         model: str,
         task: str,
@@ -143,39 +149,41 @@ class _Layout:
         evidence: pl.DataFrame,
     ) -> None:
         """Add the mean over classes and, where boxes have classes, each class."""
-        detections = self._rank_once((model, str(metric.evidence)), evidence)
+        detections = self._rank_detections_cached((model, str(metric.evidence)), evidence)
         has_classes = isinstance(detections, OverlapRows) or detections.has_class_measures
         classes = [(k, name) for k, name in enumerate(detections.labels) if name and has_classes]
         for k, name in ((None, None), *classes):
             class_rows = slice(None) if k is None else detections.person_class == k
-            self._count(detections.person_unit[class_rows])
+            self._add_unit_counts(detections.person_unit[class_rows])
             self.detection_measures[len(self.measures)] = statistic, detections, k
             self.measures.append((model, task, metric.name, name, None, metric, None, None))
 
-    def _rank_once(
+    def _rank_detections_cached(
         self, key: tuple[str, str], evidence: pl.DataFrame
     ) -> DetectionRows | OverlapRows:
         """Rank a model's detections once for all its metrics."""
         if key not in self.ranked_detections:
-            detections = detection_rows(evidence, self.units)
+            detections = index_and_rank_detections(evidence, self.units)
             if isinstance(detections, DetectionRows) and not detections.has_class_measures:
-                detections = replace(detections, size_rows=tuple(self._sizes(*key)))
+                detections = replace(detections, size_rows=tuple(self._iterate_size_rankings(*key)))
             self.ranked_detections[key] = detections
         return self.ranked_detections[key]
 
-    def _sizes(self, model: str, name: str) -> Iterator[DetectionRows]:
+    def _iterate_size_rankings(self, model: str, name: str) -> Iterator[DetectionRows]:
         """Rank the detections matched to people of one size, where there are such tables."""
         names = [f"{name}_{size}" for size in SIZES]
         tables = [self.evidence[table_name] for table_name in names if table_name in self.evidence]
         for table in tables if len(tables) == len(names) else ():
-            detections = detection_rows(table.filter(pl.col("model") == model), self.units)
+            detections = index_and_rank_detections(
+                table.filter(pl.col("model") == model), self.units
+            )
             if isinstance(detections, DetectionRows):
                 yield detections
 
-    def _count(self, unit_numbers: IntArray) -> None:
+    def _add_unit_counts(self, unit_numbers: IntArray) -> None:
         self.counts.append(self.builder.add(unit_numbers, np.ones((len(unit_numbers), 1))))
 
-    def _rows(
+    def _add_row_evidence(
         self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
     ) -> StatisticColumns | None:
         """Add evidence with one row per unit."""
@@ -218,11 +226,11 @@ class _Layout:
         )
 
 
-def _lay_out_means(
+def _add_mean_metrics(
     scores: Scores, unit_of_row: IntArray, builder: DistinctRows
 ) -> Iterator[tuple[MeasureParts, int]]:
     """Add the metrics that are means of units' values, with their count columns."""
-    values, centres = centre_values(scores)
+    values, centres = centre_scores(scores)
     value_frame = values.to_frame()
     declared = {m.name for m in scores.info.metrics}
     for key, rows in _split_by_measure(scores.units):
@@ -241,8 +249,8 @@ def _lay_out_means(
                 str(model),
                 str(task),
                 str(metric),
-                _text(label),
-                _number(threshold),
+                _to_optional_text(label),
+                _to_optional_number(threshold),
                 scores.info.metric(str(metric)),
                 columns,
                 (start, start + 1),
@@ -290,15 +298,15 @@ def _group_by_measure(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], 
         yield key, measure_rows["row"].to_numpy().astype(np.int64)
 
 
-def _text(cell: object) -> str | None:
+def _to_optional_text(cell: object) -> str | None:
     return None if cell is None else str(cell)
 
 
-def _number(cell: object) -> float | None:
+def _to_optional_number(cell: object) -> float | None:
     return float(cell) if isinstance(cell, int | float) else None
 
 
-def _list_evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
+def _list_evidence_metrics(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
     """List the metrics with evidence, one entry per model."""
     evidence_rows = []
     task = scores.task or str(scores.units["task"].first() or "")
@@ -317,7 +325,7 @@ def _split_by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.Dat
         yield None, evidence
         return
     for (label,), rows in evidence.group_by([OF_LABEL], maintain_order=True):
-        yield _text(label), rows
+        yield _to_optional_text(label), rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +343,7 @@ class _NumberedUnits:
         """Assign numbers to units and clusters: a unit without a cluster is its own."""
         tables = [scores.units, *(drop_rows_without_unit(t) for t in scores.evidence.values())]
         numbered_ids = scores.unit_index
-        cluster = _unit_clusters(tables, numbered_ids)
+        cluster = _look_up_unit_clusters(tables, numbered_ids)
         known_numbers = cluster.rank("dense").cast(pl.Int64)
         # Numbered after all known clusters, so that no unit shares a number with one of them.
         lacks_cluster = cluster.is_null()
@@ -352,7 +360,7 @@ class _NumberedUnits:
         return cls(pl.DataFrame(columns).with_row_index("unit"), numbered_ids.rows[0])
 
 
-def _unit_clusters(tables: Sequence[pl.DataFrame], numbered_ids: UnitIndex) -> pl.Series:
+def _look_up_unit_clusters(tables: Sequence[pl.DataFrame], numbered_ids: UnitIndex) -> pl.Series:
     """Return each unit's cluster, null if no row has one; two clusters of a unit are refused."""
     if all(table["cluster_id"].null_count() == table.height for table in tables):
         return pl.repeat(None, len(numbered_ids.ids), dtype=pl.String, eager=True).alias(

@@ -73,7 +73,7 @@ def apply_survey_weights(
     weight = unit_sample["weight"].to_numpy().astype(np.float64)
     # With mean 1, weighted counts are comparable with numbers of units.
     scaled = weight / weight.mean() if len(weight) else weight
-    strata = number_strata(unit_sample, score_matrix.cluster_index)
+    strata = index_strata(unit_sample, score_matrix.cluster_index)
     rows = score_matrix.columns[score_matrix.row_index]
     margins = _read_margins(unit_sample)
     survey_sums = build_survey_cluster_sums(
@@ -134,7 +134,7 @@ def _refuse_unweightable(score_matrix: ScoreMatrix, spec: Statistics) -> None:
         )
 
 
-def number_strata(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
+def index_strata(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
     """Index strata, and clusters by stratum; None: the sample has no strata.
 
     Shapes: ``cluster_index`` [n].

@@ -225,10 +225,11 @@ def find_only_named_class(text: str, classes: Mapping[str, tuple[str, ...]]) -> 
     Examples
     --------
     >>> classes = {"nurse": ("nurse", "nurses"), "chef": ("chef", "head cook")}
-    >>> find_named_class("A Nurse, with a chart.", classes)
+    >>> find_only_named_class("A Nurse, with a chart.", classes)
     'nurse'
-    >>> find_named_class("a nursery", classes), find_named_class("a nurse and a chef", classes)
-    (None, None)
+    >>> texts = "a nursery", "a nurse and a chef"
+    >>> [find_only_named_class(text, classes) for text in texts]
+    [None, None]
     """
     normalised = _normalise_to_padded_words(text)
     matches = [
@@ -354,7 +355,7 @@ def parse_pixel_corner_boxes(
 
     Examples
     --------
-    >>> parse_corners("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
+    >>> parse_pixel_corner_boxes("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
     [(0.0, 0.0, 999.0, 111.0)]
     """
     before, after = (re.escape(segment) for segment in phrase.split("{}"))

@@ -312,7 +312,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     return build_nonempty_tables_by_caption("facet", PROTOCOLS, _TABLES.get(name, {}), name, run)
 
 
-def explain_missing_tables(name: str, run: Run) -> dict[str, str]:
+def absent(name: str, run: Run) -> dict[str, str]:
     """Say of each table of a protocol that the run has no rows for why it is not printed.
 
     Parameters

@@ -106,7 +106,7 @@ def average_over_classes(recall_by_class: pl.DataFrame) -> pl.DataFrame:
     Examples
     --------
     >>> rows = {"model": "m", "person_class": ["nurse", "judge"], "mAR_older": [40.0, None]}
-    >>> class_average(pl.DataFrame(rows)).row(0)
+    >>> average_over_classes(pl.DataFrame(rows)).row(0)
     ('m', 'avg', 40.0)
     """
     value_columns = [

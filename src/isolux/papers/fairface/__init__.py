@@ -195,7 +195,7 @@ def build_accuracy_by_race_and_gender(
     >>> table = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "erm", "metric": "accuracy", "attribute": "race*gender",
     ...     "values": [["Black", "Male"], ["Black", "Female"]], "value": [0.75, 0.375]}))
-    >>> found = accuracy_by_race_gender(table, races={"Black": "Black"})
+    >>> found = build_accuracy_by_race_and_gender(table, races={"Black": "Black"})
     >>> found.select("Black_M", "Black_F", "avg").row(0), round(found["epsilon"][0], 4)
     ((0.75, 0.375, 0.5625), 0.301)
     """

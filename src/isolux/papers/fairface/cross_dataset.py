@@ -298,7 +298,7 @@ def average_accuracy_over_datasets(values: pl.DataFrame, datasets: Sequence[str]
     >>> one = {"head": "gender", "model": "m", "column": "All", "n": 100, "status": "ok"}
     >>> rows = pl.DataFrame([one | {"dataset": "A", "value": 0.5, "low": 0.375, "high": 0.625},
     ...                      one | {"dataset": "B", "value": 0.75, "low": 0.75, "high": 0.75}])
-    >>> average = average_datasets(rows.with_columns(reason=None), ("A", "B"))
+    >>> average = average_accuracy_over_datasets(rows.with_columns(reason=None), ("A", "B"))
     >>> average.select("value", "low", "n").row(0)
     (0.625, 0.5625, 200)
     """

@@ -33,7 +33,7 @@ from isolux.io.shard_files import ShardFiles, is_sharded_path, list_shard_files,
 from isolux.io.staging import StagingPath, remove_stale_staging
 from isolux.people.filters import parse_conditions
 from isolux.people.shards import row_counts
-from isolux.people.shards.memory import check_memory_cost
+from isolux.people.shards.memory import estimate_or_refuse_memory
 from isolux.people.shards.merging import PeopleCounts, merge_counts
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -68,9 +68,9 @@ class RequiredColumns:
     is_resampled: bool = False
 
 
-def find_required_columns(spec: AuditSpec, schema: Sequence[str], source: str) -> RequiredColumns:
+def list_required_columns(spec: AuditSpec, schema: Sequence[str], source: str) -> RequiredColumns:
     """Find the columns that an audit reads from a table."""
-    reason = _explain_full_rows(spec)
+    reason = _reason_for_full_rows(spec)
     settings, target = spec.predictions, spec.task.get("target")
     conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]
     people_columns = [
@@ -129,7 +129,7 @@ def _list_named_columns(spec: AuditSpec) -> list[str]:
     return [name for name in (people.id, people.cluster, split) if name]
 
 
-def _explain_full_rows(spec: AuditSpec) -> str:
+def _reason_for_full_rows(spec: AuditSpec) -> str:
     """Return why every row is needed; empty if identical rows can be counted."""
     people, predictions = spec.people, spec.predictions
     conditions = {
@@ -192,9 +192,9 @@ class ShardedTable:
         _refuse_identical_shards(inputs, self.files.path_pattern)
         if self.required.reason:
             return load_full_rows(self.files, self.required, inputs, cluster, options)
-        return self._load_counted(inputs, cluster, dict(options))
+        return self._load_counted_rows(inputs, cluster, dict(options))
 
-    def _load_counted(
+    def _load_counted_rows(
         self, inputs: dict[str, str], cluster: str | None, options: dict[str, Any]
     ) -> Dataset:
         if cluster is not None and cluster not in self.files.schema:
@@ -204,11 +204,11 @@ class ShardedTable:
         named_id = options.pop("id", None)
         ids = named_id or next((name for name in ID_COLUMNS if name in self.files.schema), None)
         pieces = [
-            self._build_piece(path, sha, ids, cluster, is_id_named=named_id is not None)
+            self._build_counting_job(path, sha, ids, cluster, is_id_named=named_id is not None)
             for path, sha in inputs.items()
         ]
-        with _open_store(self.spec) as store:
-            self._run_counting(pieces, store)
+        with _open_job_store(self.spec) as store:
+            self._run_counting_jobs(pieces, store)
             report_step("putting the shards together")
             shards = [
                 (piece.key, path, rows)
@@ -219,7 +219,7 @@ class ShardedTable:
             counts = merge_counts(
                 store, shards, self.required.columns, ids=ids, is_clustered=cluster is not None
             )
-        check_memory_cost(
+        estimate_or_refuse_memory(
             counts.rows.height,
             len(self.required.columns),
             "too many rows differ in what is read",
@@ -229,7 +229,7 @@ class ShardedTable:
         )
         return self._build_dataset(counts, inputs, cluster, ids, options)
 
-    def _build_piece(
+    def _build_counting_job(
         self, path: str, sha: str, ids: str | None, cluster: str | None, *, is_id_named: bool
     ) -> Job:
         options: dict[str, Any] = {
@@ -247,7 +247,7 @@ class ShardedTable:
             key, path, row_counts.COUNT_SHARD_CALL, {"path": str(Path(path).resolve()), **options}
         )
 
-    def _run_counting(self, pieces: list[Job], store: JobStore) -> None:
+    def _run_counting_jobs(self, pieces: list[Job], store: JobStore) -> None:
         engine = self.spec.engine
         engine.refuse_ray_only_settings()
         limited = "time_limit" in self.spec.model.model_fields_set
@@ -340,11 +340,11 @@ def open_sharded_table(spec: AuditSpec) -> ShardedTable | None:
     if name != "table" or not is_sharded_path(path):
         return None
     files = list_shard_files(path)
-    return ShardedTable(spec, files, find_required_columns(spec, list(files.schema), path))
+    return ShardedTable(spec, files, list_required_columns(spec, list(files.schema), path))
 
 
 @contextmanager
-def _open_store(spec: AuditSpec) -> Iterator[JobStore]:
+def _open_job_store(spec: AuditSpec) -> Iterator[JobStore]:
     """Open the folder that keeps sums, or one that goes with this command."""
     if spec.engine.sums is not None:
         yield JobStore(spec.engine.sums)
@@ -371,7 +371,7 @@ def load_full_rows(
     options: Mapping[str, Any],
 ) -> Dataset:
     """Load the required columns of all shards into memory."""
-    cost = check_memory_cost(
+    cost = estimate_or_refuse_memory(
         files.height,
         len(required.columns),
         f"every row is needed: {required.reason}",

@@ -16,14 +16,14 @@ _SMALL = 100_000
 """Rows that fit anywhere."""
 
 
-def check_memory_cost(
+def estimate_or_refuse_memory(
     rows: int, columns: int, reason: str, source: str, hint: str, *, is_resampled: bool = False
 ) -> str:
     """Estimate the memory for rows that are loaded at once, or refuse them."""
     row_bytes = (
         _BYTES_PER_ROW + _BYTES_PER_COLUMN * columns + is_resampled * _RESAMPLING_BYTES_PER_ROW
     )
-    cost, free = rows * row_bytes, read_free_memory()
+    cost, free = rows * row_bytes, read_free_memory_bytes()
     cost_text = f"{rows:,} rows of about {row_bytes:,} bytes are {_format_size(cost)}"
     if free is not None and cost > free and rows > _SMALL:
         raise SpecError(
@@ -40,7 +40,7 @@ def _format_size(size: float) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
-def read_free_memory() -> int | None:
+def read_free_memory_bytes() -> int | None:
     """Return how many bytes of memory are free; None where the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - no file of a user's

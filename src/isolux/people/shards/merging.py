@@ -64,7 +64,7 @@ def merge_counts(
     is_clustered: bool,
 ) -> PeopleCounts:
     """Merge what was counted in each shard."""
-    identified = ids is not None and _are_ids_unique(store, shards, str(ids))
+    identified = ids is not None and _are_ids_unique_or_refuse(store, shards, str(ids))
     shard_rows = _stack_distinct_rows(store, shards)
     distinct_rows = (
         shard_rows.group_by(columns)
@@ -75,7 +75,7 @@ def merge_counts(
     if not is_clustered:
         _check_row_total(int(distinct_rows[_TIMES].sum()), shards)
         return PeopleCounts(rows, distinct_rows[_TIMES].alias("times"), None, first, 0, identified)
-    number = _number_distinct_rows(distinct_rows, len(shards))
+    number = _number_distinct_rows_by_shard(distinct_rows, len(shards))
     cluster_kinds, n_without_cluster = _count_identical_clusters(store, shards, number)
     n_counted = cluster_kinds.select(n=(pl.col("n").list.sum() * pl.col("times")).sum()).item()
     _check_row_total(int(n_counted), shards)
@@ -117,7 +117,7 @@ def _stack_distinct_rows(store: JobStore, shards: Sequence[tuple[str, Path, int]
     return pl.concat(tables)
 
 
-def _number_distinct_rows(
+def _number_distinct_rows_by_shard(
     distinct_rows: pl.DataFrame, n_shards: int
 ) -> list[npt.NDArray[np.int64]]:
     """Return, for each shard, the number of each of its distinct rows among all."""
@@ -200,7 +200,9 @@ def _split_hash_range(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
         yield low, high - 1
 
 
-def _are_ids_unique(store: JobStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
+def _are_ids_unique_or_refuse(
+    store: JobStore, shards: Sequence[tuple[str, Path, int]], ids: str
+) -> bool:
     """Tell whether ids tell the rows of all shards apart; refuse one that is in two of them."""
     for key, _, _ in shards:
         if not store.query(key, "ids", lambda table: table.select(pl.len()).collect()).item():

@@ -16,12 +16,12 @@ from isolux.io.ids import read_ids
 from isolux.io.shard_files import read_shard
 from isolux.vocabulary.errors import TableError, format_location
 
-COUNT_SHARD_CALL = "isolux.people.shards.row_counts:count_shard"
+COUNT_SHARD_CALL = "isolux.people.shards.row_counts:count_identical_rows"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
 _SEEDS = 0, 0x9E3779B97F4A7C15  # two 64-bit hashes; the second seed is 2^64 over the golden ratio
 
 
-def count_shard(
+def count_identical_rows(
     path: str,
     columns: Sequence[str],
     ids: str | None = None,
@@ -43,12 +43,12 @@ def count_shard(
     )
     distinct_rows = counts.sort(_FIRST)
     if cluster is not None:
-        tables["clusters"] = _count_cluster_rows(distinct_rows, frame[cluster])
+        tables["clusters"] = _count_rows_by_cluster(distinct_rows, frame[cluster])
     tables["kinds"] = distinct_rows.drop(_ROWS, strict=False)
     return tables
 
 
-def _count_cluster_rows(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
+def _count_rows_by_cluster(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
     """Count the rows of each cluster and each kind of identical rows."""
     high, low = hash_cells(cluster)
     row_kinds = (

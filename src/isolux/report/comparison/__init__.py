@@ -18,7 +18,7 @@ from isolux.analyses.model_changes import (
     describe_gap_changes_by_key,
     select_summary_claims,
 )
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import PLANNED_FAMILY
 from isolux.report._sections import ReportContext, sort_names_if_ordinal
 from isolux.report.document import AuditSubject, Summary
@@ -68,7 +68,7 @@ def build_class_ranking_tables(
     context: ReportContext,
 ) -> tuple[ClassTable, ...]:
     """Rank the classes of each metric and attribute; gaps of single classes are not tested."""
-    ranked_classes = rank_classes(run.group_metrics, models)
+    ranked_classes = rank_classes_by_largest_gap(run.group_metrics, models)
     values = {
         (
             row["model"],

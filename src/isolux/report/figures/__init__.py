@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isolux.groups import sort_for_display
+from isolux.groups import sort_groups_for_display
 from isolux.report._extra_figures import Curve
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable
 from isolux.report.figures.dot_plot import (
@@ -155,8 +155,8 @@ def _draw_crossed_values_heat_map(
     section: AttributeSection, table: LineTable, comparable_rows: Sequence[GroupRow]
 ) -> Figure:
     split = [(_join_attribute_values(row.values[:-1]), row.values[-1], row) for row in table.rows]
-    firsts = sort_for_display(dict.fromkeys(first for first, _, _ in split))
-    seconds = sort_for_display(dict.fromkeys(second for _, second, _ in split))
+    firsts = sort_groups_for_display(dict.fromkeys(first for first, _, _ in split))
+    seconds = sort_groups_for_display(dict.fromkeys(second for _, second, _ in split))
     if len(seconds) > len(firsts) and len(section.attributes) == 2:
         split = [(b, a, row) for a, b, row in split]
         firsts, seconds = seconds, firsts

@@ -22,11 +22,11 @@ import polars as pl
 
 from isolux.io.atomic import refuse_existing
 from isolux.people.loading import load_audit_people
-from isolux.people.redaction import redacted_errors
+from isolux.people.redaction import redact_errors_in_block
 from isolux.statements.groups import parse_group_templates
 from isolux.tasks import score
 from isolux.verbs._tables_from_memory import (
-    add_null_scores,
+    add_null_scores_of_unscored,
     select_attribute_columns,
     to_dataset,
     to_scores,
@@ -36,16 +36,16 @@ from isolux.verbs.audit.inputs import (
     InMemoryTable,
     OpenProgress,
     build_task_options,
-    fill_task_settings,
-    has_predictions,
+    fill_default_task_settings,
+    has_prediction_columns,
     read_audit_settings,
     read_in_memory_table,
     read_predictions,
-    resolve_imported_model,
+    resolve_imported_model_setting,
     unwrap_numpy_scalars,
 )
 from isolux.verbs.audit.pipeline import run_pipeline
-from isolux.verbs.audit.protocol import build_other_half_spec, merge_protocol_settings
+from isolux.verbs.audit.protocol import build_other_half_spec, fill_protocol_settings
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import add_multiplicity_evidence
 from isolux.vocabulary.errors import IsoluxError, SpecError
@@ -127,7 +127,7 @@ def run_audit(
     in_memory_table: InMemoryTable | None = None,
 ) -> Audit:
     """Audit what a spec describes, from files to findings."""
-    typed_spec, spec = spec, resolve_imported_model(merge_protocol_settings(spec))
+    typed_spec, spec = spec, resolve_imported_model_setting(fill_protocol_settings(spec))
     _check_groupings(spec)
     if spec.protocol is not None:
         from isolux.verbs.audit.survey_sample import refuse_weighted_protocol
@@ -139,8 +139,10 @@ def run_audit(
     if in_memory_table is not None:
         dataset = replace(dataset, notes=(*in_memory_table.notes, *dataset.notes))
     injected_effects = _read_injected_effects(spec)
-    with redacted_errors(dataset.withdrawn_ids, partial(_list_ids, dataset)):
-        return _score_and_audit(typed_spec, spec, dataset, options, injected_effects, open_progress)
+    with redact_errors_in_block(dataset.withdrawn_ids, partial(_list_ids, dataset)):
+        return _join_score_and_audit(
+            typed_spec, spec, dataset, options, injected_effects, open_progress
+        )
 
 
 def _list_ids(dataset: Dataset) -> frozenset[str]:
@@ -148,7 +150,7 @@ def _list_ids(dataset: Dataset) -> frozenset[str]:
     return frozenset(ids.drop_nulls().to_list())
 
 
-def _score_and_audit(
+def _join_score_and_audit(
     typed_spec: AuditSpec,
     spec: AuditSpec,
     dataset: Dataset,
@@ -159,10 +161,10 @@ def _score_and_audit(
     """Join predictions to people, score them and run the audit pipeline."""
     run = None
     if spec.model.spec is not None or spec.predictions.file is not None:
-        from isolux.verbs.audit.model_predictions import predict_or_read
+        from isolux.verbs.audit.model_predictions import run_model_or_read_predictions
 
         report_step("")  # a model that runs shows how far it is
-        run = predict_or_read(spec, dataset, open_progress)
+        run = run_model_or_read_predictions(spec, dataset, open_progress)
     if run is None:
         report_step("reading the answers")
         predictions, notes, inputs = read_predictions(spec, dataset)
@@ -174,11 +176,11 @@ def _score_and_audit(
         replace(scores, notes=(*notes, *scores.notes)), dataset.multiplicity
     )
     extra_record = {} if run is None else {"ran": run.record}
-    other_half_metrics, other_half_notes = _measure_other_half(typed_spec)
+    other_half_metrics, other_half_notes = _audit_other_half(typed_spec)
     scores = replace(scores, notes=(*scores.notes, *other_half_notes))
     return Audit(
         *run_pipeline(
-            fill_task_settings(spec),
+            fill_default_task_settings(spec),
             dataset,
             scores,
             inputs,
@@ -191,7 +193,7 @@ def _score_and_audit(
     )
 
 
-def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
+def _audit_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
     """Audit the second half of a paper's table, or return a note why it is missing."""
     try:
         other_spec = build_other_half_spec(spec)
@@ -297,9 +299,9 @@ def _audit_any_source(
         return _audit_files(
             scores, attributes, {"by": by, "injected": injected_effects, **settings}
         )
-    if has_predictions(scores, settings):
+    if has_prediction_columns(scores, settings):
         in_memory_table = read_in_memory_table(scores, attributes, settings)
-        return audit_in_memory(
+        return audit_in_memory_table(
             in_memory_table, {"by": by, "injected": injected_effects, **settings}
         )
     if isinstance(injected_effects, str | Path):
@@ -310,13 +312,13 @@ def _audit_any_source(
         )
     values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
-        from isolux.verbs.audit.survey_sample import survey_column_names
+        from isolux.verbs.audit.survey_sample import list_survey_columns
 
-        attributes = select_attribute_columns(scores, by, survey_column_names(settings))
+        attributes = select_attribute_columns(scores, by, list_survey_columns(settings))
     dataset = to_dataset(attributes)
     score_table = to_scores(scores)
     if not isinstance(scores, Scores):
-        score_table = add_null_scores(score_table, dataset)
+        score_table = add_null_scores_of_unscored(score_table, dataset)
     if dataset.name != IN_MEMORY:
         values["data"] = dataset.name
     tasks = score_table.units["task"].unique().to_list()
@@ -327,7 +329,7 @@ def _audit_any_source(
     return Audit(*run_pipeline(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
 
 
-def audit_in_memory(in_memory_table: InMemoryTable, settings: Mapping[str, Any]) -> Audit:
+def audit_in_memory_table(in_memory_table: InMemoryTable, settings: Mapping[str, Any]) -> Audit:
     """Audit people and predictions in memory, with settings by the flags' names."""
     return run_audit(
         parse_spec({"data": IN_MEMORY, **_select_given_settings(settings)}),

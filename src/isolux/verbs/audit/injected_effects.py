@@ -24,7 +24,7 @@ def read_injected_effects(
     path: str | Path, *, task: str, by: Sequence[str], model: str | None
 ) -> list[dict[str, Any]]:
     """Read the injected effects of the audited task, model and attributes."""
-    contents = _parse_file(Path(path).expanduser())
+    contents = _parse_injected_effects(Path(path).expanduser())
     models, tasks = contents["models"], contents["tasks"]
     if model is None and len(models) > 1:
         raise SpecError(
@@ -47,32 +47,32 @@ def read_injected_effects(
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}
         rows = _build_effect_rows(models[name], by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _malformed_error(path, f"{type(error).__name__} at {error}") from error
+        raise _malformed_effects_error(path, f"{type(error).__name__} at {error}") from error
     return [measure | row for row in rows]
 
 
-def _parse_file(path: Path) -> dict[str, Any]:
+def _parse_injected_effects(path: Path) -> dict[str, Any]:
     contents: dict[str, Any]
     refuse_unless_file(path)
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
-            raise _malformed_error(path, "a file of more than 64 MiB")
+            raise _malformed_effects_error(path, "a file of more than 64 MiB")
         contents = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise FileError("there is no such file", where=str(path)) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise _malformed_error(path, str(error).splitlines()[0][:120]) from error
+        raise _malformed_effects_error(path, str(error).splitlines()[0][:120]) from error
     models = contents.get("models") if isinstance(contents, dict) else None
     if not isinstance(models, dict) or not models:
-        raise _malformed_error(path, "no models in it")
+        raise _malformed_effects_error(path, "no models in it")
     if not isinstance(contents.get("tasks"), dict):
-        raise _malformed_error(
+        raise _malformed_effects_error(
             path, "no metric of any task; written by an older isolux: write it again"
         )
     return contents
 
 
-def _malformed_error(path: object, description: str) -> FileError:
+def _malformed_effects_error(path: object, description: str) -> FileError:
     return FileError(
         "this file does not say what was injected",
         expected=_EXPECTED_FILE,
@@ -86,7 +86,9 @@ def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dic
     audit_names: dict[tuple[str, str], tuple[str, str]] = {}
     rows: list[dict[str, Any]] = []
     for group in truths["groups"]:
-        audit_name = None if group["attribute"] is None else _name_in_audit(group, by)
+        audit_name = (
+            None if group["attribute"] is None else _find_audited_attribute_and_group(group, by)
+        )
         if audit_name is None:
             continue
         audit_names[group["attribute"], group["group"]] = audit_name
@@ -110,7 +112,9 @@ def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dic
     return rows
 
 
-def _name_in_audit(group: Mapping[str, Any], by: Sequence[str]) -> tuple[str, str] | None:
+def _find_audited_attribute_and_group(
+    group: Mapping[str, Any], by: Sequence[str]
+) -> tuple[str, str] | None:
     """Name a group as the audit does: by the data's attributes, else the population's."""
     candidates = [group["in_data"], {"attribute": group["attribute"], "values": group["values"]}]
     for candidate in candidates:

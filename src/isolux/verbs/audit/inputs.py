@@ -24,7 +24,7 @@ from isolux.predictions import (
 )
 from isolux.verbs.audit.person_predictions import (
     PredictionsWithNotes,
-    hash_prediction_file,
+    hash_prediction_file_or_folder,
     join_to_dataset,
     read_number_column,
     read_person_predictions,
@@ -66,7 +66,7 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
     settings = spec.predictions
     inputs = dict(dataset.inputs)
     if settings.file is not None:
-        inputs |= hash_prediction_file(settings.file)
+        inputs |= hash_prediction_file_or_folder(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.bundled_predictions is not None:
             if settings.model_column is not None and dataset.name != COUNTS:
@@ -76,21 +76,27 @@ def read_predictions(spec: AuditSpec, dataset: Dataset) -> PredictionInputs:
                     found=f"--model-column {settings.model_column}",
                 )
             return dataset.bundled_predictions, (), inputs
-        outputs = match_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
+        outputs = match_image_ids(
+            dataset, _read_structured_predictions(settings, spec.task.name, dataset)
+        )
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
-        return *_read_numbers(settings, dataset, spec.task.name), inputs
+        return *_read_number_predictions(settings, dataset, spec.task.name), inputs
     frame, notes, extra_inputs = read_person_predictions(spec, dataset)
     return frame, notes, inputs | extra_inputs
 
 
-def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> PredictionsWithNotes:
+def _read_number_predictions(
+    settings: Predictions, dataset: Dataset, task: str
+) -> PredictionsWithNotes:
     """Read one number per unit; known column names of a file need no setting."""
     if settings.file is None or settings.prediction_column or settings.score_column:
         return read_number_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return join_to_dataset(dataset, settings, _read_outputs(value_settings, task, dataset))
+        return join_to_dataset(
+            dataset, settings, _read_structured_predictions(value_settings, task, dataset)
+        )
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -100,7 +106,9 @@ def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Predict
         ) from error
 
 
-def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
+def _read_structured_predictions(
+    settings: Predictions, task: str, dataset: Dataset
+) -> pl.DataFrame:
     """Read boxes, masks, keypoints or embeddings; the task matches them to its images."""
     if settings.file is None:
         raise SpecError(
@@ -142,7 +150,7 @@ def build_task_options(spec: AuditSpec) -> dict[str, Any]:
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _read_searched_database(options)
-    _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
+    _refuse_unscaled_threshold(options.get("threshold"), spec.predictions.score_scale)
     accepted_names = list_keyword_defaults(registry.load("tasks", spec.task.name).score)
     shared_settings = {
         "unknown_values": spec.groups.unknown_values,
@@ -155,7 +163,7 @@ def build_task_options(spec: AuditSpec) -> dict[str, Any]:
     }
 
 
-def _refuse_unscaled(threshold: object, scale: float) -> None:
+def _refuse_unscaled_threshold(threshold: object, scale: float) -> None:
     """Refuse a threshold on the file's scale where scores are rescaled to 0 to 1."""
     try:
         threshold_value = float(str(threshold))
@@ -190,7 +198,7 @@ def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
     return database_options
 
 
-def fill_task_settings(spec: AuditSpec) -> AuditSpec:
+def fill_default_task_settings(spec: AuditSpec) -> AuditSpec:
     """Return the spec with every setting of its task, given or by default, for the record."""
     task = validate_task_settings(spec.task, source=None)
     defaults = {name: parameter.default for name, parameter in list_task_options(task.name).items()}
@@ -224,7 +232,7 @@ def unwrap_numpy_scalars(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
 
-def has_predictions(table: object, settings: Mapping[str, Any]) -> bool:
+def has_prediction_columns(table: object, settings: Mapping[str, Any]) -> bool:
     """Return whether the table has predictions, not finished scores."""
     return is_table_like(table) and any(
         settings.get(name) is not None for name in _PREDICTION_SETTINGS
@@ -246,7 +254,7 @@ def read_in_memory_table(
     truth, answer = (settings.get(n) for n in ("target", "prediction_column"))
     for name in (truth, answer, settings.get("score_column"), settings.get("detected_column")):
         if isinstance(name, str) and settings.get("predictions") is None:
-            _refuse_unknown(name, frame)
+            _refuse_unknown_columns(name, frame)
     if not (isinstance(truth, str) and isinstance(answer, str)):
         return InMemoryTable(frame)
     if not {truth, answer} <= set(frame.columns):
@@ -257,23 +265,23 @@ def read_in_memory_table(
     if len(set(value_types)) == 1:
         return InMemoryTable(frame)
     return InMemoryTable(
-        frame, (_caution_on_mixed_types((truth, value_types[0]), (answer, value_types[1])),)
+        frame, (_build_mixed_type_caution((truth, value_types[0]), (answer, value_types[1])),)
     )
 
 
-def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
+def _refuse_unknown_columns(name: str, frame: pl.DataFrame) -> None:
     if name not in frame.columns:
         raise UnknownNameError("column", name, frame.columns, where=IN_MEMORY)
 
 
-def _caution_on_mixed_types(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
+def _build_mixed_type_caution(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
     return Caution(
         f"The truth {truth[0]!r} holds {truth[1]} and the answers {answer[0]!r} hold {answer[1]}: "
         "they were compared as text, so that '1' and 1 are one class. Are they of one code?"
     )
 
 
-def resolve_imported_model(spec: AuditSpec) -> AuditSpec:
+def resolve_imported_model_setting(spec: AuditSpec) -> AuditSpec:
     """Treat ``--model imported:FILE`` as ``--predictions FILE``; refuse two sources."""
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
@@ -295,7 +303,7 @@ def resolve_imported_model(spec: AuditSpec) -> AuditSpec:
 
 def split_by_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     """Split an audit of a file with several models into one audit per model."""
-    spec = resolve_imported_model(spec)
+    spec = resolve_imported_model_setting(spec)
     prediction_settings = spec.predictions
     if (
         prediction_settings.model_column is None

@@ -23,7 +23,7 @@ from isolux.io.hashing import sha256_file
 from isolux.io.image_folder import ImageFolder
 from isolux.predictions import join_predictions
 from isolux.verbs.audit.inputs import OpenProgress
-from isolux.verbs.crop import list_crop_images
+from isolux.verbs.crop import list_crop_per_person
 from isolux.verbs.predict import PredictionResult, is_answers, predict_people, read_prediction_dir
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -45,7 +45,7 @@ class ModelPredictions:
     record: dict[str, Any]
 
 
-def predict_or_read(
+def run_model_or_read_predictions(
     spec: AuditSpec, dataset: Dataset, open_progress: OpenProgress | None
 ) -> ModelPredictions | None:
     """Run the model of a spec, or read its prediction directory; None: neither is set."""
@@ -69,7 +69,7 @@ def predict_or_read(
         _refuse_prediction_type(spec.task.name, prediction_run.record["model"]["predicts"])
         prediction_run = replace(
             prediction_run,
-            notes=(*caution_on_changes(prediction_run, dataset), *prediction_run.notes),
+            notes=(*caution_on_changed_inputs(prediction_run, dataset), *prediction_run.notes),
         )
     else:
         return None
@@ -163,7 +163,7 @@ _IMAGES_NOT_COMPARED = (
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def caution_on_changes(prediction_run: PredictionResult, dataset: Dataset) -> list[str]:
+def caution_on_changed_inputs(prediction_run: PredictionResult, dataset: Dataset) -> list[str]:
     """Caution where images, model files or people's files changed after the predictions."""
     return [
         *_caution_on_changed_images(prediction_run, dataset),
@@ -178,7 +178,7 @@ def _caution_on_changed_images(prediction_run: PredictionResult, dataset: Datase
     )
     recorded_hash_by_id = dict(inferences.select("image_id", "sha256").iter_rows())
     try:
-        images, folder = _select_images(prediction_run.record, dataset)
+        images, folder = _select_predicted_images(prediction_run.record, dataset)
     except IsoluxError:
         return [_IMAGES_NOT_COMPARED]
     comparable_images = [
@@ -234,13 +234,13 @@ def _caution_on_changed_images(prediction_run: PredictionResult, dataset: Datase
     return notes
 
 
-def _select_images(
+def _select_predicted_images(
     record: Mapping[str, Any], dataset: Dataset
 ) -> tuple[list[SourceImage], ImageFolder]:
     settings = record["settings"]
     crops = settings.get("crops")
     if crops is not None:
-        return list_crop_images(dataset, crops)
+        return list_crop_per_person(dataset, crops)
     images = list_source_images(dataset, record["model"]["predicts"], settings["input_unit"])
     return images, find_image_folder(dataset)
 

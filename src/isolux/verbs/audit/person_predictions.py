@@ -13,7 +13,7 @@ import polars as pl
 
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import IdFrom, reduce_ids
-from isolux.people.id_consistency import compare_file_ids
+from isolux.people.id_consistency import note_conflicting_file_ids
 from isolux.predictions import (
     QUESTION_COLUMNS,
     detected_from_attributes,
@@ -46,8 +46,8 @@ def read_person_predictions(
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
     """Read a model's predictions of people and join them by id."""
     settings = spec.predictions
-    _refuse_settings(settings)
-    frame, notes = _read_by_source(spec, dataset)
+    _refuse_conflicting_settings(settings)
+    frame, notes = _read_predictions_by_source(spec, dataset)
     extra_paths = [path for path in (settings.scores, settings.found, settings.missed) if path]
     return (
         frame,
@@ -55,12 +55,12 @@ def read_person_predictions(
         {
             path: sha256
             for extra_path in extra_paths
-            for path, sha256 in hash_prediction_file(extra_path).items()
+            for path, sha256 in hash_prediction_file_or_folder(extra_path).items()
         },
     )
 
 
-def _refuse_settings(settings: Predictions) -> None:
+def _refuse_conflicting_settings(settings: Predictions) -> None:
     if settings.prediction_option:
         raise SpecError(
             "predictions of labels have no settings",
@@ -83,7 +83,7 @@ def _refuse_settings(settings: Predictions) -> None:
         )
 
 
-def _read_by_source(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
+def _read_predictions_by_source(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
     settings = spec.predictions
     id_list = settings.found or settings.missed
     if id_list is not None:
@@ -96,15 +96,15 @@ def _read_by_source(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
             model=settings.model_name,
         )
     if _has_detection_only(settings):
-        return _read_detected(settings, dataset)
+        return _read_detected_flags(settings, dataset)
     if _has_scores_only(settings):
-        return _read_scores(settings, dataset)
+        return _read_scores_without_labels(settings, dataset)
     return _read_labels(spec, dataset)
 
 
 def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
     settings = spec.predictions
-    takes_questions = _takes_questions(spec)
+    takes_questions = _supports_questions(spec)
     options: dict[str, Any] = {
         "score": None if settings.scores else settings.score_column,
         "scale": settings.score_scale,
@@ -135,7 +135,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
         )
         notes: tuple[str, ...] = ()
     else:
-        answers, notes = _join_file(
+        answers, notes = _join_labels_to_people(
             dataset,
             settings,
             read_labels(
@@ -177,7 +177,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
     return join_scores(answers, scores, settings.scores), (*notes, *id_notes, *score_notes)
 
 
-def _join_file(
+def _join_labels_to_people(
     dataset: Dataset, settings: Predictions, frame: pl.DataFrame
 ) -> PredictionsWithNotes:
     """Join labels to people by id; labels of images go to all people in the image."""
@@ -187,7 +187,7 @@ def _join_file(
     return image_predictions.frame, image_predictions.notes
 
 
-def _takes_questions(spec: AuditSpec) -> bool:
+def _supports_questions(spec: AuditSpec) -> bool:
     """Return whether the task takes several questions; else refuse a question column."""
     takes_questions = bool(registry.task_info(spec.task.name).has_questions)
     if spec.predictions.question_column is not None and not takes_questions:
@@ -234,7 +234,7 @@ def _caution_on_missing_confidence(dataset: Dataset, scores: pl.DataFrame) -> li
 
 def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
     is_prediction_file = file == settings.file
-    return compare_file_ids(
+    return note_conflicting_file_ids(
         dataset,
         file,
         id=settings.prediction_id,
@@ -252,7 +252,7 @@ def _has_detection_only(settings: Predictions) -> bool:
     return settings.file is None or has_only_scores(settings.file, settings.format)
 
 
-def _read_detected(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
+def _read_detected_flags(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
@@ -277,7 +277,7 @@ def _has_scores_only(settings: Predictions) -> bool:
     return settings.file is None or has_only_scores(settings.file, settings.format)
 
 
-def _read_scores(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
+def _read_scores_without_labels(settings: Predictions, dataset: Dataset) -> PredictionsWithNotes:
     """Read scores without labels, from their own file or the people's table."""
     if settings.detected_column is not None:
         raise SpecError(
@@ -347,6 +347,6 @@ def _drop_withdrawn(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) ->
     )
 
 
-def hash_prediction_file(path: str) -> dict[str, str]:
+def hash_prediction_file_or_folder(path: str) -> dict[str, str]:
     """Hash a file of predictions, or the names and sizes of a folder of them."""
     return {path: sha256_listing(path) if Path(path).is_dir() else sha256_file(path)}

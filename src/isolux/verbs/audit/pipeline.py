@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.disparity_table import Disparities, measure_disparities
-from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
+from isolux.groups.binning import Bins, format_bin_labels, parse_bins, quantile_bin_edges
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import Membership, build_membership
@@ -22,24 +22,24 @@ from isolux.groups.missing_predictions import (
     caution_on_undetected,
     count_missing_predictions,
     count_undetected,
-    undetected_evidence,
+    find_evidence_with_undetected,
 )
 from isolux.groups.option_parsing import check_references, read_groupings, read_references
 from isolux.groups.small_intersections import add_shrinkage_estimates
-from isolux.groups.unit_accounting import Losses, account_for
+from isolux.groups.unit_accounting import Losses, account_for_units
 from isolux.io.background_packing import begin_packing
 from isolux.io.record_paths import make_paths_relative
 from isolux.people.redaction import redact_ids
-from isolux.people.survey_columns import has_survey_settings, parse_cluster_columns
-from isolux.people.synthetic import find_synthetic_marker, format_synthetic_note
+from isolux.people.survey_columns import has_any_survey_setting, parse_cluster_columns
+from isolux.people.synthetic import find_synthetic_marker_file, format_synthetic_note
 from isolux.plausibility import AuditInputs, check_plausibility
 from isolux.stats.statistic import PairStatistic
 from isolux.verbs.audit.protocol import build_protocol_record
-from isolux.verbs.error_budget import compute_audit_share
+from isolux.verbs.error_budget import compute_audit_error_share
 from isolux.verbs.explain import (
-    build_role_options,
-    list_first_analyses,
+    list_default_analyses,
     merge_references,
+    role_flags_to_options,
     run_analyses,
 )
 from isolux.vocabulary.containers import Dataset, Run, Scores
@@ -77,7 +77,7 @@ def run_pipeline(
     scored_ids = scores.evaluated_units()["unit_id"]
     sample_record: dict[str, Any] = {}
     if (
-        has_survey_settings(spec.sample)
+        has_any_survey_setting(spec.sample)
         or parse_cluster_columns(spec.people.cluster)[1]
         or SAMPLE in scores.evidence
     ):
@@ -116,7 +116,7 @@ def run_pipeline(
         **sample_record,
     }
     cluster_counts = record["clusters"]
-    record["accounting"] = account_for(
+    record["accounting"] = account_for_units(
         dataset,
         replace(scores, evidence=all_evidence),
         members,
@@ -172,7 +172,7 @@ def _caution_on_zero_weight_groups(
     remaining_ids = scores.evaluated_units()["unit_id"]
     if len(remaining_ids) == len(scored_ids):
         return scores
-    from isolux.people.weight_checks import cautions_on_zero_weight_values
+    from isolux.people.weight_checks import caution_on_zero_weight_values
 
     unbinned = [
         a
@@ -180,7 +180,7 @@ def _caution_on_zero_weight_groups(
         if grouping.bins is None
     ]
     rows = attributes.filter(pl.col("attribute").cast(pl.String).is_in(unbinned))
-    cautions = cautions_on_zero_weight_values(rows, scored_ids, remaining_ids)
+    cautions = caution_on_zero_weight_values(rows, scored_ids, remaining_ids)
     return replace(scores, notes=(*cautions, *scores.notes))
 
 
@@ -193,7 +193,7 @@ def _measure_and_compare(
     report_step("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
     report_step("comparing the groups")
-    share = compute_audit_share(spec.explain.analyses)
+    share = compute_audit_error_share(spec.explain.analyses)
     return estimates, measure_disparities(estimates, spec.comparing, reference_groups, share=share)
 
 
@@ -201,7 +201,7 @@ def _count_losses(scores: Scores, members: Membership) -> Losses:
     multiplicity = scores.evidence.get(COUNTS)
     return Losses(
         count_missing_predictions(scores.units, members, scores.evidence),
-        count_undetected(undetected_evidence(scores.evidence), members, multiplicity),
+        count_undetected(find_evidence_with_undetected(scores.evidence), members, multiplicity),
     )
 
 
@@ -243,8 +243,8 @@ def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
 
 def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
     """Run the analyses of every audit, then those requested."""
-    run = replace(run_analyses(run, list_first_analyses(run)), evidence=dict(recorded_evidence))
-    roles = build_role_options(spec.explain.role, spec.explain.analyses)
+    run = replace(run_analyses(run, list_default_analyses(run)), evidence=dict(recorded_evidence))
+    roles = role_flags_to_options(spec.explain.role, spec.explain.analyses)
     analyses = spec.explain.analyses
     return run_analyses(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
 
@@ -268,7 +268,7 @@ def resolve_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Da
         edges, n = _compute_image_bin_edges(dataset, name.strip(), bin_rule, text)
         end = ":right" if bin_rule.closed == "right" else ""
         bins.append(f"{name}=edges:" + ",".join(map(repr, edges)) + end)
-        labels = ", ".join(bin_labels(edges, bin_rule.closed))
+        labels = ", ".join(format_bin_labels(edges, bin_rule.closed))
         notes.append(f"{name.strip()}: quantiles over {n:,} images: {labels}")
     return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
 
@@ -294,7 +294,7 @@ def _compute_image_bin_edges(
         numbers = (
             image_numbers.drop_nulls().group_by("image_id").agg(pl.col("number").median())["number"]
         )
-        edges = quantile_edges(numbers, bin_rule.quantiles, bin_rule.closed)
+        edges = quantile_bin_edges(numbers, bin_rule.quantiles, bin_rule.closed)
         if edges:
             return edges, len(numbers)
     raise SpecError(
@@ -357,7 +357,7 @@ def build_record(
         if "cluster_id" in t.columns
     )
     infos: list[PluginInfo] = [dataset_info, scores.info]
-    marker = find_synthetic_marker(
+    marker = find_synthetic_marker_file(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
     )
     synthetic_notes = [] if marker is None else [format_synthetic_note(marker)]

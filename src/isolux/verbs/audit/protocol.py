@@ -21,12 +21,12 @@ _ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "=
 """Settings whose items begin with an attribute, and what follows it."""
 
 
-def merge_protocol_settings(spec: AuditSpec) -> AuditSpec:
+def fill_protocol_settings(spec: AuditSpec) -> AuditSpec:
     """Merge a protocol's settings; settings of the user take precedence."""
     if spec.protocol is None:
         return spec
     paper, name = _load_protocol(spec.protocol)
-    protocol_settings = _drop_other_attributes(
+    protocol_settings = _drop_settings_of_unaudited_attributes(
         expand_option_assignments(paper.PROTOCOLS[name]), spec
     )
     user_settings = spec.said()
@@ -47,7 +47,9 @@ def merge_protocol_settings(spec: AuditSpec) -> AuditSpec:
     )
 
 
-def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
+def _drop_settings_of_unaudited_attributes(
+    protocol_settings: dict[str, Any], spec: AuditSpec
+) -> dict[str, Any]:
     """Drop a protocol's settings of attributes that are not audited."""
     if "by" not in spec.groups.model_fields_set:
         return protocol_settings

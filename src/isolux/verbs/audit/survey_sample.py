@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure.pair_rows import PAIRS, reset_weighted_thresholds
+from isolux.groups.measure.pair_rows import PAIRS, recompute_weighted_thresholds
 from isolux.io.hashing import sha256_file
 from isolux.people.population import calibrate_weights, read_population
 from isolux.people.survey_columns import (
     attach_survey_sample,
-    has_survey_settings,
+    has_any_survey_setting,
     parse_cluster_columns,
 )
-from isolux.people.weight_checks import cautions_on_effective_size, cautions_on_ids
+from isolux.people.weight_checks import caution_on_dominant_weights, caution_on_id_like_weights
 from isolux.stats.sampling import kish_effective_size
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, refuse_count_tables
@@ -26,7 +26,7 @@ from isolux.vocabulary.spec import AuditSpec, format_setting_as_typed, split_int
 from isolux.vocabulary.survey_sample import SAMPLE
 
 
-def survey_column_names(spec: Mapping[str, object]) -> tuple[str, ...]:
+def list_survey_columns(spec: Mapping[str, object]) -> tuple[str, ...]:
     """Name the columns that hold the survey sample of an in-memory table."""
     survey_settings = [spec.get(name) for name in ("weight", "strata", "population_size")]
     population = spec.get("population")
@@ -67,7 +67,7 @@ def refuse_weighted_protocol(spec: AuditSpec) -> None:
 def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dataset, Scores]:
     """Add the survey sample to the scores; people of weight 0 are excluded with a note."""
     second_cluster = parse_cluster_columns(spec.people.cluster)[1]
-    if not has_survey_settings(spec.sample) and second_cluster is None:
+    if not has_any_survey_setting(spec.sample) and second_cluster is None:
         return dataset, scores
     refuse_weighted_protocol(spec)
     refuse_count_tables(
@@ -77,7 +77,7 @@ def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tupl
     )
     if dataset.survey_sample is None:
         dataset = attach_survey_sample(
-            _take_score_clusters(dataset, scores), spec.sample, second_cluster
+            _copy_clusters_from_scores(dataset, scores), spec.sample, second_cluster
         )
     assert dataset.survey_sample is not None  # noqa: S101 - a column was named
     table = _build_sample_table(dataset.survey_sample, scores)
@@ -96,19 +96,19 @@ def add_survey_sample(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tupl
         if len(zero_weight_ids) == 1:
             note = "1 unit weighs 0: it represents nobody and is left out."
         scores = replace(scores, notes=(note, *scores.notes))
-    cautions = cautions_on_ids(dataset.survey_sample["weight"], spec.sample.weight)
+    cautions = caution_on_id_like_weights(dataset.survey_sample["weight"], spec.sample.weight)
     if spec.sample.population:
         tables = read_population(spec.sample.population)
         table = calibrate_weights(table, dataset.instance_attributes(), tables)
-    cautions += cautions_on_effective_size(table["weight"])
+    cautions += caution_on_dominant_weights(table["weight"])
     evidence = {**scores.evidence, SAMPLE: table}
     if PAIRS in evidence:
-        _refuse_counted_photos(evidence[PAIRS], scores, table)
-        evidence[PAIRS] = reset_weighted_thresholds(evidence[PAIRS], scores.units, table)
+        _refuse_strata_counted_in_photos(evidence[PAIRS], scores, table)
+        evidence[PAIRS] = recompute_weighted_thresholds(evidence[PAIRS], scores.units, table)
     return dataset, replace(scores, evidence=evidence, notes=(*cautions, *scores.notes))
 
 
-def _take_score_clusters(dataset: Dataset, scores: Scores) -> Dataset:
+def _copy_clusters_from_scores(dataset: Dataset, scores: Scores) -> Dataset:
     """Take the clusters of in-memory scores, which strata are checked against."""
     score_clusters = (
         scores.units.select("unit_id", of_scores="cluster_id").drop_nulls().unique("unit_id")
@@ -190,7 +190,9 @@ def build_sample_record(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
     return {"sample": {**sample_record, "said": format_sample_sentence(sample_record)}}
 
 
-def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFrame) -> None:
+def _refuse_strata_counted_in_photos(
+    pairs: pl.DataFrame, scores: Scores, table: pl.DataFrame
+) -> None:
     """Refuse strata whose clusters were counted as photos, where people are the clusters."""
     if table["stratum"].null_count() == table.height:
         return

@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.verbs.audit import Audit, audit_in_memory
+from isolux.verbs.audit import Audit, audit_in_memory_table
 from isolux.verbs.audit.inputs import InMemoryTable
 from isolux.verbs.audit_estimator.prediction_table import (
     EstimatorPredictions,
     EstimatorScores,
-    predict_with_estimator,
+    check_and_predict_with_estimator,
 )
 from isolux.vocabulary.errors import SpecError
 
@@ -64,7 +64,7 @@ def estimator_predictions(
     >>> table.rows()
     [('day', 'cat', 'cat'), ('night', 'cat', 'dog')]
     """
-    predictions = predict_with_estimator(
+    predictions = check_and_predict_with_estimator(
         estimator, X, y, sensitive_features, cluster, task, scores, positive
     )
     return predictions.frame
@@ -142,10 +142,10 @@ def audit_estimator(
                 expected=f"audit_estimator without {name}",
                 hint="isolux.audit(table, …) audits answers that are there",
             )
-    predictions = predict_with_estimator(
+    predictions = check_and_predict_with_estimator(
         estimator, X, y, sensitive_features, cluster, task, scores, positive
     )
-    return audit_in_memory(
+    return audit_in_memory_table(
         InMemoryTable(predictions.frame, predictions.notes),
         _build_settings(predictions, estimator, by, settings),
     )

@@ -31,7 +31,7 @@ class Probabilities:
     notes: tuple[str, ...] = ()
 
 
-def read_probabilities(
+def call_predict_proba(
     estimator: Any, rows: Any, answer: pl.Series, classes: EstimatorClasses, positive: str | None
 ) -> Probabilities:
     """Read the probability of the positive class, or else of the predicted class."""
@@ -54,7 +54,7 @@ def read_probabilities(
     table = array.astype(np.float64)
     code = {label: j for j, label in enumerate(classes.labels)}
     class_index = np.array([code.get(answer_label, -1) for answer_label in answer.to_list()])
-    notes = _caution_on_contradictions(table, class_index)
+    notes = _check_predictions_against_probabilities(table, class_index)
     if positive is not None:
         return Probabilities(pl.Series("score", table[:, code[positive]].clip(0.0, 1.0)), notes)
     class_probability = np.where(class_index >= 0, table[np.arange(n), class_index], np.nan)
@@ -76,7 +76,9 @@ def _check_probabilities(array: NDArray[Any]) -> None:
         )
 
 
-def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -> tuple[str, ...]:
+def _check_predictions_against_probabilities(
+    table: NDArray[Any], class_index: NDArray[Any]
+) -> tuple[str, ...]:
     """Caution on predictions that are not the most likely class; refuse contradicting columns."""
     is_known = class_index >= 0
     n_contradicting = n_compared = 0
@@ -113,7 +115,7 @@ def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -
     return (Caution(f"{message}: does it use its own threshold, or columns in another order?"),)
 
 
-def read_decision_scores(
+def call_decision_function(
     estimator: Any, rows: Any, n: int, classes: EstimatorClasses, positive: str | None
 ) -> tuple[pl.Series, str]:
     """Read ``decision_function`` of two classes; above 0 is the positive one."""
@@ -228,7 +230,7 @@ class EstimatorPredictions:
     notes: tuple[str, ...] = ()
 
 
-def predict_with_estimator(
+def check_and_predict_with_estimator(
     estimator: Any,
     rows: Any,
     truth: Any,
@@ -247,7 +249,7 @@ def predict_with_estimator(
         )
     frame = _combine_columns(rows, truth, features, cluster)
     names = tuple(n for n in frame.columns if n not in _RESERVED_COLUMNS)
-    if _detect_task(estimator, task) == "regression":
+    if _detect_estimator_task(estimator, task) == "regression":
         if scores in ("probability", "decision") or positive is not None:
             raise SpecError("a number has no classes", expected="neither scores nor positive")
         answer = _predict_rows(estimator, rows, frame.height)
@@ -257,7 +259,7 @@ def predict_with_estimator(
     frame, notes = _check_truth_classes(frame, classes)
     positive_label = classes.to_label(positive)
     if scores == "decision":
-        score, positive_label = read_decision_scores(
+        score, positive_label = call_decision_function(
             estimator, rows, frame.height, classes, positive_label
         )
         audit_settings = {"score_column": "score", "threshold": "0", "positive": positive_label}
@@ -275,7 +277,7 @@ def predict_with_estimator(
         return EstimatorPredictions(
             frame, names, audit_settings, (*notes, *_note_missing_scores(estimator, scores))
         )
-    probability_scores = read_probabilities(estimator, rows, answer, classes, scored_class)
+    probability_scores = call_predict_proba(estimator, rows, answer, classes, scored_class)
     audit_settings |= {
         "score_column": "score",
         "score_of": "positive" if scored_class else "answer",
@@ -321,7 +323,7 @@ def _count_rows(rows: Any) -> int:
     return int(shape[0]) if shape else len(rows)
 
 
-def _detect_task(estimator: Any, task: str | None) -> str:
+def _detect_estimator_task(estimator: Any, task: str | None) -> str:
     """Detect classification or regression from ``classes_`` or scikit-learn's tags."""
     if not callable(getattr(estimator, "predict", None)):
         raise SpecError(

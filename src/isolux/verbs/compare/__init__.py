@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import compare_models
 from isolux.disparity.paired_measures import compute_relative_changes
 from isolux.groups.estimates import Estimates
@@ -171,7 +171,8 @@ def compare(
     )
     change_findings = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=change_findings.findings), rank_classes(run.group_metrics, names)
+        replace(run, findings=change_findings.findings),
+        rank_classes_by_largest_gap(run.group_metrics, names),
     )
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from isolux.groups.missing_predictions import is_uneven
-from isolux.groups.run_membership import can_regroup, list_people_with_score, regroup
+from isolux.groups.missing_predictions import is_share_uneven
+from isolux.groups.run_membership import can_regroup, list_people_with_score, rebuild_membership
 from isolux.stats.constants import MIN_GROUP_SIZE_FOR_LOSSES
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.notes import Caution
@@ -44,7 +44,9 @@ def caution_on_lost_groups(
 
 def _count_lost(run: Run, shared: pl.Series, matched: pl.Series) -> pl.DataFrame:
     """Count by group who has a score: all, not scored by both, and absent from the other run."""
-    members = regroup(run).frame.join(list_people_with_score(run), on="unit_id", how="semi")
+    members = rebuild_membership(run).frame.join(
+        list_people_with_score(run), on="unit_id", how="semi"
+    )
     is_lost = ~pl.col("unit_id").is_in(shared.implode())
     is_absent = ~pl.col("unit_id").is_in(matched.implode())
     return members.group_by("attribute", "group", "values", maintain_order=True).agg(
@@ -82,7 +84,7 @@ def _describe_uneven_losses(counts: pl.DataFrame, name: str, other_name: str) ->
     for (attribute,), groups in rows.group_by("attribute", maintain_order=True):
         if len(split_intersection(str(attribute))) > 1:
             continue
-        if is_uneven(groups["n_absent"].to_numpy(), groups["n"].to_numpy(), alpha):
+        if is_share_uneven(groups["n_absent"].to_numpy(), groups["n"].to_numpy(), alpha):
             extremes = pl.concat([groups.head(_MAX_LISTED - 1), groups.tail(1)]).unique(
                 maintain_order=True
             )

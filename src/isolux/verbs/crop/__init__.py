@@ -29,7 +29,7 @@ from isolux.geometry import crops as of_crops
 from isolux.io import images as of_images
 from isolux.io.image_folder import ImageFolder
 from isolux.models import hash_module_sources
-from isolux.people.sources import prepare_people
+from isolux.people.sources import load_people_or_take_dataset
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
 from isolux.verbs.crop.recipes import (
@@ -162,7 +162,7 @@ def crop(
     """
     crop_recipe = find_recipe(recipe)
     options = crop_recipe.fill_defaults(CropOptions(box, factor, size, padding, square_position))
-    dataset = prepare_people(
+    dataset = load_people_or_take_dataset(
         data,
         only=only,
         withdrawn=withdrawn,
@@ -186,7 +186,9 @@ def crop(
     return crop_run.execute(record, overwrite=overwrite)
 
 
-def list_crop_images(dataset: Dataset, crops: str | Path) -> tuple[list[SourceImage], ImageFolder]:
+def list_crop_per_person(
+    dataset: Dataset, crops: str | Path
+) -> tuple[list[SourceImage], ImageFolder]:
     """List one image per person: the crop, or the reason for none."""
     table = read_crops(crops)
     row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
@@ -242,7 +244,7 @@ class _CropRun:
             for k, image_rows in enumerate(self._crop_images(images, people, subjects), start=1):
                 rows += image_rows
                 progress.report_step(f"cutting out: {k:,} of {len(images):,} pictures")
-            _refuse_no_crops(rows, self.recipe)
+            _refuse_if_no_crops(rows, self.recipe)
         except BaseException:
             self.folder.discard()
             raise
@@ -276,7 +278,7 @@ class _CropRun:
     ) -> list[CropRow]:
         sha256 = hash_image_file(image, folder)
         crop_functions: dict[str, CropFunction | str] = {
-            person.id: self._locate_crop(person) for person in people
+            person.id: self._crop_function_or_reason(person) for person in people
         }
         names = {
             person.id: self.folder.name(
@@ -309,7 +311,7 @@ class _CropRun:
             )
         return rows
 
-    def _locate_crop(self, person: Person) -> CropFunction | str:
+    def _crop_function_or_reason(self, person: Person) -> CropFunction | str:
         try:
             return self.recipe.build_crop(person, self.options)
         except IsoluxError as error:
@@ -378,7 +380,7 @@ def _format_error(error: IsoluxError) -> str:
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
-def _refuse_no_crops(rows: Sequence[CropRow], recipe: CropRecipe) -> None:
+def _refuse_if_no_crops(rows: Sequence[CropRow], recipe: CropRecipe) -> None:
     if any(row.reason is None for row in rows):
         return
     reasons = Counter(row.reason for row in rows).most_common(_MAX_LISTED)

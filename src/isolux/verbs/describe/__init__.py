@@ -8,7 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.sources import build_groupings_over, prepare_people, rename_attributes
+from isolux.people.sources import (
+    build_groupings_over,
+    load_people_or_take_dataset,
+    rename_attributes,
+)
 from isolux.predictions import read_outputs
 from isolux.verbs.describe.balance import read_target
 from isolux.verbs.describe.counts import Description, describe_datasets
@@ -116,15 +120,15 @@ def describe(
     """
     target_shares = None if target is None else read_target(target)
     sources = _name_datasets(data)
-    texts = _assign_files(captions, list(sources), "--captions")
-    files = _assign_files(embeddings, list(sources), "--embeddings")
+    texts = _assign_files_to_datasets(captions, list(sources), "--captions")
+    files = _assign_files_to_datasets(embeddings, list(sources), "--embeddings")
     shares = [] if target_shares is None else [*target_shares.shares]
     mentioned = [text.partition("=")[0].partition(":")[0] for text in (*bins, *group, *rename)]
     first_attributes = [
         attribute for text in (*mentioned, *shares) for attribute in split_intersection(text)
     ]
     datasets = {
-        name: prepare_people(
+        name: load_people_or_take_dataset(
             source,
             by,
             captions=texts.get(name),
@@ -173,7 +177,9 @@ def _name_datasets(
     raise SpecError("a dataset is named twice", expected="each once", found=repr(duplicate))
 
 
-def _assign_files(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str, str]:
+def _assign_files_to_datasets(
+    files: Sequence[str], names: Sequence[str], flag: str
+) -> dict[str, str]:
     """Give each dataset its file: as many as there are datasets, in their order."""
     if files and len(files) != len(names):
         raise SpecError(

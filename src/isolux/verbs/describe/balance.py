@@ -64,13 +64,13 @@ def read_target(path: str | Path) -> Target:
         pl.col("attribute", "value").cast(pl.String).str.strip_chars(),
         share=pl.col("share").cast(pl.Float64, strict=False),
     )
-    _raise_bad_cell(
+    _refuse_invalid_cells(
         ~((cells["share"] >= 0) & cells["share"].is_finite()).fill_null(value=False),
         table["share"],
         source,
     )
     for name in ("attribute", "value"):
-        _raise_bad_cell(cells[name].is_null() | (cells[name] == ""), table[name], source)
+        _refuse_invalid_cells(cells[name].is_null() | (cells[name] == ""), table[name], source)
     is_repeated = ~cells.select(first=pl.struct("attribute", "value").is_first_distinct())["first"]
     if is_repeated.any():
         row = first_true_row(is_repeated)
@@ -95,7 +95,7 @@ def read_target(path: str | Path) -> Target:
     return Target(Path(path).name, shares)
 
 
-def _raise_bad_cell(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
+def _refuse_invalid_cells(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
     if is_wrong.any():
         row = first_true_row(is_wrong)
         is_share = cells.name == "share"
@@ -107,14 +107,14 @@ def _raise_bad_cell(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
         )
 
 
-def build_balance_row(
+def compare_group_shares_with_target(
     attribute: str, counts: Mapping[str, int], target: Target | None
 ) -> dict[str, object]:
     """Compare the shares of one attribute's known groups with uniform or target shares.
 
     Examples
     --------
-    >>> row = build_balance_row("gender", {"Female": 30, "Male": 70}, None)
+    >>> row = compare_group_shares_with_target("gender", {"Female": 30, "Male": 70}, None)
     >>> row["distance"], row["least represented"], row["least ÷ due"]
     (0.2, 'Female', 0.6)
     """

@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.groups.display_order import sort_for_display
-from isolux.groups.intersections import split_entry
+from isolux.groups.display_order import sort_groups_for_display
+from isolux.groups.intersections import parse_intersection
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.membership import build_membership
 from isolux.stats.proportions import estimate_design_effect, wilson_interval
@@ -29,7 +29,7 @@ from isolux.verbs.describe.tables import (
     DescribedPeople,
     build_tables,
     format_attribute,
-    known_rows,
+    select_known_memberships,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -107,7 +107,7 @@ def describe_datasets(
         raise SpecError("there is no dataset to describe", expected="at least one")
     _refuse_unknown(datasets, by)
     people_by_name = {
-        name: _prepare_people(described_dataset, by, groupings or {})
+        name: _group_people(described_dataset, by, groupings or {})
         for name, described_dataset in datasets.items()
     }
     notes = [
@@ -119,7 +119,7 @@ def describe_datasets(
     for name, people in people_by_name.items():
         for caption, table in {
             **build_tables(people, target),
-            **build_number_tables(people),
+            **build_quantile_tables(people),
         }.items():
             tables_by_caption.setdefault(caption, {})[name] = table
     if len(datasets) == 1:
@@ -157,10 +157,10 @@ def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
         a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()
     }
     for entry in by:
-        split_entry(entry, attribute_names)
+        parse_intersection(entry, attribute_names)
 
 
-def _prepare_people(
+def _group_people(
     dataset: Dataset, by: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> DescribedPeople:
     people = INSTANCES.conform(dataset.instances)
@@ -211,16 +211,17 @@ def _choose_groupings(
             f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
             "it is a number."
             for name, n, _ in sizes.iter_rows()
-            if (name,) not in default_groupings and name not in find_continuous(attributes)
+            if (name,) not in default_groupings
+            and name not in find_continuous_attributes(attributes)
         ]
         return default_groupings, excluded_notes
     selected_groupings, notes = [], []
-    unbinned_numbers = find_continuous(attributes) - {
+    unbinned_numbers = find_continuous_attributes(attributes) - {
         n for n, grouping in groupings.items() if grouping.bins
     }
     for entry in by:
         try:
-            names = split_entry(entry, attribute_names)
+            names = parse_intersection(entry, attribute_names)
         except UnknownNameError as error:
             notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
             continue
@@ -244,11 +245,14 @@ def _build_composition_tables(
             in_one_dataset.append("*".join(names))
             continue
         known_groups = [
-            known_rows(people, names)["group"] for people in people_with_attribute.values()
+            select_known_memberships(people, names)["group"]
+            for people in people_with_attribute.values()
         ]
         groups = pl.concat(known_groups).unique(maintain_order=True).to_list()
         if len(names) == 1:
-            groups = sort_for_display(groups, dict(pl.concat(known_groups).value_counts().rows()))
+            groups = sort_groups_for_display(
+                groups, dict(pl.concat(known_groups).value_counts().rows())
+            )
         composition_tables = [
             _build_composition(people, names, groups).with_columns(dataset=pl.lit(name))
             for name, people in people_with_attribute.items()
@@ -268,7 +272,7 @@ def _build_composition(
     people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
     """Compute each group's share of the known people, with a clustered Wilson interval."""
-    memberships = known_rows(people, names)
+    memberships = select_known_memberships(people, names)
     cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
     known_people = people.people.select("instance_id", cluster=cluster).join(
         memberships.select(instance_id="unit_id").unique(), on="instance_id", how="semi"
@@ -308,7 +312,7 @@ def _build_composition(
 _MIN_QUARTILE_PEOPLE = 4  # people needed for quartiles
 
 
-def find_continuous(attributes: pl.DataFrame) -> set[str]:
+def find_continuous_attributes(attributes: pl.DataFrame) -> set[str]:
     """Find the continuous attributes: numeric, with fractions or many distinct values."""
     if "number" not in attributes.columns:
         return set()
@@ -320,9 +324,9 @@ def find_continuous(attributes: pl.DataFrame) -> set[str]:
     return set(number_counts.filter(is_continuous)["attribute"])
 
 
-def build_number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+def build_quantile_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     """Give the quantiles of each numeric attribute, for everyone and by group."""
-    numeric_names = find_continuous(people.attributes)
+    numeric_names = find_continuous_attributes(people.attributes)
     if not numeric_names:
         return {}
     numbers = people.attributes.filter(pl.col("number").is_finite())
@@ -335,7 +339,8 @@ def build_number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
             .agg(pl.col("number").mean())
         )
         rows = [
-            _build_number_row(*group, person_numbers) for group in _iterate_groups(people, name)
+            _build_number_row(*group, person_numbers)
+            for group in _iterate_overall_and_groups(people, name)
         ]
         floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
         tables[f"Numbers: {format_attribute(people, (name,))}"] = pl.DataFrame(
@@ -344,14 +349,14 @@ def build_number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _iterate_groups(
+def _iterate_overall_and_groups(
     people: DescribedPeople, excluded_attribute: str
 ) -> Iterator[tuple[str, str, pl.Series]]:
     """Yield everyone, then the known groups of every attribute except the measured one."""
     yield "overall", "overall", people.people["instance_id"]
     for names in people.by:
         if excluded_attribute not in names:
-            memberships = known_rows(people, names)
+            memberships = select_known_memberships(people, names)
             for group in memberships["group"].unique(maintain_order=True):
                 yield (
                     "*".join(names),

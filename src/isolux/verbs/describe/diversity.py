@@ -23,7 +23,12 @@ from isolux.stats.pairwise import (
     map_to_plane_by_tsne,
     sample_pairwise_distances,
 )
-from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeople, known_rows
+from isolux.verbs.describe.tables import (
+    LEVEL,
+    NUMBER_QUANTILES,
+    DescribedPeople,
+    select_known_memberships,
+)
 from isolux.vocabulary.errors import JoinError, SpecError
 
 MAX_MAPPED = 1_500
@@ -71,7 +76,9 @@ def measure_diversity(
     sets = []
     for name, people in people_by_name.items():
         if name in embeddings and people.people.height:
-            embedded_people, match_notes = _match_vectors(name, people, embeddings[name])
+            embedded_people, match_notes = _match_embeddings_to_people(
+                name, people, embeddings[name]
+            )
             sets.append(embedded_people)
             notes += [
                 f"{name}: {text}" if len(people_by_name) > 1 else text for text in match_notes
@@ -85,7 +92,7 @@ def measure_diversity(
         tables[f"Distances between pairs: {metric}"] = table
         figure_tables[f"Distances between pairs: {metric}"] = curves
     caption = "Map of embeddings (t-SNE)"
-    tables[caption], figure_tables[caption] = _build_maps(sets, seed)
+    tables[caption], figure_tables[caption] = _build_tsne_maps(sets, seed)
     if len(people_by_name) == 1:
         tables = {key: table.drop("dataset") for key, table in tables.items()}
     if any(len(s.vectors) * (len(s.vectors) - 1) // 2 > MAX_PAIRS for s in sets):
@@ -100,7 +107,7 @@ def measure_diversity(
     return DiversityTables(tables, figure_tables, tuple(notes))
 
 
-def _match_vectors(
+def _match_embeddings_to_people(
     name: str, people: DescribedPeople, embeddings: pl.DataFrame
 ) -> tuple[_EmbeddedPeople, list[str]]:
     """Match embeddings to people by id, and note people without one."""
@@ -112,7 +119,7 @@ def _match_vectors(
             found=", ".join(models[:10]),
             where=name,
         )
-    unit, matched_rows = _match_units(name, people.people, embeddings)
+    unit, matched_rows = _detect_id_kind_and_filter(name, people.people, embeddings)
     frame, vectors, notes = _drop_zero_vectors(matched_rows)
     if matched_rows.height < embeddings.height:
         n_unmatched = embeddings.height - matched_rows.height
@@ -157,7 +164,7 @@ def _build_group_rows(
 ) -> dict[tuple[str, str], npt.NDArray[np.int64]]:
     groups = {}
     for names in people.by:
-        memberships = known_rows(people, names)
+        memberships = select_known_memberships(people, names)
         member_rows = memberships.join(row_by_unit, on="unit_id").select("group", "row").unique()
         rows_by_group = {key: group_rows for (key,), group_rows in member_rows.group_by("group")}
         for group in memberships["group"].unique(maintain_order=True):
@@ -170,7 +177,7 @@ def _build_group_rows(
     return groups
 
 
-def _match_units(
+def _detect_id_kind_and_filter(
     name: str, people: pl.DataFrame, embeddings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
     """Detect whether ids are of people or images, and select this dataset's embeddings."""
@@ -255,7 +262,7 @@ def _build_distance_tables(
                 "group": group,
                 "vectors": len(group_rows),
             }
-            title, line = _name_curve(s.name, attribute, group, len(sets))
+            title, line = _format_figure_and_curve_names(s.name, attribute, group, len(sets))
             for metric in METRICS:
                 rows[metric].append(row | _summarise_distances(distances, metric))
                 if distances.pairs:
@@ -290,14 +297,16 @@ def _summarise_distances(distances: Distances, metric: str) -> dict[str, float |
     return row | dict(zip(NUMBER_QUANTILES, quantiles, strict=True)) | {"mean": mean}
 
 
-def _name_curve(dataset: str, attribute: str, group: str, n_datasets: int) -> tuple[str, str]:
+def _format_figure_and_curve_names(
+    dataset: str, attribute: str, group: str, n_datasets: int
+) -> tuple[str, str]:
     """Return the title of a curve's figure, and the curve's name."""
     if attribute == _OVERALL:
         return _OVERALL, dataset if n_datasets > 1 else _OVERALL
     return (f"{dataset}: {attribute}" if n_datasets > 1 else attribute), group
 
 
-def _build_maps(
+def _build_tsne_maps(
     sets: list[_EmbeddedPeople], seed: int
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
     """Map people by t-SNE, and compute how often the nearest neighbour has the same group."""
@@ -311,7 +320,7 @@ def _build_maps(
         coordinates = map_to_plane_by_tsne(s.vectors[mapped_rows], seed=seed)
         if coordinates is None or len(np.unique(s.subject[mapped_rows])) < 2:
             continue
-        nearest = _find_nearest(s.vectors[mapped_rows], s.subject[mapped_rows])
+        nearest = _find_nearest_of_other_subjects(s.vectors[mapped_rows], s.subject[mapped_rows])
         for attribute in dict.fromkeys(a for a, _ in s.groups):
             label, counts = _label_rows(s, attribute, mapped_rows)
             is_single = (counts == 1) & (counts[nearest] == 1)
@@ -356,7 +365,7 @@ def _label_rows(
     return label[mapped_rows], counts[mapped_rows]
 
 
-def _find_nearest(
+def _find_nearest_of_other_subjects(
     vectors: npt.NDArray[np.float32], subject: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Find the nearest row by cosine similarity, excluding rows of the same subject."""

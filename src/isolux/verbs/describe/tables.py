@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux import derive
-from isolux.groups.intersections import group_name
+from isolux.groups.intersections import format_group_name
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.verbs.describe.balance import BALANCE, Target, build_balance_row
+from isolux.verbs.describe.balance import BALANCE, Target, compare_group_shares_with_target
 from isolux.vocabulary.containers import Dataset
 
 _MAX_LISTED_PER_IMAGE = 10  # people per image from which images are counted together
@@ -56,11 +56,11 @@ def build_tables(people: DescribedPeople, target: Target | None) -> dict[str, pl
     if people.by:
         tables["Known, unknown and missing"] = _build_missing_table(people)
         rows = [
-            build_balance_row("*".join(n), _count_known_groups(people, n), target)
+            compare_group_shares_with_target("*".join(n), _count_known_groups(people, n), target)
             for n in people.by
         ]
         tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
-    tables["People per image"] = _people_per_image(people)
+    tables["People per image"] = _count_images_by_n_people(people)
     tables |= _build_box_tables(people)
     for names in people.by:
         masks = _build_mask_table(people, names) if len(names) == 1 else None
@@ -80,7 +80,7 @@ def _name_column(name: str, reserved: Collection[str]) -> str:
     return f"{name} (value)" if name in reserved else name
 
 
-def _percentage(count: pl.Expr, total: int) -> pl.Expr:
+def _percentage_expression(count: pl.Expr, total: int) -> pl.Expr:
     return 100.0 * count / total if total else pl.lit(None, dtype=pl.Float64)
 
 
@@ -131,9 +131,9 @@ def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
             for position, value_column in enumerate(value_columns)
         ),
         "people",
-        _percentage(pl.col("people"), n).alias("% of people"),
+        _percentage_expression(pl.col("people"), n).alias("% of people"),
         "images",
-        _percentage(pl.col("images"), images).alias("% of images"),
+        _percentage_expression(pl.col("images"), images).alias("% of images"),
         "subjects",
     )
     return table if people.people["subject_id"].is_not_null().any() else table.drop("subjects")
@@ -164,7 +164,7 @@ def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
     )
 
 
-def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+def select_known_memberships(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Return the memberships of one attribute or intersection whose every value is known."""
     return people.memberships(names).filter(~pl.col("values").list.contains(UNKNOWN))
 
@@ -172,17 +172,19 @@ def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
 def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
     """Count people of the known groups; of an intersection also empty groups."""
     count_by_group = dict(
-        known_rows(people, names).group_by("group", maintain_order=True).len().rows()
+        select_known_memberships(people, names).group_by("group", maintain_order=True).len().rows()
     )
     group_tables = [
-        known_rows(people, (n,)).select(pl.col("group").unique(maintain_order=True).alias(n))
+        select_known_memberships(people, (n,)).select(
+            pl.col("group").unique(maintain_order=True).alias(n)
+        )
         for n in names
     ]
     combinations = group_tables[0]
     for group_table in group_tables[1:]:
         combinations = combinations.join(group_table, how="cross")
     return {
-        group_name(values): count_by_group.get(group_name(values), 0)
+        format_group_name(values): count_by_group.get(format_group_name(values), 0)
         for values in combinations.rows()
     }
 
@@ -194,17 +196,17 @@ def _build_missing_table(people: DescribedPeople) -> pl.DataFrame:
     rows = []
     for name in names:
         of_name = people.attributes.filter(pl.col("attribute") == name)
-        n_known = known_rows(people, (name,))["unit_id"].n_unique()
+        n_known = select_known_memberships(people, (name,))["unit_id"].n_unique()
         missing = n - of_name["unit_id"].n_unique()
         rows.append((name, n_known, n - n_known - missing, missing))
     frame = pl.DataFrame(rows, schema=["attribute", "known", "unknown", "missing"], orient="row")
     return frame.with_columns(
-        _percentage(pl.col("unknown"), n).alias("% unknown"),
-        _percentage(pl.col("missing"), n).alias("% missing"),
+        _percentage_expression(pl.col("unknown"), n).alias("% unknown"),
+        _percentage_expression(pl.col("missing"), n).alias("% missing"),
     )
 
 
-def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
+def _count_images_by_n_people(people: DescribedPeople) -> pl.DataFrame:
     """Count the images that hold one person, two, … (FACET, Figure 9)."""
     sizes = people.people.group_by("image_id").len("n")
     images = sizes.height
@@ -223,7 +225,7 @@ def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
     return label_counts.sort("at").select(
         pl.col("label").alias("people in the image"),
         "images",
-        _percentage(pl.col("images"), images).alias("% of images"),
+        _percentage_expression(pl.col("images"), images).alias("% of images"),
         "people",
     )
 
@@ -274,7 +276,7 @@ def _build_share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame
             "part of the image"
         ),
         pl.col("people").cast(pl.Int64),
-        _percentage(pl.col("people"), total).alias("% of people"),
+        _percentage_expression(pl.col("people"), total).alias("% of people"),
         *(pl.col(f"_{k}").cast(pl.Int64).alias(name) for k, name in enumerate(names, start=1)),
     )
 

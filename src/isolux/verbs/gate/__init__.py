@@ -20,7 +20,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.missing_predictions import count_missing_predictions
-from isolux.groups.run_membership import count_scored_people, regroup
+from isolux.groups.run_membership import count_scored_people, rebuild_membership
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.evaluation import Baseline, PolicyInputs
 from isolux.policy.rule_answers import answer_policy
@@ -28,9 +28,9 @@ from isolux.policy.rules import BaselinePeople
 from isolux.verbs._tables_from_memory import (
     RunHolder,
     RunSource,
-    get_run,
-    read_unchanged,
+    read_unchanged_run,
     reraise_as_run_error,
+    run_or_none,
     to_scores,
 )
 from isolux.verbs.compare import pair_runs
@@ -142,7 +142,9 @@ def load_finished_run(run: Any, *, description: str = "the run") -> Run:
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: nothing is decided about numbers that were changed"
     finished_run = (
-        get_run(run) if source is None else read_unchanged(run, hint, description=description)
+        run_or_none(run)
+        if source is None
+        else read_unchanged_run(run, hint, description=description)
     )
     if finished_run is None:
         raise RunError(
@@ -184,7 +186,7 @@ def remeasure_run(
         estimates, missing_metrics = _remeasure_groups(run, spec)
     _check_recorded_values(run, estimates)
     no_baseline, baselines = Baseline(problem="no baseline is given"), baselines or {}
-    membership = regroup(run)
+    membership = rebuild_membership(run)
     min_sizes = (spec.statistics.min_units, spec.statistics.min_clusters)
     return PolicyInputs(
         estimates,
@@ -205,7 +207,7 @@ def _remeasure_groups(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, s
     """Measure the groups again, and list metrics whose evidence the run lacks."""
     task_info, missing_metrics = _select_metrics(run)
     scores = Scores(run.scores, task_info, run.evidence, task=str(run.record.get("task") or ""))
-    return measure_groups(scores, regroup(run), spec.statistics), missing_metrics
+    return measure_groups(scores, rebuild_membership(run), spec.statistics), missing_metrics
 
 
 def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
@@ -355,7 +357,7 @@ def _describe_unfit_baseline(
 def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
     """Describe the group with too many missing predictions in the baseline; empty: none."""
     missing_counts = count_missing_predictions(
-        baseline_run.scores, regroup(baseline_run), baseline_run.evidence
+        baseline_run.scores, rebuild_membership(baseline_run), baseline_run.evidence
     )
     for row in missing_counts.filter(pl.col("missing") > max_missing * pl.col("n")).iter_rows(
         named=True

@@ -30,9 +30,9 @@ from isolux.verbs.monitor.gaps import (
 from isolux.verbs.monitor.snapshots import (
     Repeated,
     Snapshot,
-    deduplicate_people,
-    kept_by_weight,
     read_snapshots,
+    resolve_repeated_clusters,
+    thin_clusters_by_weight,
 )
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
@@ -115,7 +115,7 @@ class Monitoring:
             pl.col("changed_at").alias("changed by look"),
         )
 
-    def brief_table(self) -> pl.DataFrame:
+    def to_brief_table(self) -> pl.DataFrame:
         """Return what fits on a screen of 80 columns: the whole is on the page."""
         summary = self.summary_table()
         metric_columns = summary.columns[: summary.columns.index("attribute")]
@@ -225,8 +225,8 @@ def monitor(
             "the level cannot be used", expected="0.5 to below 1, as 0.95", found=str(level)
         )
     _check_max_weight(max_weight)
-    snapshots, notes = deduplicate_people(read_snapshots(runs, timestamp), repeated_people)
-    snapshots, weight_notes = kept_by_weight(snapshots, max_weight, seed)
+    snapshots, notes = resolve_repeated_clusters(read_snapshots(runs, timestamp), repeated_people)
+    snapshots, weight_notes = thin_clusters_by_weight(snapshots, max_weight, seed)
     gaps, gap_notes = build_gaps(snapshots, metric, seed)
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, sentences = [], [], []

@@ -101,11 +101,11 @@ def build_gaps(
                 where=snapshot.name,
             )
     frames = [
-        _compute_cluster_scores(snapshot.run, first.groups, metric_info) for snapshot in snapshots
+        _read_scaled_unit_scores(snapshot.run, first.groups, metric_info) for snapshot in snapshots
     ]
     all_scores = pl.concat(frames)
     gaps = []
-    for identity, complement_name in _list_gaps(all_scores, metric_info):
+    for identity, complement_name in _iterate_gap_identities(all_scores, metric_info):
         gap = MonitoredGap(identity, metric_info, complement_name)
         for t, frame in enumerate(frames):
             rng = np.random.default_rng([seed, t])
@@ -177,7 +177,7 @@ def _select_metric(run: Run, name: str | None) -> Metric:
     )
 
 
-def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
+def _read_scaled_unit_scores(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
     """Return each unit's score, scaled to 0 to 1, with its cluster, attributes and groups."""
     scores = run.scores.filter(pl.col("metric") == metric.name).drop_nulls("value")
     grouping_by_attribute = read_groupings(settings, run.attributes)
@@ -195,7 +195,9 @@ def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.Da
     return unit_scores.join(members.select("unit_id", "attribute", "group"), on="unit_id")
 
 
-def _list_gaps(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str, Any], str]]:
+def _iterate_gap_identities(
+    frame: pl.DataFrame, metric: Metric
+) -> Iterator[tuple[dict[str, Any], str]]:
     """List each group with a complement; of two groups, one gap."""
     keys = [*_METRIC_COLUMNS, "attribute"]
     for key, attribute_rows in frame.group_by(keys, maintain_order=True):

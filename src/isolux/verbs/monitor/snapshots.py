@@ -61,7 +61,7 @@ def read_snapshots(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) ->
         )
     loaded = [run_of(run) for run in runs]
     names = [_name_run(run, i) for i, run in enumerate(runs, start=1)]
-    times = _read_times(loaded, names, timestamps)
+    times = _read_or_parse_timestamps(loaded, names, timestamps)
     snapshots = [Snapshot(*fields) for fields in zip(names, times, loaded, strict=True)]
     for snapshot in snapshots:
         refuse_count_tables(snapshot.run.evidence, "watching", "runs of people, named by their ids")
@@ -84,7 +84,7 @@ def read_snapshots(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) ->
     return snapshots
 
 
-def deduplicate_people(
+def resolve_repeated_clusters(
     snapshots: Sequence[Snapshot], repeated_people: Repeated
 ) -> tuple[list[Snapshot], tuple[str, ...]]:
     """Handle clusters in several runs: refuse, keep the first, or treat as different people."""
@@ -108,7 +108,7 @@ def deduplicate_people(
         if earlier_clusters is not None:
             repeated_clusters = names.join(earlier_clusters, on="cluster")
             if repeated_clusters.height and repeated_people == "refuse":
-                raise _repeated_people_error(repeated_clusters, snapshot)
+                raise _build_repeated_people_error(repeated_clusters, snapshot)
             n_excluded += repeated_clusters.height
             names = names.join(earlier_clusters, on="cluster", how="anti")
         new_ids = clusters.join(names, on="cluster", how="semi")["unit_id"].unique()
@@ -127,7 +127,9 @@ def _name_run(run: RunSource, position: int) -> str:
     return str(run) if isinstance(run, str | Path) else f"run {position}"
 
 
-def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[str]) -> list[str]:
+def _read_or_parse_timestamps(
+    runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[str]
+) -> list[str]:
     if timestamps and len(timestamps) != len(runs):
         raise SpecError(
             "not every run has a time",
@@ -198,7 +200,7 @@ def _list_settings(run: Run) -> dict[str, Any]:
     return settings
 
 
-def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Snapshot) -> SpecError:
+def _build_repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Snapshot) -> SpecError:
     examples = repeated_clusters["cluster"].str.slice(2).sort().head(_MAX_LISTED).to_list()
     return SpecError(
         "people are in two runs, and would be counted as new evidence twice",
@@ -216,7 +218,7 @@ _MAX_WEIGHT_TOLERANCE = 1e-9
 """Relative excess over the maximum weight that is rounding."""
 
 
-def kept_by_weight(
+def thin_clusters_by_weight(
     snapshots: Sequence[Snapshot], given_max_weight: float | None, seed: int
 ) -> tuple[list[Snapshot], tuple[str, ...]]:
     """Thin each snapshot's clusters in proportion to their weights, and note how many are kept."""
@@ -240,7 +242,7 @@ def kept_by_weight(
             max_weight = largest_weight
         max_weight = largest_weight if max_weight is None else max_weight
         if largest_weight > max_weight * (1.0 + _MAX_WEIGHT_TOLERANCE):
-            raise _excess_weight_error(
+            raise _build_excess_weight_error(
                 snapshot,
                 largest_weight,
                 max_weight,
@@ -323,7 +325,7 @@ def _refuse_calibrated_weights(sample_record: dict[str, Any], max_weight: float 
         )
 
 
-def _excess_weight_error(
+def _build_excess_weight_error(
     snapshot: Snapshot,
     largest_weight: float,
     max_weight: float,

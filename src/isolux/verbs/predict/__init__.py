@@ -31,13 +31,13 @@ from isolux.engine.remote_prediction import check_model_has_spec
 from isolux.engine.source_images import find_image_folder
 from isolux.models import Model, open_model, wrap_callable_as_model
 from isolux.people.loading import load_people
-from isolux.verbs.crop import list_crop_images
+from isolux.verbs.crop import list_crop_per_person
 from isolux.verbs.predict.record import (
     build_notes,
     build_record,
-    check_same_run,
     compute_run_key,
     count_missing_predictions,
+    refuse_other_run,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -200,8 +200,8 @@ def _predict_into(
         )
         folder = find_image_folder(dataset)
     else:
-        _refuse_crops(settings.input_unit, model.predicts)
-        images, folder = list_crop_images(dataset, settings.crops)
+        _refuse_crops_if_unsupported(settings.input_unit, model.predicts)
+        images, folder = list_crop_per_person(dataset, settings.crops)
     shards = split_into_shards(images, settings.shard_size)
     engine_settings = PredictionSettings(
         _choose_batch_size(spec, model),
@@ -216,7 +216,7 @@ def _predict_into(
     with store.lock():
         record = build_record(spec, settings, dataset, model, images, len(shards), key)
         if (store.folder / RUN_FILE).is_file():
-            check_same_run(
+            refuse_other_run(
                 store.read_record(), record, overwrite=spec.report.overwrite, folder=store.folder
             )
         store.write_record(record | {"state": "unfinished"})
@@ -266,7 +266,7 @@ def _choose_batch_size(spec: AuditSpec, model: Model) -> int:
     return spec.model.batch or (_GPU_BATCH_SIZE if model.on_gpu else _CPU_BATCH_SIZE)
 
 
-def _refuse_crops(input_unit: str, predicts: str) -> None:
+def _refuse_crops_if_unsupported(input_unit: str, predicts: str) -> None:
     """Refuse crops for models of whole images, or together with people's boxes."""
     if predicts not in _PERSON_PREDICTIONS or input_unit == "person":
         raise SpecError(
@@ -296,7 +296,7 @@ def read_prediction_dir(path: str | Path) -> PredictionResult:
     )
 
 
-def read_resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
+def read_spec_with_changes(out: str | Path, **changes: Any) -> AuditSpec:
     """Read the spec of a prediction directory, to resume it."""
     recorded_spec = dict(ShardStore(out).read_record().get("spec") or {})
     if recorded_spec.get("data") in (None, IN_MEMORY) or not recorded_spec.get("model"):

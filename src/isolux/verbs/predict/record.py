@@ -52,7 +52,7 @@ def build_record(
 ) -> dict[str, Any]:
     """Build the record: model, settings, inputs and all else that predictions depend on."""
     spec_settings = spec.said()
-    recorded_names = {name for stage in _STAGES for name in _flat_names(spec, stage)} | {
+    recorded_names = {name for stage in _STAGES for name in _flat_setting_names(spec, stage)} | {
         "model_name"
     }
     try:
@@ -85,7 +85,7 @@ def build_record(
     }
 
 
-def _flat_names(spec: AuditSpec, stage: str) -> list[str]:
+def _flat_setting_names(spec: AuditSpec, stage: str) -> list[str]:
     from isolux.vocabulary.spec import map_fields_to_flag_names
 
     return list(map_fields_to_flag_names(type(getattr(spec, stage))).values())
@@ -95,7 +95,7 @@ def _tuple_to_list(setting: Any) -> Any:
     return list(setting) if isinstance(setting, tuple) else setting
 
 
-def check_same_run(
+def refuse_other_run(
     recorded_run: Mapping[str, Any],
     current_run: Mapping[str, Any],
     *,
@@ -173,11 +173,13 @@ def build_notes(
     spec = _shorten_model_name(model["spec"])
     notes.append(f"isolux ran {spec} over {n:,} pictures, {batch} at a time, with {versions}.")
     if n_earlier:
-        notes.append(_note_reused_predictions(record, n_earlier, folder))
+        notes.append(_note_or_caution_on_reuse(record, n_earlier, folder))
     return (*notes, *model["notes"])
 
 
-def _note_reused_predictions(record: Mapping[str, Any], n_earlier: int, folder: Path | None) -> str:
+def _note_or_caution_on_reuse(
+    record: Mapping[str, Any], n_earlier: int, folder: Path | None
+) -> str:
     """Note reused predictions; a caution where changed weights would go unnoticed."""
     n, spec = record["pictures"], _shorten_model_name(record["model"]["spec"])
     message = f"{n_earlier:,} of {n:,} pictures were answered before, in {folder}, and not again:"

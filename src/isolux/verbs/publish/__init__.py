@@ -23,15 +23,15 @@ from isolux.statements.accounting import describe_people_accounting
 from isolux.verbs.explain import run_analyses
 from isolux.verbs.publish.released_totals import (
     ReleasedTotals,
-    flag_near_totals,
-    replace_near_totals,
+    flag_nearly_equal_totals,
+    replace_nearly_equal_totals,
 )
 from isolux.verbs.publish.weighted_rounding import (
-    build_rounded_record,
-    choose_steps,
+    choose_rounding_steps,
+    drop_unrounded_totals,
     list_dominated_groups,
     round_comparisons,
-    round_groups,
+    round_group_metrics,
 )
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
@@ -71,17 +71,19 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     >>> publish(found.run, 10).group_metrics.select("group", "n_units").rows()
     [('overall', 400), ('day', 199)]
     """
-    refuse_too_low(minimum)
+    refuse_ineffective_minimum(minimum)
     weighted = is_weighted(run.record)
     _refuse_with_others(run, other_runs)
     person_counts = count_people_per_metric_row(run)
     _refuse_small_population(person_counts, minimum)
-    rows = choose_steps(run) if weighted else run.group_metrics
-    is_published, has_near_totals = _select_rows(run, rows, person_counts, minimum, other_runs)
+    rows = choose_rounding_steps(run) if weighted else run.group_metrics
+    is_published, has_near_totals = _select_published_rows(
+        run, rows, person_counts, minimum, other_runs
+    )
     groups, suppressed_rows = rows.filter(is_published), rows.filter(~is_published)
-    pairs = select_comparisons(run.disparities, rows, suppressed_rows)
+    pairs = select_publishable_comparisons(run.disparities, rows, suppressed_rows)
     if weighted:
-        pairs, groups = round_comparisons(pairs, groups), round_groups(groups)
+        pairs, groups = round_comparisons(pairs, groups), round_group_metrics(groups)
     # Shrinkage estimates use suppressed groups too, so they are dropped.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     dropped_fields = [
@@ -112,7 +114,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     published_run = run_analyses(
         published_run, ["model_changes" if "models" in record else "group_gaps"]
     )
-    withheld_note = describe_withheld(
+    withheld_note = format_suppression_note(
         minimum,
         groups,
         suppressed_rows,
@@ -143,7 +145,7 @@ def _refuse_with_others(run: Run, other_runs: Sequence[Run]) -> None:
         )
 
 
-def _select_rows(
+def _select_published_rows(
     run: Run,
     rows: pl.DataFrame,
     person_counts: pl.DataFrame,
@@ -153,7 +155,7 @@ def _select_rows(
     """Select the published rows; also whether some were dropped for near-equal totals."""
     count_metrics, classes, weighted = (
         _list_count_metrics(run),
-        _count_classes(run),
+        _count_classes_if_needed(run),
         "_step" in rows.columns,
     )
     hidden = choose_suppressed_cells(
@@ -161,12 +163,12 @@ def _select_rows(
     )
     for other_run in [candidate_run for candidate_run in other_runs if candidate_run is not run]:
         hidden |= choose_suppressed_cells(
-            count_people_per_metric_row(other_run), minimum, _count_classes(other_run)
+            count_people_per_metric_row(other_run), minimum, _count_classes_if_needed(other_run)
         )
     is_published = flag_publishable_rows(person_counts, hidden, classes, count_metrics)
     if weighted:
         is_published = is_published & rows["_step"].is_not_null()
-    is_near_total = flag_near_totals(
+    is_near_total = flag_nearly_equal_totals(
         person_counts.filter(is_published), minimum, run.scores["metric"].unique().to_list()
     )
     uneven_positions = is_published.arg_true().filter(is_near_total)
@@ -184,12 +186,15 @@ def _build_published_record(
     )
     published = {key: entry for key, entry in record.items() if key not in _UNPUBLISHED_FIELDS}
     if is_weighted(record):
-        published = build_rounded_record(published)
-    clusters = replace_near_totals(dict(record.get("clusters") or {}), published_counts, minimum)
+        published = drop_unrounded_totals(published)
+    clusters = replace_nearly_equal_totals(
+        dict(record.get("clusters") or {}), published_counts, minimum
+    )
     published_notes = {
-        key: released_totals.select_notes(published.get(key) or ()) for key in _NOTE_FIELDS
+        key: released_totals.select_unrevealing_notes(published.get(key) or ())
+        for key in _NOTE_FIELDS
     }
-    lines = released_totals.select_notes(
+    lines = released_totals.select_unrevealing_notes(
         filter(None, [published.pop("accounting", {}).get("line")])
     )
     accounting = {"line": lines[0]} if lines else {}
@@ -217,7 +222,7 @@ def _refuse_small_population(person_counts: pl.DataFrame, minimum: int) -> None:
         )
 
 
-def _count_classes(run: Run) -> pl.DataFrame | None:
+def _count_classes_if_needed(run: Run) -> pl.DataFrame | None:
     """Count the classes of each group, if any published number depends on them."""
     needs_classes = _list_count_metrics(run) or run.group_metrics["label"].is_not_null().any()
     return count_people_by_true_class(run) if needs_classes else None
@@ -248,9 +253,9 @@ def suppress_small_groups(dataset: Dataset, minimum: int) -> Dataset:
         Everyone stays. Values that fewer than ``minimum`` people have are withheld; then all
         attributes of people whose combination of the others fewer have (k-anonymity).
     """
-    refuse_too_low(minimum)
+    refuse_ineffective_minimum(minimum)
     rows = dataset.instance_attributes()
-    persons = _build_person_keys(dataset)
+    persons = _build_identifying_keys(dataset)
     rare_values = _count_people(rows, persons, ["attribute", "value"])
     rare_values = rare_values.filter(pl.col("n") < minimum).select("attribute", "value")
     rows = rows.join(rare_values, on=["attribute", "value"], how="anti", nulls_equal=True)
@@ -289,7 +294,7 @@ def suppress_revealing_scores(
     return scores.filter(~is_revealing)
 
 
-def refuse_too_low(minimum: int) -> None:
+def refuse_ineffective_minimum(minimum: int) -> None:
     """Refuse a minimum that hides nothing."""
     if minimum < 2:
         raise SpecError(
@@ -297,7 +302,7 @@ def refuse_too_low(minimum: int) -> None:
         )
 
 
-def _build_person_keys(dataset: Dataset) -> pl.DataFrame:
+def _build_identifying_keys(dataset: Dataset) -> pl.DataFrame:
     """Build the keys that may identify a person: ``unit_id`` and one column per key."""
     people = INSTANCES.conform(dataset.instances)
     units = people.select(
@@ -345,7 +350,7 @@ _PAIR_KINDS = (
 _GROUP_KEY = ("metric", "threshold", "attribute", "label")
 
 
-def select_comparisons(
+def select_publishable_comparisons(
     table: pl.DataFrame, all_groups: pl.DataFrame, suppressed_rows: pl.DataFrame
 ) -> pl.DataFrame:
     """Select comparisons of published groups, and measures of attributes published in full."""
@@ -387,7 +392,7 @@ def select_comparisons(
 # The note of a published page about what is suppressed.
 
 
-def describe_withheld(
+def format_suppression_note(
     minimum: int,
     published_groups: pl.DataFrame,
     suppressed_rows: pl.DataFrame,
@@ -402,7 +407,7 @@ def describe_withheld(
     Examples
     --------
     >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})
-    >>> describe_withheld(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
+    >>> format_suppression_note(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
     'Made to be published with a minimum of 10 people: 1 group is not sh'
     """
     groups = [

@@ -21,13 +21,13 @@ _PERCENT = 100.0
 _MIN_COUNT_DIFFERENCE = 0.5  # people: smaller differences are rounding of shares
 
 
-def differs_by_few(a: float, b: float, minimum: int) -> bool:
+def differs_by_less_than_minimum(a: float, b: float, minimum: int) -> bool:
     """Return whether two totals differ by a count below the minimum.
 
     Examples
     --------
-    >>> differs_by_few(900, 896, 10), differs_by_few(900, 900, 10), differs_by_few(900, 890, 10)
-    (True, False, False)
+    >>> [differs_by_less_than_minimum(900, total, 10) for total in (896, 900, 890)]
+    [True, False, False]
     """
     return _MIN_COUNT_DIFFERENCE <= abs(a - b) < minimum
 
@@ -57,7 +57,7 @@ class ReleasedTotals:
             for (group,), rows in group_rows.group_by("group")
         }
 
-    def select_notes(self, notes: Iterable[str]) -> list[str]:
+    def select_unrevealing_notes(self, notes: Iterable[str]) -> list[str]:
         """Select the notes that reveal nobody, and remember their numbers."""
         selected_notes = []
         for note in notes:
@@ -75,7 +75,7 @@ class ReleasedTotals:
             if re.search(rf"(?<!\w){re.escape(group)}(?!\w)", note):
                 known_totals = known_totals | counts
         if any(
-            differs_by_few(a, b, self._minimum)
+            differs_by_less_than_minimum(a, b, self._minimum)
             for a in numbers
             for b in known_totals | self._released
         ):
@@ -86,7 +86,7 @@ class ReleasedTotals:
         )
         # Few of them, or all but a few.
         return any(
-            differs_by_few(implied_count, end, self._minimum)
+            differs_by_less_than_minimum(implied_count, end, self._minimum)
             for implied_count, n in implied_counts
             for end in (0.0, n)
         )
@@ -96,7 +96,7 @@ def _collect_numbers(counts: pl.DataFrame) -> set[float]:
     return {float(n) for column in counts.iter_columns() for n in column.drop_nulls()}
 
 
-def flag_near_totals(
+def flag_nearly_equal_totals(
     person_counts: pl.DataFrame, minimum: int, means: Collection[str]
 ) -> pl.Series:
     """Flag rows of metrics whose counts differ by a few people from an earlier metric's."""
@@ -115,7 +115,7 @@ def flag_near_totals(
             if row[name] is not None
         ]
         if any(
-            differs_by_few(n, m, minimum)
+            differs_by_less_than_minimum(n, m, minimum)
             for cell, n in metric_counts
             for m in released.get(cell, ())
         ):
@@ -127,7 +127,7 @@ def flag_near_totals(
     return pl.Series([row in removed_keys for row in row_keys], dtype=pl.Boolean)
 
 
-def replace_near_totals(
+def replace_nearly_equal_totals(
     clusters: dict[str, Any], published_groups: pl.DataFrame, minimum: int
 ) -> dict[str, Any]:
     """Replace the page's totals by those of the overall rows, where they differ by few."""
@@ -135,6 +135,8 @@ def replace_near_totals(
     totals = dict(clusters)
     for name in ("n_units", "n_clusters"):
         counts: Sequence[int] = overall[name].drop_nulls().to_list()
-        if any(differs_by_few(float(totals.get(name) or 0), n, minimum) for n in counts):
+        if any(
+            differs_by_less_than_minimum(float(totals.get(name) or 0), n, minimum) for n in counts
+        ):
             totals[name] = max(counts)
     return totals

@@ -37,7 +37,7 @@ _P_VALUE_STEP = 0.01
 _GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 
 
-def choose_steps(run: Run) -> pl.DataFrame:
+def choose_rounding_steps(run: Run) -> pl.DataFrame:
     """Choose the rounding step of each row of ``group_metrics``: column ``_step``."""
     rows = run.group_metrics.join(
         compute_max_person_weight_shares(run),
@@ -47,7 +47,7 @@ def choose_steps(run: Run) -> pl.DataFrame:
         maintain_order="left",
     )
     metric_range = pl.col("metric").replace_strict(
-        _metric_ranges(run), default=None, return_dtype=pl.Float64
+        _ranges_of_mean_metrics(run), default=None, return_dtype=pl.Float64
     )
     step = pl.lit(None, pl.Float64)
     for size in reversed(ROUNDING_STEPS):
@@ -58,7 +58,7 @@ def choose_steps(run: Run) -> pl.DataFrame:
 
 def list_dominated_groups(rows: pl.DataFrame, run: Run) -> set[Cell]:
     """List the groups that one person's weight dominates, which have no step."""
-    mean_metrics = [name for name, span in _metric_ranges(run).items() if span is not None]
+    mean_metrics = [name for name, span in _ranges_of_mean_metrics(run).items() if span is not None]
     dominated_rows = rows.filter(
         pl.col("_step").is_null(), pl.col("metric").is_in(mean_metrics), pl.col("n_units") > 0
     )
@@ -77,7 +77,7 @@ def list_dominated_groups(rows: pl.DataFrame, run: Run) -> set[Cell]:
     return {to_count_cell(*row) for row in group_rows}
 
 
-def round_groups(rows: pl.DataFrame) -> pl.DataFrame:
+def round_group_metrics(rows: pl.DataFrame) -> pl.DataFrame:
     """Round the published rows to their ``_step``; drop numbers based on squared weights."""
     step = pl.col("_step")
     rounded_value = _round_to_step(pl.col("value"), step, "round")
@@ -158,7 +158,7 @@ def round_comparisons(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame
     return comparisons.sort("_row").select(table.columns)
 
 
-def build_rounded_record(record: dict[str, Any]) -> dict[str, Any]:
+def drop_unrounded_totals(record: dict[str, Any]) -> dict[str, Any]:
     """Drop effective sample sizes and the population's file from the record."""
     sample = {k: v for k, v in record["sample"].items() if k not in ("n_effective", "n_units")}
     sample["said"] = format_sample_sentence(sample)
@@ -177,7 +177,7 @@ def _round_to_step(number: pl.Expr, step: pl.Expr, direction: str) -> pl.Expr:
     return (multiples * step).round(9)
 
 
-def _metric_ranges(run: Run) -> dict[str, float | None]:
+def _ranges_of_mean_metrics(run: Run) -> dict[str, float | None]:
     """Return the range of each metric that is a mean of people's scores; null: none."""
     mean_metrics = set(run.scores["metric"].unique().to_list())
     try:

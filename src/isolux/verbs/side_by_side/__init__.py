@@ -17,7 +17,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.class_rankings import rank_classes
+from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings, read_references
@@ -44,7 +44,7 @@ from isolux.verbs.compare.person_matching import single_model_name
 from isolux.verbs.side_by_side.changes import compare_pairs
 from isolux.verbs.side_by_side.model_descriptions import (
     build_model_table,
-    read_descriptions,
+    read_model_descriptions,
     stack_runs,
 )
 from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
@@ -153,7 +153,7 @@ def side_by_side(
     >>> side_by_side(made).values.filter(group="night").select("model", "value").rows()
     [('a', 0.5), ('b', 1.0), ('c', 1.0)]
     """
-    descriptions = None if models is None else read_descriptions(models)
+    descriptions = None if models is None else read_model_descriptions(models)
     runs_by_model = _load_runs_by_model(runs)
     if withdrawn is not None:
         runs_by_model = _drop_withdrawn(
@@ -214,7 +214,9 @@ def side_by_side(
             values,
             {name: len(model_runs) for name, model_runs in runs_by_model.items()},
         )
-    return SideBySide(values, changes, class_ranks(values, list(runs_by_model)), record, described)
+    return SideBySide(
+        values, changes, rank_classes_by_gap(values, list(runs_by_model)), record, described
+    )
 
 
 def _load_runs_by_model(
@@ -365,11 +367,11 @@ def write_side_by_side(
 _CLASS_KEY = ["metric", "threshold", "attribute", "label"]
 
 
-def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+def rank_classes_by_gap(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     """Rank classes by their largest gap under each model; rank 1 is the largest."""
     ranks: pl.DataFrame | None = None
     for name in models:
-        rankings = rank_classes(values, (name, name))
+        rankings = rank_classes_by_largest_gap(values, (name, name))
         model_ranks = rankings.select(
             *_CLASS_KEY,
             pl.col("rank_a").cast(pl.Int64).alias(f"rank: {name}"),

@@ -99,7 +99,7 @@ def compare_pairs(
         p_adjusted=(pl.col("p_adjusted") * len(pairs)).clip(upper_bound=1.0),
         family=pl.when(pl.col("p_adjusted").is_not_null()).then(pl.lit(family)),
     )
-    return all_rows.with_columns(word=_describe_change(1.0 - spec.level))
+    return all_rows.with_columns(word=_change_direction_expression(1.0 - spec.level))
 
 
 def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
@@ -136,7 +136,7 @@ def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
     )
 
 
-def _describe_change(alpha: float) -> pl.Expr:
+def _change_direction_expression(alpha: float) -> pl.Expr:
     """Describe each change: by the adjusted p, or for gaps of several seeds by the interval."""
     is_gap, is_increase = pl.col("kind") == GAP_CHANGE, pl.col("value") > 0
     excludes_zero = (pl.col("low") > 0) | (pl.col("high") < 0)
@@ -256,7 +256,7 @@ def _compare_means(
         )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
     p_adjusted = pl.Series(adjust_p_holm(rows["p_value"].to_numpy())).fill_nan(None)
-    return _complete_columns(rows.with_columns(p_adjusted=p_adjusted))
+    return _add_missing_change_columns(rows.with_columns(p_adjusted=p_adjusted))
 
 
 def _scale_half_widths(single_run_width: FloatArray, error_ratios: SamplingError) -> SamplingError:
@@ -335,10 +335,10 @@ def _compare_gaps(
         model_a=pl.lit(pair[0]),
         model_b=pl.lit(pair[1]),
     )
-    return _complete_columns(rows)
+    return _add_missing_change_columns(rows)
 
 
-def _complete_columns(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_missing_change_columns(rows: pl.DataFrame) -> pl.DataFrame:
     """Complete the table's columns, with null where a row has none."""
     column_types = {
         "p_value": pl.Float64,

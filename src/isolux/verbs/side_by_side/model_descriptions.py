@@ -33,7 +33,7 @@ _MAX_EXACT_INTEGER = 2.0**53
 _YAML_SUFFIXES = (".yaml", ".yml", ".json")
 
 
-def read_descriptions(source: str | Path | Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def read_model_descriptions(source: str | Path | Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Read the description of each model."""
     if isinstance(source, Mapping):
         descriptions: Mapping[str, Any] = source

@@ -208,7 +208,7 @@ def _build_model_values(
         low, high = _combine_interval(estimates, average, columns, measure, level)
         seed_sd = np.sqrt(average.seed_variance * average.n_runs)
         method[:] = "mean of runs, Cochran"
-    is_comparable, has_few_clusters = _flag_usable(estimates, columns)
+    is_comparable, has_few_clusters = _flag_estimates_and_intervals(estimates, columns)
     cells = {
         "model": [name] * len(is_comparable),
         "task": measure.task,
@@ -226,8 +226,8 @@ def _build_model_values(
         "method": pl.Series(method.tolist(), dtype=pl.String),
         "runs": average.n_runs,
         "seed_sd": np.where(is_comparable, seed_sd, np.nan),
-        "status": _first_status(estimates, columns),
-        "reason": pl.Series(_first_reason(estimates, columns), dtype=pl.String),
+        "status": _first_not_ok_status(estimates, columns),
+        "reason": pl.Series(_first_not_ok_reason(estimates, columns), dtype=pl.String),
     }
     floats = pl.col("value", "low", "high", "seed_sd").fill_nan(None)
     return pl.DataFrame(cells).with_columns(floats)
@@ -288,7 +288,7 @@ def _shrink_half_width(
     return np.asarray(np.abs(np.where(is_inside, shrunken_bound, bound) - estimates))
 
 
-def _flag_usable(
+def _flag_estimates_and_intervals(
     estimates: Estimates, columns: IntArray
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     is_comparable = np.asarray(estimates.is_comparable()[:, columns].all(axis=1))
@@ -297,13 +297,13 @@ def _flag_usable(
     return is_comparable, has_few_clusters & ~is_comparable
 
 
-def _first_status(estimates: Estimates, columns: IntArray) -> list[str]:
+def _first_not_ok_status(estimates: Estimates, columns: IntArray) -> list[str]:
     """Take the first status of a group's runs that is not ok."""
     status = estimates.status[:, columns].astype(str)
     ok = Status.OK.value
     return [next((w for w in row if w != ok), ok) for row in status.tolist()]
 
 
-def _first_reason(estimates: Estimates, columns: IntArray) -> list[str | None]:
+def _first_not_ok_reason(estimates: Estimates, columns: IntArray) -> list[str | None]:
     rows = estimates.reason[:, columns].tolist()
     return [next((reason for reason in row if reason), None) for row in rows]

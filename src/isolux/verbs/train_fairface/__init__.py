@@ -34,16 +34,16 @@ from isolux.training import (
 from isolux.verbs._training_people import (
     build_epoch_notes,
     caution_or_refuse_unreadable,
-    check_training_dir,
+    check_or_resume_training_dir,
     describe_dataset,
     describe_training,
-    list_unreadable,
+    list_unreadable_ids,
     load_training_people,
+    refuse_first_invalid_setting,
     refuse_one_class,
-    refuse_settings,
     remove_files,
-    report_epoch,
-    select_training_images,
+    report_epoch_loss_and_accuracy,
+    select_one_image_per_person,
     split_rows,
     write_record,
 )
@@ -202,12 +202,12 @@ def train_fairface(
       ...
     """
     schedule = Schedule(learning_rate, batch, epochs, patience, flip, seed, device)
-    refuse_settings(
+    refuse_first_invalid_setting(
         ("side", side, side >= _MIN_SIDE_PX, f"{_MIN_SIDE_PX} pixels or more"),
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("rows", rows, rows is None or rows >= 2, "2 or more"),
     )
-    folder = check_training_dir(out, _RECORD_FILE, overwrite=overwrite)
+    folder = check_or_resume_training_dir(out, _RECORD_FILE, overwrite=overwrite)
     dataset = _load_faces(
         data,
         cluster=cluster,
@@ -241,7 +241,7 @@ def train_fairface(
     }
     checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = people.frame["instance_id"]
-    training_images = select_training_images(
+    training_images = select_one_image_per_person(
         dataset, ids, input_unit, build_square_resize(side), threads
     )
     scan = training_images.scan()
@@ -264,7 +264,7 @@ def train_fairface(
         folder=folder,
         training_record=training_record,
         checkpoint=checkpoint,
-        report=lambda epoch: report_epoch(epoch, epochs),
+        report=lambda epoch: report_epoch_loss_and_accuracy(epoch, epochs),
     )
     notes = (
         *notes,
@@ -275,7 +275,7 @@ def train_fairface(
     record = training_record | {
         **describe_dataset(dataset),
         **describe_training(state, schedule, (train, held_out_rows)),
-        "unreadable": list_unreadable(ids, scan),
+        "unreadable": list_unreadable_ids(ids, scan),
         "notes": list(map(str, notes)),
     }
     write_text(folder / _CLASS_COUNTS_FILE, to_safe_csv(counts))
@@ -312,7 +312,7 @@ def count_classes(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> 
     if training_rows.balance:
         cells = frame.group_by(training_rows.balance).len("before")
         shares = cells.with_columns(
-            after=pl.lit(_draws_per_cell(training_rows, train)) / pl.col("before")
+            after=pl.lit(_draws_per_balance_cell(training_rows, train)) / pl.col("before")
         )
         frame = frame.join(shares.drop("before"), on=training_rows.balance, how="left")
     else:
@@ -346,7 +346,7 @@ def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -
     return filled_counts.select(*_COUNT_SCHEMA)
 
 
-def _draws_per_cell(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> int:
+def _draws_per_balance_cell(training_rows: TrainingRows, train: npt.NDArray[np.int64]) -> int:
     cells = training_rows.cells()
     return 0 if cells is None else count_draws_per_cell(cells[train])
 

@@ -29,18 +29,18 @@ from isolux.verbs._training_people import (
     caution_on_rare_classes,
     caution_on_unknown_labels,
     caution_or_refuse_unreadable,
-    check_training_dir,
+    check_or_resume_training_dir,
     describe_dataset,
     describe_training,
     encode_classes,
     hash_rows,
     load_training_people,
+    refuse_first_invalid_setting,
     refuse_one_class,
-    refuse_settings,
     remove_files,
-    report_epoch,
-    select_labelled_rows,
-    select_training_images,
+    report_epoch_loss_and_accuracy,
+    select_one_image_per_person,
+    select_rows_with_one_label,
     split_rows,
     write_record,
 )
@@ -49,7 +49,7 @@ from isolux.verbs.train_finetune.label_prediction import (
     load_other_datasets,
     predict_labels,
     read_labelled_files,
-    remove_labels,
+    remove_label_files,
 )
 from isolux.vocabulary.containers import Dataset
 
@@ -188,11 +188,11 @@ def train_finetune(
     ``docs/methods/training.md`` runs it.
     """
     schedule = Schedule(learning_rate, batch, epochs, patience, seed=seed, device=device)
-    refuse_settings(
+    refuse_first_invalid_setting(
         ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
         ("top", top, top >= 1, "1 or more"),
     )
-    folder = check_training_dir(out, _RECORD_FILE, overwrite=overwrite)
+    folder = check_or_resume_training_dir(out, _RECORD_FILE, overwrite=overwrite)
     dataset = load_training_people(
         data,
         cluster=cluster,
@@ -204,10 +204,10 @@ def train_finetune(
         images=images,
     )
     other_datasets = load_other_datasets(apply, id, images, withdrawn)
-    rows, label_notes = select_labelled_rows(dataset, target)
+    rows, label_notes = select_rows_with_one_label(dataset, target)
     classes = tuple(rows["label"].unique().sort().to_list())
     refuse_one_class(classes, target or "classes", dataset.name)
-    options = _request_embeddings(model, model_option)
+    options = _add_embeddings_option(model, model_option)
     base_model = open_model(model, options)
     extractor = add_classification_head(base_model, len(classes), device)
     training_record = {
@@ -224,12 +224,14 @@ def train_finetune(
     }
     checkpoint = None if overwrite else read_matching_checkpoint_or_none(folder, training_record)
     ids = rows["instance_id"]
-    training_images = select_training_images(dataset, ids, input_unit, extractor.prepare, threads)
+    training_images = select_one_image_per_person(
+        dataset, ids, input_unit, extractor.prepare, threads
+    )
     for (
         _,
         other_dataset,
     ) in other_datasets:  # no folder, several people in a picture: before hours of training
-        select_training_images(
+        select_one_image_per_person(
             other_dataset,
             other_dataset.instances["instance_id"],
             input_unit,
@@ -248,7 +250,7 @@ def train_finetune(
     labels, splits = encode_classes(rows["label"], classes), split_rows(rows, scan, held_out, seed)
     refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
     notes = (*notes, *caution_on_rare_classes(labels[splits[0]], classes))
-    earlier = _list_earlier_labels(
+    earlier = _list_or_remove_earlier_labels(
         folder, is_same_model=checkpoint is not None and checkpoint.state.is_finished(schedule)
     )
     if overwrite:
@@ -263,7 +265,7 @@ def train_finetune(
         folder=folder,
         training_record=training_record,
         checkpoint=checkpoint,
-        report=lambda epoch: report_epoch(epoch, epochs),
+        report=lambda epoch: report_epoch_loss_and_accuracy(epoch, epochs),
         head=target or "class",
     )
     notes = (*notes, *build_epoch_notes(state, labels[:, None], splits[1]), _NO_PERFORMANCE_NOTE)
@@ -290,10 +292,10 @@ def train_finetune(
     )
 
 
-def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]:
+def _list_or_remove_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]:
     """List label files of earlier commands, or remove them if the model changed."""
     if not is_same_model:
-        remove_labels(folder, _RECORD_FILE)
+        remove_label_files(folder, _RECORD_FILE)
         return {}
     return {
         name: text
@@ -302,7 +304,7 @@ def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]
     }
 
 
-def _request_embeddings(model: str, options: Sequence[str]) -> list[str]:
+def _add_embeddings_option(model: str, options: Sequence[str]) -> list[str]:
     """Request embeddings where the family has several outputs and none was chosen."""
     task_options = ("answers", "predicts", "task")
     has_task_option = any(option.partition("=")[0].strip() in task_options for option in options)

@@ -12,13 +12,13 @@ import numpy as np
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.people.sources import prepare_people
+from isolux.people.sources import load_people_or_take_dataset
 from isolux.training import ImageScan, TrainableExtractor
 from isolux.verbs._training_people import (
-    build_label_table,
+    assign_label_file_names,
+    build_top_label_table,
     caution_or_refuse_unreadable,
-    name_label_files,
-    select_training_images,
+    select_one_image_per_person,
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
@@ -52,9 +52,9 @@ def load_other_datasets(
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
     datasets = []
     for text in apply:
-        dataset = prepare_people(text, **settings)
+        dataset = load_people_or_take_dataset(text, **settings)
         if dataset.root is None and images is not None:
-            dataset = prepare_people(text, **settings, images=images)
+            dataset = load_people_or_take_dataset(text, **settings, images=images)
         datasets.append((text, dataset))
     return datasets
 
@@ -68,9 +68,9 @@ def predict_labels(
     """Label other images; unreadable ones have no row, which an audit reports."""
     stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in other_datasets]
     label_results = LabelFiles()
-    for name, (text, dataset) in zip(name_label_files(stems), other_datasets, strict=True):
+    for name, (text, dataset) in zip(assign_label_file_names(stems), other_datasets, strict=True):
         ids = dataset.instances["instance_id"]
-        images = select_training_images(
+        images = select_one_image_per_person(
             dataset, ids, settings.input_unit, settings.extractor.prepare, settings.threads
         )
         scan = images.scan()
@@ -82,7 +82,7 @@ def predict_labels(
         probabilities = settings.extractor.predict_probabilities(
             images, settings.batch, readable_rows
         )
-        table = build_label_table(
+        table = build_top_label_table(
             probabilities, ids.gather(readable_rows), settings.classes, settings.top
         )
         file = write_text(folder / name, to_safe_csv(table))
@@ -124,7 +124,7 @@ def read_labelled_files(folder: Path, record: str) -> dict[str, str]:
     }
 
 
-def remove_labels(folder: Path, record: str) -> None:
+def remove_label_files(folder: Path, record: str) -> None:
     """Remove the label files of this training, which are invalid for other weights."""
     for name in read_labelled_files(folder, record):
         (folder / name).unlink(missing_ok=True)

@@ -19,19 +19,19 @@ import polars as pl
 from isolux.io.atomic import staged_directory
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.hashing import sha256_file
-from isolux.people.id_index import index_ids_by_name, match_ids
-from isolux.people.sources import prepare_people
-from isolux.people.withdrawal import remove_withdrawn
+from isolux.people.id_index import index_ids_by_column_name, match_ids_to_people
+from isolux.people.sources import load_people_or_take_dataset
+from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import WithdrawnList, format_count, read_withdrawn_list
 from isolux.training import Probe, ProbeFit, ProbeSettings, fit_linear_probe
 from isolux.verbs._training_people import (
-    build_label_table,
+    assign_label_file_names,
+    build_top_label_table,
     describe_dataset,
     encode_classes,
     load_training_people,
-    name_label_files,
-    refuse_settings,
-    select_labelled_rows,
+    refuse_first_invalid_setting,
+    select_rows_with_one_label,
     write_record,
 )
 from isolux.verbs.train_probe.features import (
@@ -39,7 +39,7 @@ from isolux.verbs.train_probe.features import (
     find_feature_file,
     join_features,
     note_missing_features,
-    note_training,
+    note_probe_training,
     read_features,
     to_matrix,
 )
@@ -172,7 +172,7 @@ def train_probe(
     """
     recipe = ProbeSettings(held_out, l2, max_steps, patience, seed)
     is_count = not isinstance(top, bool) and top >= 1
-    refuse_settings(("top", top, is_count, "1 or more"))
+    refuse_first_invalid_setting(("top", top, is_count, "1 or more"))
     dataset = load_training_people(
         data,
         cluster=cluster,
@@ -182,7 +182,7 @@ def train_probe(
         id=id,
         data_option=data_option,
     )
-    rows, label_notes = select_labelled_rows(dataset, target)
+    rows, label_notes = select_rows_with_one_label(dataset, target)
     vectors, _ = read_features(features)
     labelled = rows
     x, rows = join_features(rows, vectors, str(features))
@@ -213,7 +213,7 @@ def train_probe(
         ),
         *left_out,
         *label_notes,
-        *note_training(fit, rows, code, names),
+        *note_probe_training(fit, rows, code, names),
     )
     record = {
         **describe_dataset(dataset),
@@ -266,13 +266,15 @@ def _write_probe(
     overwrite: bool,
 ) -> tuple[Path, tuple[Path, ...]]:
     stems = [path.stem if path.suffix else path.name for path, _ in other_features]
-    names = name_label_files(stems)
+    names = assign_label_file_names(stems)
     with staged_directory(
         out, overwrite=overwrite, marks=(_RECORD_FILE,), folder_kind="probe"
     ) as stage:
         for name, (path, vectors) in zip(names, other_features, strict=True):
             probabilities = probe(to_matrix(vectors, str(path)))
-            labels = build_label_table(probabilities, vectors["instance_id"], probe.classes, top)
+            labels = build_top_label_table(
+                probabilities, vectors["instance_id"], probe.classes, top
+            )
             (stage / name).write_text(to_safe_csv(labels))
         buffer = io.BytesIO()
         np.savez(
@@ -305,9 +307,11 @@ def drop_withdrawn_features(
     """Drop features of withdrawn people, by the dataset's ids and the features' own."""
     if withdrawn is None or not feature_sets:
         return list(feature_sets), []
-    dataset = prepare_people(source, **settings)
-    withdrawn_list = read_withdrawn_list(withdrawn).choose_column(index_ids_by_name(dataset))
-    remaining_dataset = remove_withdrawn(dataset, withdrawn_list, allow_unmatched=True)
+    dataset = load_people_or_take_dataset(source, **settings)
+    withdrawn_list = read_withdrawn_list(withdrawn).select_column_of_known_ids(
+        index_ids_by_column_name(dataset)
+    )
+    remaining_dataset = remove_withdrawn_people(dataset, withdrawn_list, allow_unmatched=True)
     withdrawn_ids = dataset.instances.join(
         remaining_dataset.instances, on="instance_id", how="anti"
     )["instance_id"]
@@ -334,5 +338,7 @@ def _flag_listed_ids(ids: pl.Series, withdrawn_list: WithdrawnList) -> pl.Series
     if withdrawn_list.column not in _IMAGE_ID_TYPES:
         return pl.repeat(value=False, n=len(ids), dtype=pl.Boolean, eager=True)
     id_table = pl.DataFrame({"who": ids, "kind": "instance_id", "id": ids})
-    listed_ids = pl.Series(sorted(withdrawn_list.add_erased_ids(ids).ids), dtype=pl.String)
-    return ids.is_in(match_ids(id_table, listed_ids)["who"].implode())
+    listed_ids = pl.Series(
+        sorted(withdrawn_list.add_erased_or_unagreed_ids(ids).ids), dtype=pl.String
+    )
+    return ids.is_in(match_ids_to_people(id_table, listed_ids)["who"].implode())

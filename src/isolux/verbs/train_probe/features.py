@@ -155,7 +155,9 @@ def caution_on_applied_features(
     matrix = to_matrix(frame, str(path))
     if not len(matrix) or matrix.shape[1] != training_features[1].shape[1]:
         return notes
-    is_identical = np.isin(_row_keys(matrix), _row_keys(training_features[1]))
+    is_identical = np.isin(
+        _rows_to_comparable_bytes(matrix), _rows_to_comparable_bytes(training_features[1])
+    )
     n_repeated = int(
         (
             is_identical
@@ -212,13 +214,13 @@ def _flag_near_duplicates(
     return np.asarray(distances < _EQUAL_FEATURE_TOLERANCE)
 
 
-def _row_keys(matrix: Floats) -> np.ndarray[Any, Any]:
+def _rows_to_comparable_bytes(matrix: Floats) -> np.ndarray[Any, Any]:
     """Convert each row to one comparable value; 0.0 and -0.0 are equal."""
     rows = np.ascontiguousarray(matrix + 0.0)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
 
-def note_training(
+def note_probe_training(
     fit: ProbeFit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
 ) -> tuple[str, ...]:
     """Note training rows, selected step and losses, with cautions first."""

@@ -108,7 +108,7 @@ def view(
             where=str(page),
             hint="choose another path, or replace it with --overwrite (overwrite=True)",
         )
-    displayed_runs = load_displayed_runs(
+    displayed_runs = load_runs_for_display(
         runs,
         metric=metric,
         withdrawn=withdrawn,
@@ -133,7 +133,7 @@ def serve_view(
     port: int | None = None,
 ) -> None:
     """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures."""
-    displayed_runs = load_displayed_runs(
+    displayed_runs = load_runs_for_display(
         runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched
     )
     loaded_runs = [displayed.run for displayed in displayed_runs]
@@ -160,7 +160,7 @@ def serve_view(
     )
 
 
-def load_displayed_runs(
+def load_runs_for_display(
     runs: RunSource | Sequence[RunSource],
     *,
     metric: Sequence[str] = (),
@@ -252,12 +252,12 @@ def publish_displayed_runs(
         zip(published_displays, original_runs, strict=True), 2
     ):
         _refuse_near_totals(
-            a, b, minimum, shares_people=_shares_people(first_original.run, second_original.run)
+            a, b, minimum, shares_people=_have_common_units(first_original.run, second_original.run)
         )
     return published_displays
 
 
-def _shares_people(first: Run, second: Run) -> bool:
+def _have_common_units(first: Run, second: Run) -> bool:
     """Return whether any unit was scored in both runs."""
     ids = list_scored_units(first)
     return bool(ids.is_in(list_scored_units(second).implode()).any())

@@ -149,7 +149,7 @@ class RunImages:
         try:
             row, pixels, scale = self._find_person(run, unit)
         except FileError as error:
-            return _no_image_answer(str(error).splitlines()[0])
+            return _build_no_image_answer(str(error).splitlines()[0])
         box = _read_box(row)
         return {
             "width": pixels.shape[1],
@@ -205,7 +205,7 @@ class RunImages:
         row = rows.row(0, named=True)
         if row["uri"] is None:
             raise FileError("the dataset names no picture of this person")
-        pixels, scale = _read_downscaled(ImageFolder(self.root).find_file(row["uri"]))
+        pixels, scale = _read_downscaled_image(ImageFolder(self.root).find_file(row["uri"]))
         return row, pixels, scale
 
 
@@ -254,7 +254,7 @@ def _build_person_rows(dataset: Dataset, run: Run) -> pl.DataFrame:
 
 
 @lru_cache(maxsize=4)
-def _read_downscaled(path: Path) -> tuple[Any, float]:
+def _read_downscaled_image(path: Path) -> tuple[Any, float]:
     """Read an image, downscaled if large: its pixels and the scale."""
     from PIL import Image
 
@@ -310,7 +310,7 @@ def _read_points(row: dict[str, Any]) -> list[tuple[float, float]]:
     ]
 
 
-def _no_image_answer(reason: str) -> dict[str, Any]:
+def _build_no_image_answer(reason: str) -> dict[str, Any]:
     return {
         "width": 0,
         "height": 0,

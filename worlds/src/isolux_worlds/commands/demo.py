@@ -36,11 +36,11 @@ def demo(
     from isolux.io.atomic import refuse_existing
 
     if pixels:
-        _from_pixels(out, seed, overwrite=overwrite)
+        _run_demo_from_images(out, seed, overwrite=overwrite)
     elif gate:
-        from isolux_worlds.populations.border import audit_gate
+        from isolux_worlds.populations.border import write_and_audit_gate
 
-        for audit, report in audit_gate(out, seed=seed, overwrite=overwrite):
+        for audit, report in write_and_audit_gate(out, seed=seed, overwrite=overwrite):
             print_audit(audit.run, report)
     else:
         from isolux_worlds.populations.demonstration import demonstrate
@@ -50,17 +50,17 @@ def demo(
         print_audit(demonstration.run, demonstration.report(out, overwrite=overwrite))
 
 
-def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
+def _run_demo_from_images(out: str, seed: int, *, overwrite: bool) -> None:
     from isolux.cli.audit_screen import print_audit
     from isolux.cli.prediction_progress import track_predictions
     from isolux.vocabulary.extras import import_optional
-    from isolux_worlds.commands.synthesize import painting
+    from isolux_worlds.commands.synthesize import show_progress_on_terminal
     from isolux_worlds.networks.audit import audit_masks
 
     import_optional(
         "onnxruntime", package="onnxruntime", extra="onnx", purpose="the demo from pixels"
     )
-    with painting() as tell:
+    with show_progress_on_terminal() as tell:
         audit, report = audit_masks(
             out, seed=seed, overwrite=overwrite, progress=tell, watched=track_predictions
         )

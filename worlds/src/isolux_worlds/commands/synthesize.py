@@ -14,7 +14,7 @@ from isolux.cli import command_output
 if TYPE_CHECKING:
     from isolux_worlds.synthesis import Progress, Synthesis
 
-__all__ = ["painting", "synthesize", "written"]
+__all__ = ["show_progress_on_terminal", "synthesize", "write_world"]
 
 
 def synthesize(
@@ -50,13 +50,13 @@ def synthesize(
     from isolux.vocabulary.errors import SpecError
 
     if world is None:
-        _show_what_there_is()
+        _print_presets_and_layouts()
         return
     if out is None:
         hint = f"isolux synthesize {world} --out {Path(world).stem}"
         raise SpecError("it is not said where to write", expected="--out DIR", hint=hint)
-    with painting() as tell:
-        synthesis = written(
+    with show_progress_on_terminal() as tell:
+        synthesis = write_world(
             world,
             out=out,
             layout=layout,
@@ -75,7 +75,7 @@ def synthesize(
     typer.echo(f"how to audit it: {out / 'README.txt'}")
 
 
-def written(
+def write_world(
     world: str | Path,
     *,
     out: Path,
@@ -88,12 +88,12 @@ def written(
 ) -> Synthesis:
     """Write a world by its name or file; ``isolux.synthesize`` calls this."""
     from isolux.io.atomic import refuse_existing
+    from isolux_worlds.synthesis import read_world_or_preset
     from isolux_worlds.synthesis import synthesize as write
-    from isolux_worlds.synthesis import world_named
 
     if not overwrite:
         refuse_existing(out, overwrite=False)
-    settings = world_named(world)
+    settings = read_world_or_preset(world)
     if households is not None:
         settings = settings.model_copy(update={"households": households})
     return write(
@@ -108,7 +108,7 @@ def written(
 
 
 @contextmanager
-def painting() -> Iterator[Progress]:
+def show_progress_on_terminal() -> Iterator[Progress]:
     """Show on a terminal what is being done, and how far it is."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
@@ -127,16 +127,16 @@ def painting() -> Iterator[Progress]:
     bars = Bars(*columns, console=console, transient=True)
     numbers: dict[str, TaskID] = {}
 
-    def tell(activity: str, n_done: int, n_total: int) -> None:
+    def update_progress(activity: str, n_done: int, n_total: int) -> None:
         if activity not in numbers:
             numbers[activity] = bars.add_task(activity, total=n_total)
         bars.update(numbers[activity], completed=n_done)
 
     with bars:
-        yield tell
+        yield update_progress
 
 
-def _show_what_there_is() -> None:
+def _print_presets_and_layouts() -> None:
     from isolux.cli.table_output import print_unbroken_table
     from isolux_worlds.layouts import LAYOUTS
     from isolux_worlds.photo_world.settings import PRESETS, preset

@@ -1,9 +1,9 @@
 """The painter's kernels: a list of shapes becomes pixels and, by the same shapes, label pictures.
 
-``canvas.Canvas`` (shapes in order, farthest first) → ``paint`` → picture, owner, part. Colours are
-blended by how much of a pixel a shape covers; a label is set where that is half or more. Ellipses
-and capsules are covered by their distance functions, polygons by the exact area that they leave in
-each pixel (signed areas summed along rows, as font renderers do [1]_).
+``canvas.Canvas`` (shapes in order, farthest first) → ``paint_shapes_in_order`` → picture, owner,
+part. Colours are blended by how much of a pixel a shape covers; a label is set where that is half
+or more. Ellipses and capsules are covered by their distance functions, polygons by the exact area
+that they leave in each pixel (signed areas summed along rows, as font renderers do [1]_).
 
 References
 ----------
@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from isolux.io.compile_cache import njit
 
-__all__ = ["COLUMNS", "paint"]
+__all__ = ["COLUMNS", "paint_shapes_in_order"]
 
 COLUMNS = 28
 """Numbers of a shape; ``canvas.Canvas`` writes them in this order."""
@@ -38,7 +38,7 @@ _FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 @njit(None, **_FLAGS)
-def _hash(x: int, y: int, salt: int) -> int:
+def _hash_pixel(x: int, y: int, salt: int) -> int:
     """Return 32 bits that a place and a salt decide."""
     h = (x * 374761393 + y * 668265263 + salt * 2147483647) & 0xFFFFFFFF
     h = ((h ^ (h >> 13)) * 1274126177) & 0xFFFFFFFF
@@ -47,26 +47,28 @@ def _hash(x: int, y: int, salt: int) -> int:
 
 
 @njit(None, **_FLAGS)
-def _noise(x: int, y: int, salt: int) -> float:
+def _pixel_noise(x: int, y: int, salt: int) -> float:
     """Return a number from −1 to 1 that a place and a salt decide."""
-    bits: int = _hash(x, y, salt)
+    bits: int = _hash_pixel(x, y, salt)
     return (bits & 0xFFFF) / 32767.5 - 1.0
 
 
 @njit(None, **_FLAGS)
-def _smooth_noise(x: float, y: float, salt: int) -> float:
+def _value_noise(x: float, y: float, salt: int) -> float:
     """Value noise: corners of a unit grid, blended smoothly."""
     x0, y0 = math.floor(x), math.floor(y)
     fx, fy = x - x0, y - y0
     fx, fy = fx * fx * (3 - 2 * fx), fy * fy * (3 - 2 * fy)
     i, j = int(x0), int(y0)
-    top: float = _noise(i, j, salt) * (1 - fx) + _noise(i + 1, j, salt) * fx
-    low: float = _noise(i, j + 1, salt) * (1 - fx) + _noise(i + 1, j + 1, salt) * fx
+    top: float = _pixel_noise(i, j, salt) * (1 - fx) + _pixel_noise(i + 1, j, salt) * fx
+    low: float = _pixel_noise(i, j + 1, salt) * (1 - fx) + _pixel_noise(i + 1, j + 1, salt) * fx
     return top * (1 - fy) + low * fy
 
 
 @njit(None, **_FLAGS)
-def _window(shape: _Floats, points: _Floats, height: int, width: int) -> tuple[int, int, int, int]:
+def _compute_pixel_window_of_shape(
+    shape: _Floats, points: _Floats, height: int, width: int
+) -> tuple[int, int, int, int]:
     """Return rows and columns (first, one past the last) that a shape can touch."""
     shape_type = int(shape[SHAPE_TYPE])
     reach = shape[SOFT] + 1.0
@@ -95,7 +97,9 @@ def _window(shape: _Floats, points: _Floats, height: int, width: int) -> tuple[i
 
 
 @njit(None, **_FLAGS)
-def _add_wide_edge(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
+def _add_edge_over_several_pixels(
+    a: float, b: float, d: float, row: _Picture, left: int, right: int
+) -> None:
     """Add the part of an edge that crosses one row from ``a`` to ``b``, over several pixels."""
     s = 1.0 / (b - a)
     covered = 0.0
@@ -113,7 +117,7 @@ def _add_wide_edge(a: float, b: float, d: float, row: _Picture, left: int, right
 
 
 @njit(None, **_FLAGS)
-def _add_edges(
+def _add_polygon_edges(
     shape: _Floats, points: _Floats, area: _Picture, low: int, high: int, left: int, right: int
 ) -> None:
     """Add every edge of a polygon to the signed areas of the rows ``low`` to ``high``."""
@@ -134,15 +138,17 @@ def _add_edges(
             if b <= left:  # wholly to the left of the window: covers the row from there on
                 area[y, left] += d
             elif a < right:
-                _add_edge_in_row(a, b, d, area[y], left, right)
+                _add_edge_within_row(a, b, d, area[y], left, right)
 
 
 @njit(None, **_FLAGS)
-def _add_edge_in_row(a: float, b: float, d: float, row: _Picture, left: int, right: int) -> None:
+def _add_edge_within_row(
+    a: float, b: float, d: float, row: _Picture, left: int, right: int
+) -> None:
     """Add the part of an edge that crosses one row from ``a`` to ``b``."""
     first = math.floor(a)
     if first < left or b > first + 1.0:
-        _add_wide_edge(a, b, d, row, left, right)
+        _add_edge_over_several_pixels(a, b, d, row, left, right)
         return
     first_share = 0.5 * (a + b) - first
     row[first] += d * (1.0 - first_share)
@@ -151,7 +157,7 @@ def _add_edge_in_row(a: float, b: float, d: float, row: _Picture, left: int, rig
 
 
 @njit(None, **_FLAGS)
-def _ellipse_distance(shape: _Floats, x: float, y: float, cutoff_px: float) -> float:
+def _signed_ellipse_distance_px(shape: _Floats, x: float, y: float, cutoff_px: float) -> float:
     """Return about how many pixels a place lies inside (below 0) or outside an ellipse."""
     dx, dy = x - shape[1], y - shape[2]
     u = (dx * shape[5] + dy * shape[6]) / shape[3]
@@ -169,7 +175,9 @@ def _ellipse_distance(shape: _Floats, x: float, y: float, cutoff_px: float) -> f
 
 
 @njit(None, **_FLAGS)
-def _capsule_distance(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
+def _signed_capsule_distance_and_normal(
+    shape: _Floats, x: float, y: float
+) -> tuple[float, float, float]:
     """Return distance to a tapered capsule, and the place across and along its normal (−1 to 1)."""
     ax, ay, bx, by = shape[1], shape[2], shape[4], shape[5]
     dx, dy = bx - ax, by - ay
@@ -187,7 +195,7 @@ def _capsule_distance(shape: _Floats, x: float, y: float) -> tuple[float, float,
 
 
 @njit(None, **_FLAGS)
-def _lambert_shade(nx: float, ny: float, strength: float, light: _Floats) -> float:
+def _lambert_shading_factor(nx: float, ny: float, strength: float, light: _Floats) -> float:
     """Return the shade of a surface whose normal is (nx, ny, what is left to 1): 1 to the front."""
     n2 = nx * nx + ny * ny
     if n2 > 1.0:
@@ -200,7 +208,9 @@ def _lambert_shade(nx: float, ny: float, strength: float, light: _Floats) -> flo
 
 
 @njit(None, **_FLAGS)
-def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Floats) -> float:
+def _shading_factor_at(
+    shape: _Floats, x: float, y: float, u: float, v: float, light: _Floats
+) -> float:
     """Return what a shape's colour is multiplied by at a place with the normal (u, v)."""
     shade = 1.0
     if shape[ROUND] != 0.0:
@@ -211,20 +221,20 @@ def _shade(shape: _Floats, x: float, y: float, u: float, v: float, light: _Float
             g = math.sqrt(g2)
             t = min(1.0, max(-1.0, t))
             t *= 0.97 * abs(t)  # flat in front, falling away at the edges, as a face or a chest is
-            shade = _lambert_shade(t * gx / g, t * gy / g, shape[ROUND], light)
+            shade = _lambert_shading_factor(t * gx / g, t * gy / g, shape[ROUND], light)
         else:
-            shade = _lambert_shade(u * 0.95, v * 0.95, shape[ROUND], light)
+            shade = _lambert_shading_factor(u * 0.95, v * 0.95, shape[ROUND], light)
     if shape[GRAIN] != 0.0:
         px = shape[GRAIN_PX]
         if px <= 1.0:
-            shade += shape[GRAIN] * _noise(int(x), int(y), int(shape[RED]))
+            shade += shape[GRAIN] * _pixel_noise(int(x), int(y), int(shape[RED]))
         else:
-            shade += shape[GRAIN] * _smooth_noise(x / px, y / px, int(shape[RED]))
+            shade += shape[GRAIN] * _value_noise(x / px, y / px, int(shape[RED]))
     return shade
 
 
 @njit(None, **_FLAGS)
-def _gradient_position(shape: _Floats, x: float, y: float) -> float:
+def _gradient_share_at(shape: _Floats, x: float, y: float) -> float:
     """Return where between its two colours a shape is, 0 to 1."""
     gx, gy = shape[GRAD + 2] - shape[GRAD], shape[GRAD + 3] - shape[GRAD + 1]
     t: float = ((x - shape[GRAD]) * gx + (y - shape[GRAD + 1]) * gy) / max(gx * gx + gy * gy, 1e-9)
@@ -232,12 +242,12 @@ def _gradient_position(shape: _Floats, x: float, y: float) -> float:
 
 
 @njit(None, **_FLAGS)
-def _blend(
+def _blend_shape_colour_into_pixel(
     shape: _Floats, x: int, y: int, alpha: float, shade: float, picture: _Picture, haze: _Floats
 ) -> None:
     """Lay a shape's colour over a pixel."""
     haze_share = shape[HAZE]
-    t = _gradient_position(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
+    t = _gradient_share_at(shape, x + 0.5, y + 0.5) if int(shape[MODE]) == LINEAR else 0.0
     for c in range(3):
         colour = shape[RED + c]
         if t > 0.0:
@@ -250,14 +260,14 @@ def _blend(
 
 
 @njit(None, **_FLAGS)
-def _pixel_coverage(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
+def _pixel_coverage_and_normal(shape: _Floats, x: float, y: float) -> tuple[float, float, float]:
     """Return how much of a pixel an ellipse or a capsule covers, and its normal there."""
     soft = shape[SOFT]
     if int(shape[SHAPE_TYPE]) == ELLIPSE:
-        d = _ellipse_distance(shape, x, y, 0.5 * (1.0 + soft))
+        d = _signed_ellipse_distance_px(shape, x, y, 0.5 * (1.0 + soft))
         u, v = (x - shape[1]) / shape[3], (y - shape[2]) / shape[4]
     else:
-        d, u, v = _capsule_distance(shape, x, y)
+        d, u, v = _signed_capsule_distance_and_normal(shape, x, y)
     cover = min(1.0, max(0.0, 0.5 - d / (1.0 + soft)))
     if soft > 0.0:
         cover = cover * cover * (3.0 - 2.0 * cover)
@@ -265,7 +275,7 @@ def _pixel_coverage(shape: _Floats, x: float, y: float) -> tuple[float, float, f
 
 
 @njit(None, **_FLAGS)
-def _is_allowed(shape: _Floats, owner: int, part_number: int) -> bool:
+def _is_inside_clip(shape: _Floats, owner: int, part_number: int) -> bool:
     """Return whether a shape may be painted where that part of that owner is on top."""
     if shape[CLIP_OWNER] < 0:
         return True
@@ -274,7 +284,7 @@ def _is_allowed(shape: _Floats, owner: int, part_number: int) -> bool:
 
 
 @njit(None, **_FLAGS)
-def paint(
+def paint_shapes_in_order(
     shapes: _Floats,
     points: _Floats,
     picture: _Picture,
@@ -294,10 +304,12 @@ def paint(
     """
     for k in range(shapes.shape[0]):
         shape = shapes[k]
-        low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
+        low, high, left, right = _compute_pixel_window_of_shape(
+            shape, points, picture.shape[0], picture.shape[1]
+        )
         polygon, owner_number = int(shape[SHAPE_TYPE]) == POLYGON, int(shape[OWNER_COLUMN])
         if polygon and low < high and left < right:
-            _add_edges(shape, points, area, low, high, left, right)
+            _add_polygon_edges(shape, points, area, low, high, left, right)
         is_flat = shape[ROUND] == 0.0 and shape[GRAIN] == 0.0
         for y in range(low, high):
             total, u, v = 0.0, 0.0, 0.0
@@ -307,11 +319,13 @@ def paint(
                     area[y, x] = 0.0
                     cover = min(1.0, abs(total))
                 else:
-                    cover, u, v = _pixel_coverage(shape, x + 0.5, y + 0.5)
-                if cover <= 0.003 or not _is_allowed(shape, owner[y, x], part_labels[y, x]):
+                    cover, u, v = _pixel_coverage_and_normal(shape, x + 0.5, y + 0.5)
+                if cover <= 0.003 or not _is_inside_clip(shape, owner[y, x], part_labels[y, x]):
                     continue
-                shade = 1.0 if is_flat else _shade(shape, x + 0.5, y + 0.5, u, v, light)
-                _blend(shape, x, y, cover * shape[ALPHA], shade, picture, haze)
+                shade = 1.0 if is_flat else _shading_factor_at(shape, x + 0.5, y + 0.5, u, v, light)
+                _blend_shape_colour_into_pixel(
+                    shape, x, y, cover * shape[ALPHA], shade, picture, haze
+                )
                 if owner_number >= 0 and cover >= 0.5:
                     owner[y, x] = owner_number
                     part_labels[y, x] = int(shape[PART_COLUMN])

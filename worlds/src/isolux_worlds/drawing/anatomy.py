@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from isolux_worlds._random_streams import stream
+from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.drawing._raster import _Floats
 from isolux_worlds.drawing.canvas import Point, PointList
-from isolux_worlds.drawing.colour import Colour, mix, rgb
+from isolux_worlds.drawing.colour import Colour, hex_to_rgb, mix_colours
 from isolux_worlds.photo_world.tables import JOINTS
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES
 
@@ -26,10 +26,10 @@ __all__ = [
     "Frame",
     "PersonFigure",
     "SkinColours",
-    "attribute_values",
-    "build_figure",
+    "build_person_figure",
+    "build_symmetric_outline",
     "interpolate_points",
-    "mirror_outline",
+    "read_attribute_values_or_defaults",
 ]
 
 _IRIS = ("#5b3a1e", "#3e2815", "#6d4c26", "#7a6a35", "#5d7048", "#5d7f95", "#6d8a9c", "#727b80")
@@ -102,31 +102,43 @@ class Appearance:
     shoes: Colour
 
 
-def skin_of(tone: str) -> SkinColours:
+def skin_colours_of_monk_tone(monk_tone: str) -> SkinColours:
     """Return the colours of one of the ten Monk tones."""
-    base = rgb(MONK_TONES[tone])
+    base = hex_to_rgb(MONK_TONES[monk_tone])
     depth = 1.0 - (0.3 * base[0] + 0.59 * base[1] + 0.11 * base[2]) / 255.0  # 0 light, 1 dark
     return SkinColours(
         tone=base,
-        shadow=mix(base, mix((120.0, 62.0, 40.0), (6.0, 3.0, 2.0), depth), 0.42),
-        sheen=mix(base, (255.0, 240.0, 222.0), 0.08 + 0.32 * depth),
-        blush=mix(base, (205.0, 78.0, 70.0), 0.30),
-        upper_lip=mix(base, mix((168.0, 62.0, 66.0), (120.0, 52.0, 56.0), depth), 0.62),
-        lower_lip=mix(base, mix((196.0, 88.0, 90.0), (158.0, 78.0, 80.0), depth), 0.62),
-        line=mix(base, mix((92.0, 48.0, 32.0), (0.0, 0.0, 0.0), depth), 0.62),
+        shadow=mix_colours(base, mix_colours((120.0, 62.0, 40.0), (6.0, 3.0, 2.0), depth), 0.42),
+        sheen=mix_colours(base, (255.0, 240.0, 222.0), 0.08 + 0.32 * depth),
+        blush=mix_colours(base, (205.0, 78.0, 70.0), 0.30),
+        upper_lip=mix_colours(
+            base, mix_colours((168.0, 62.0, 66.0), (120.0, 52.0, 56.0), depth), 0.62
+        ),
+        lower_lip=mix_colours(
+            base, mix_colours((196.0, 88.0, 90.0), (158.0, 78.0, 80.0), depth), 0.62
+        ),
+        line=mix_colours(base, mix_colours((92.0, 48.0, 32.0), (0.0, 0.0, 0.0), depth), 0.62),
     )
 
 
-def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Appearance:
+def derive_appearance(
+    value_by_attribute: Mapping[str, str], age: int, seed: int, subject: str
+) -> Appearance:
     """Return how a subject looks: the same in every photo."""
-    rng = stream(seed, "look", subject)
+    rng = build_named_rng(seed, "look", subject)
     u = rng.random(24)
-    feminine = {"feminine": 1.0, "masculine": 0.0}.get(words["perceived_gender_presentation"], 0.5)
-    hair = _pick(_HAIR[words["hair_color"]], u[0])
-    greying = min(0.45, max(0.0, (age - 48) / 70)) if words["hair_color"] != "colored" else 0.0
+    feminine = {"feminine": 1.0, "masculine": 0.0}.get(
+        value_by_attribute["perceived_gender_presentation"], 0.5
+    )
+    hair = _choose_colour_at(_HAIR[value_by_attribute["hair_color"]], u[0])
+    greying = (
+        min(0.45, max(0.0, (age - 48) / 70))
+        if value_by_attribute["hair_color"] != "colored"
+        else 0.0
+    )
     return Appearance(
-        skin=skin_of(words["skin_tone"]),
-        hair=mix(hair, (196.0, 194.0, 190.0), greying),
+        skin=skin_colours_of_monk_tone(value_by_attribute["skin_tone"]),
+        hair=mix_colours(hair, (196.0, 194.0, 190.0), greying),
         feminine=feminine,
         age=age,
         length=float(np.clip(0.14 + 0.72 * feminine + 0.28 * (u[1] - 0.5), 0.02, 1.0)),
@@ -137,19 +149,19 @@ def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Appe
         eye=0.92 + 0.18 * u[6],
         brow=0.75 + 0.5 * u[7] + 0.25 * (1 - feminine),
         build=0.9 + 0.28 * u[8],
-        iris=_pick(_IRIS, u[9]),
+        iris=_choose_colour_at(_IRIS, u[9]),
         parting=1.0 if u[10] < 0.5 else -1.0,
         style=float(u[11]),
         beard=float(u[12]),
-        top=_pick(_CLOTH, u[13]),
-        second=_pick(_CLOTH, u[14]),
-        bottom=_pick(_TROUSERS, u[15]),
-        shoes=_pick(_SHOES, u[16]),
+        top=_choose_colour_at(_CLOTH, u[13]),
+        second=_choose_colour_at(_CLOTH, u[14]),
+        bottom=_choose_colour_at(_TROUSERS, u[15]),
+        shoes=_choose_colour_at(_SHOES, u[16]),
     )
 
 
-def _pick(colours: tuple[str, ...], position: float) -> Colour:
-    return rgb(colours[int(position * len(colours))])
+def _choose_colour_at(colours: tuple[str, ...], position: float) -> Colour:
+    return hex_to_rgb(colours[int(position * len(colours))])
 
 
 _HEAD_PER_FACE = 1.2
@@ -177,7 +189,7 @@ class Frame:
         pixels: _Floats = array @ np.array([self.right, self.down]) + np.array(self.origin)
         return pixels
 
-    def inverse(self, point: Point) -> Point:
+    def to_local(self, point: Point) -> Point:
         """Return the place of a pixel."""
         x, y = point[0] - self.origin[0], point[1] - self.origin[1]
         (rx, ry), (dx, dy) = self.right, self.down
@@ -211,12 +223,12 @@ class PersonFigure:
     words: Mapping[str, str]
     rng: np.random.Generator
 
-    def middle(self, name: str) -> Point:
+    def joint_midpoint(self, name: str) -> Point:
         """Return the middle between the right and the left joint of a name (``shoulder``)."""
         return interpolate_points(self.joints[f"right_{name}"], self.joints[f"left_{name}"], 0.5)
 
     @property
-    def middle_of_mouth(self) -> Point:
+    def mouth_midpoint(self) -> Point:
         """The middle between the corners of the mouth."""
         return interpolate_points(self.joints["mouth_right"], self.joints["mouth_left"], 0.5)
 
@@ -226,37 +238,37 @@ def interpolate_points(a: Point, b: Point, share: float) -> Point:
     return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
 
 
-def mirror_outline(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
+def build_symmetric_outline(first: Point, half: Sequence[Point], last: Point) -> list[Point]:
     """Return an outline: down one half, and up the same on the other side of the axis."""
     return [first, *half, last, *((-x, y) for x, y in reversed(half))]
 
 
-def attribute_values(row: Mapping[str, Any]) -> dict[str, str]:
+def read_attribute_values_or_defaults(person_row: Mapping[str, Any]) -> dict[str, str]:
     """Return every drawn attribute of a row; what a world does not say is the commonest value."""
     return {
-        name: str(row.get(name) or max(attribute.shares, key=lambda v: attribute.shares[v]))
+        name: str(person_row.get(name) or max(attribute.shares, key=lambda v: attribute.shares[v]))
         for name, attribute in BUILT_IN_ATTRIBUTES.items()
     }
 
 
-def build_figure(row: Mapping[str, Any], owner: int, seed: int) -> PersonFigure:
+def build_person_figure(person_row: Mapping[str, Any], owner: int, seed: int) -> PersonFigure:
     """Return the figure of one row of ``people``."""
-    joint_positions = zip(JOINTS, row["joints_x"], row["joints_y"], strict=True)
+    joint_positions = zip(JOINTS, person_row["joints_x"], person_row["joints_y"], strict=True)
     joints = {name: (float(x), float(y)) for name, x, y in joint_positions}
-    face = _face_of(joints)
-    words = attribute_values(row)
+    face = _build_face_frame(joints)
+    words = read_attribute_values_or_defaults(person_row)
     return PersonFigure(
         owner=owner,
         joints=joints,
         face=face,
         u=2.0 * face.half_height * _HEAD_PER_FACE,
-        look=look_of(words, int(row["age"]), seed, str(row["subject_id"])),
+        look=derive_appearance(words, int(person_row["age"]), seed, str(person_row["subject_id"])),
         words=words,
-        rng=stream(seed, "person", str(row["person_id"])),
+        rng=build_named_rng(seed, "person", str(person_row["person_id"])),
     )
 
 
-def _face_of(joints: Mapping[str, Point]) -> Frame:
+def _build_face_frame(joints: Mapping[str, Point]) -> Frame:
     """Return the face's frame: as wide as the ears are apart, as high as eyes and mouth say."""
     ears = interpolate_points(joints["right_ear"], joints["left_ear"], 0.5)
     right = (joints["left_ear"][0] - ears[0], joints["left_ear"][1] - ears[1])

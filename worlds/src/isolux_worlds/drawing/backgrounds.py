@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from isolux_worlds.drawing.canvas import Paint
-from isolux_worlds.drawing.colour import Colour, dark, light, mix
+from isolux_worlds.drawing.colour import Colour, darken, lighten, mix_colours
 from isolux_worlds.drawing.interiors import paint_home, paint_shop
 from isolux_worlds.drawing.setting import HORIZON, BackgroundScene
 
@@ -40,7 +40,7 @@ def _paint_sky(scene: BackgroundScene) -> None:
             scene.to_pixel(scene.uniform(0.1, 0.9), 0.14), r, r, (240.0, 238.0, 220.0)
         )
         return
-    bank = light(low, 0.35) if scene.weather == "clear" else dark(low, 0.08)
+    bank = lighten(low, 0.35) if scene.weather == "clear" else darken(low, 0.08)
     for _ in range(4 if scene.weather == "clear" else 9):
         x, y, size = scene.uniform(0, 1), scene.uniform(0.03, 0.36), scene.uniform(0.08, 0.2) * w
         for k in range(3):
@@ -63,7 +63,7 @@ def _paint_ground_gradient(
     scene.rectangle(0, scene.horizon, scene.width, scene.height, paint_with)
 
 
-def _lit(scene: BackgroundScene, share: float) -> bool:
+def _draw_is_window_lit(scene: BackgroundScene, share: float) -> bool:
     return scene.night and float(scene.rng.random()) < share
 
 
@@ -75,7 +75,7 @@ def _paint_building(scene: BackgroundScene, x0: float, x1: float, top: float, fo
     w, h = scene.width, scene.height
     wall = scene.one_of("#a8745a", "#b9a58c", "#8b8f96", "#c4b49a", "#8f6f63", "#9aa7ad", "#b58e6a")
     scene.rectangle(x0, top, x1, foot, Paint(wall, grain=0.04, grain_px=3.0))
-    scene.rectangle(x0, top, x1, top + 0.012 * h, dark(wall, 0.25))
+    scene.rectangle(x0, top, x1, top + 0.012 * h, darken(wall, 0.25))
     columns = max(2, int((x1 - x0) / (0.05 * w)))
     step_x = (x1 - x0) / columns
     step_y = 0.085 * h
@@ -85,26 +85,30 @@ def _paint_building(scene: BackgroundScene, x0: float, x1: float, top: float, fo
         y = top + 0.03 * h + row * step_y
         for column in range(columns):
             x = x0 + (column + 0.25) * step_x
-            pane = _LAMP if _lit(scene, 0.45) else mix(glass, scene.sky[0], 0.25)
+            pane = (
+                _LAMP
+                if _draw_is_window_lit(scene, 0.45)
+                else mix_colours(glass, scene.sky[0], 0.25)
+            )
             scene.rectangle(
-                x - 1, y - 1, x + 0.5 * step_x + 1, y + 0.6 * step_y + 1, light(wall, 0.25)
+                x - 1, y - 1, x + 0.5 * step_x + 1, y + 0.6 * step_y + 1, lighten(wall, 0.25)
             )
             scene.rectangle(x, y, x + 0.5 * step_x, y + 0.6 * step_y, pane)
     shop = scene.one_of("#7a3c34", "#2f5a4e", "#38507a", "#8a6a32", "#4c3f58")
     y = foot - 0.13 * h
     scene.rectangle(x0 + 2, y, x1 - 2, y + 0.03 * h, shop)
-    window = _LAMP if scene.night else light(mix(glass, scene.sky[1], 0.3), 0.1)
+    window = _LAMP if scene.night else lighten(mix_colours(glass, scene.sky[1], 0.3), 0.1)
     wide, top = x1 - x0, y + 0.035 * h
     show = Paint(window, alpha=0.92)
     scene.rectangle(x0 + 0.08 * wide, top, x1 - 0.35 * wide, foot - 0.015 * h, show)
-    scene.rectangle(x1 - 0.26 * wide, top, x1 - 0.08 * wide, foot, dark(shop, 0.35))
+    scene.rectangle(x1 - 0.26 * wide, top, x1 - 0.08 * wide, foot, darken(shop, 0.35))
 
 
 def _paint_street(scene: BackgroundScene) -> None:
     w, h = scene.width, scene.height
     _paint_sky(scene)
     foot = scene.horizon + 0.03 * h
-    far_colour = mix(scene.tint("#8797a6"), scene.sky[1], 0.5)
+    far_colour = mix_colours(scene.tint("#8797a6"), scene.sky[1], 0.5)
     for k in range(9):
         x = (k - 0.5) / 8 * w
         top = scene.uniform(0.2, 0.42) * h
@@ -116,18 +120,18 @@ def _paint_street(scene: BackgroundScene) -> None:
             _paint_building(scene, x, x + wide, scene.uniform(-0.1, 0.24) * h, foot)
         x += wide
     pavement, road = scene.ground("#a9a6a0"), scene.ground("#55575c")
-    _paint_ground_gradient(scene, pavement, dark(pavement, 0.08), 0.05, 2.0)
+    _paint_ground_gradient(scene, pavement, darken(pavement, 0.08), 0.05, 2.0)
     y0, y1 = scene.horizon + 0.09 * h, scene.horizon + 0.22 * h
-    scene.rectangle(0, y0 - 3, w, y0, light(pavement, 0.25))
+    scene.rectangle(0, y0 - 3, w, y0, lighten(pavement, 0.25))
     scene.rectangle(0, y0, w, y1, Paint(road, grain=0.06, grain_px=2.0))
-    scene.rectangle(0, y1, w, y1 + 4, light(pavement, 0.25))
+    scene.rectangle(0, y1, w, y1 + 4, lighten(pavement, 0.25))
     for k in range(7):
         x = (k / 6 - 0.03) * w
         middle = (y0 + y1) / 2
         scene.rectangle(x, middle - 1.5, x + 0.07 * w, middle + 1.5, scene.ground("#e8e4d4"))
     for k in range(9):
         joint = [(k / 8 * w, y1 + 4), (((k / 8 - 0.5) * 1.9 + 0.5) * w, h)]
-        scene.canvas.line(joint, 1.4, Paint(dark(pavement, 0.3), alpha=0.5))
+        scene.canvas.line(joint, 1.4, Paint(darken(pavement, 0.3), alpha=0.5))
     for x in (scene.uniform(0.05, 0.3), scene.uniform(0.7, 0.95)):
         _paint_lamp_post(scene, x * w)
 
@@ -150,7 +154,7 @@ def _paint_tree(scene: BackgroundScene, x: float, foot: float, tall: float) -> N
     scene.canvas.capsule((x, foot), 0.045 * tall, (x, foot - 0.55 * tall), 0.03 * tall, trunk)
     leaf = scene.one_of("#4f7a3a", "#5f8b42", "#416b39", "#6f8f3c")
     if scene.weather == "snowy":
-        leaf = mix(leaf, scene.tint("#eef2f6"), 0.65)
+        leaf = mix_colours(leaf, scene.tint("#eef2f6"), 0.65)
     grain = max(2.0, 0.017 * tall)
     for dx, dy, r, shade in (
         (-0.18, 0.62, 0.24, 0.22),
@@ -159,7 +163,7 @@ def _paint_tree(scene: BackgroundScene, x: float, foot: float, tall: float) -> N
         (-0.08, 0.68, 0.2, 0.06),
         (0.12, 0.74, 0.16, -0.08),
     ):
-        colour = dark(leaf, shade) if shade >= 0 else light(leaf, -shade)
+        colour = darken(leaf, shade) if shade >= 0 else lighten(leaf, -shade)
         leaves = Paint(colour, round=0.35, grain=0.22, grain_px=grain)
         centre = (x + dx * tall, foot - dy * tall)
         scene.canvas.ellipse(centre, r * tall, r * 0.88 * tall, leaves)
@@ -170,7 +174,7 @@ def _paint_house(scene: BackgroundScene, x: float, wide: float, foot: float) -> 
     tall = 0.55 * wide
     roof = scene.one_of("#7a3f34", "#5a5f66", "#6b4a38", "#46515c")
     if scene.weather == "snowy":
-        roof = mix(roof, scene.tint("#f2f5f8"), 0.8)
+        roof = mix_colours(roof, scene.tint("#f2f5f8"), 0.8)
     y = foot - tall
     scene.rectangle(x, y, x + wide, foot, Paint(wall, grain=0.03, grain_px=3.0))
     peak = y - 0.30 * wide
@@ -180,7 +184,7 @@ def _paint_house(scene: BackgroundScene, x: float, wide: float, foot: float) -> 
     scene.rectangle(x + 0.43 * wide, foot - 0.3 * wide, x + 0.57 * wide, foot, door)
     for k in (0.12, 0.70):
         for up in (0.14, 0.42) if tall > 0.2 * scene.height else (0.2,):
-            pane = _LAMP if _lit(scene, 0.6) else scene.tint("#87a3b4")
+            pane = _LAMP if _draw_is_window_lit(scene, 0.6) else scene.tint("#87a3b4")
             x0, y0 = x + k * wide, foot - up * wide - 0.13 * wide
             x1, y1, frame = x0 + 0.18 * wide, y0 + 0.13 * wide, scene.tint("#f4f1ea")
             scene.rectangle(x0 - 2, y0 - 2, x1 + 2, y1 + 2, frame)
@@ -191,7 +195,7 @@ def _paint_house(scene: BackgroundScene, x: float, wide: float, foot: float) -> 
 def _paint_residential_street(scene: BackgroundScene) -> None:
     w, h = scene.width, scene.height
     _paint_sky(scene)
-    hill = mix(scene.tint("#7c9a76"), scene.sky[1], 0.4)
+    hill = mix_colours(scene.tint("#7c9a76"), scene.sky[1], 0.4)
     scene.canvas.ellipse((0.3 * w, scene.horizon + 0.05 * h), 0.6 * w, 0.16 * h, hill)
     foot = scene.horizon + 0.03 * h
     start = scene.uniform(-0.12, 0.0)
@@ -200,7 +204,7 @@ def _paint_residential_street(scene: BackgroundScene) -> None:
         _paint_tree(scene, x - 0.03 * w, foot, scene.uniform(0.3, 0.42) * h)
         _paint_house(scene, x, scene.uniform(0.26, 0.31) * w, foot)
     lawn, path = scene.ground("#7fa35a"), scene.ground("#b9b2a3")
-    _paint_ground_gradient(scene, lawn, dark(lawn, 0.06), 0.09, 2.5)
+    _paint_ground_gradient(scene, lawn, darken(lawn, 0.06), 0.09, 2.5)
     fence = scene.tint("#efece4")
     y = scene.horizon + 0.05 * h
     for up in (0.0, -0.02):
@@ -217,7 +221,7 @@ def _paint_residential_street(scene: BackgroundScene) -> None:
 def _paint_park(scene: BackgroundScene) -> None:
     w, h = scene.width, scene.height
     _paint_sky(scene)
-    far_colour = mix(scene.tint("#5f8258"), scene.sky[1], 0.35)
+    far_colour = mix_colours(scene.tint("#5f8258"), scene.sky[1], 0.35)
     for k in range(12):
         r = scene.uniform(0.06, 0.1) * w
         scene.canvas.ellipse(
@@ -227,7 +231,7 @@ def _paint_park(scene: BackgroundScene) -> None:
             Paint(far_colour, grain=0.12, grain_px=4.0),
         )
     lawn = scene.ground("#6f9a4c")
-    _paint_ground_gradient(scene, lawn, mix(lawn, far_colour, 0.3), 0.12, 3.0)
+    _paint_ground_gradient(scene, lawn, mix_colours(lawn, far_colour, 0.3), 0.12, 3.0)
     path = scene.ground("#c8b48e")
     bend = scene.uniform(0.3, 0.7)
     down = ((0.0, _EDGE), (0.02, _EDGE), (0.12, 0.72), (-0.02, 0.85), (0.2, 1.1))
@@ -252,7 +256,7 @@ def _paint_highway(scene: BackgroundScene) -> None:
     _paint_sky(scene)
     for k in range(4):
         x = scene.uniform(-0.1, 1.1) * w
-        hill = mix(scene.tint("#6d8a72"), scene.sky[1], 0.55 - 0.1 * k)
+        hill = mix_colours(scene.tint("#6d8a72"), scene.sky[1], 0.55 - 0.1 * k)
         scene.canvas.ellipse(
             (x, scene.horizon + 0.06 * h),
             scene.uniform(0.25, 0.5) * w,
@@ -260,7 +264,7 @@ def _paint_highway(scene: BackgroundScene) -> None:
             hill,
         )
     verge, road = scene.ground("#8a9660"), scene.ground("#595b60")
-    _paint_ground_gradient(scene, verge, dark(verge, 0.05), 0.1, 3.0)
+    _paint_ground_gradient(scene, verge, darken(verge, 0.05), 0.1, 3.0)
     vanish = scene.uniform(0.35, 0.65)
     asphalt = scene.to_pixels(
         (vanish - 0.02, 0.58), (vanish + 0.02, 0.58), (1.25, 1.0), (-0.25, 1.0)
@@ -297,7 +301,7 @@ def _paint_distant_car(scene: BackgroundScene, vanish: float) -> None:
     colour = scene.one_of("#a63d35", "#c9ccd0", "#39506b", "#e0dccf", "#33363b")
     scene.rectangle(x - wide / 2, y - 0.42 * wide, x + wide / 2, y, colour)
     scene.rectangle(
-        x - 0.38 * wide, y - 0.72 * wide, x + 0.38 * wide, y - 0.4 * wide, dark(colour, 0.45)
+        x - 0.38 * wide, y - 0.72 * wide, x + 0.38 * wide, y - 0.4 * wide, darken(colour, 0.45)
     )
     tail = (255.0, 70.0, 50.0) if scene.night else scene.tint("#c33a30")
     for wheel_offset in (-0.4, 0.4):

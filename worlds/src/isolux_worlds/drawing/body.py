@@ -10,10 +10,11 @@ import math
 
 from isolux_worlds.drawing.anatomy import PersonFigure, interpolate_points
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
-from isolux_worlds.drawing.colour import mix
+from isolux_worlds.drawing.colour import mix_colours
 
 __all__ = [
     "LIMBS",
+    "build_torso_outline",
     "paint_arm_shadow",
     "paint_arm_skin",
     "paint_leg_skin",
@@ -21,8 +22,7 @@ __all__ = [
     "paint_shoes",
     "paint_tattoo",
     "paint_torso_skin",
-    "torso_outline",
-    "towards",
+    "point_towards",
 ]
 
 LIMBS = {
@@ -36,19 +36,19 @@ LIMBS = {
 """Radius at each joint, shares of the head's height."""
 
 
-def towards(a: Point, b: Point, pixels: float) -> Point:
+def point_towards(a: Point, b: Point, pixels: float) -> Point:
     """Return the place that many pixels from ``a`` towards ``b``."""
     length = math.hypot(b[0] - a[0], b[1] - a[1])
     return interpolate_points(a, b, pixels / length) if length > 0 else a
 
 
-def _round(figure: PersonFigure) -> Paint:
+def _build_rounded_skin_paint(figure: PersonFigure) -> Paint:
     return Paint(figure.look.skin.tone, round=0.42)
 
 
 def paint_leg_skin(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Paint thigh and calf."""
-    u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
+    u, j, fill = figure.u * figure.look.build, figure.joints, _build_rounded_skin_paint(figure)
     hip, knee, ankle = (j[f"{body_side}_{n}"] for n in ("hip", "knee", "ankle"))
     with canvas.as_part(figure.owner, f"{body_side}_leg_skin"):
         canvas.capsule(hip, 0.28 * u, knee, LIMBS["knee"] * u, fill)
@@ -62,7 +62,7 @@ def paint_shoes(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     u, j, look = figure.u, figure.joints, figure.look
     ankle, heel, toe = (j[f"{body_side}_{n}"] for n in ("ankle", "heel", "foot_index"))
     fill = Paint(look.shoes, round=0.4)
-    sole = mix(look.shoes, (240.0, 238.0, 232.0), 0.6)
+    sole = mix_colours(look.shoes, (240.0, 238.0, 232.0), 0.6)
     down = 0.055 * u
     with canvas.as_part(figure.owner, f"{body_side}_shoe"):
         low_heel, low_toe = (heel[0], heel[1] + down), (toe[0], toe[1] + down)
@@ -72,12 +72,14 @@ def paint_shoes(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
         canvas.capsule(ankle, 0.125 * u, toe, 0.115 * u, fill)
 
 
-def torso_outline(figure: PersonFigure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
+def build_torso_outline(
+    figure: PersonFigure, extra_width: float = 0.0, extra_length: float = 0.0
+) -> list[Point]:
     """Return the body's outline from the right shoulder round to the left."""
     u, look, j = figure.u, figure.look, figure.joints
     waist = 0.88 - 0.10 * look.feminine
-    spine = interpolate_points(figure.middle("shoulder"), figure.middle("hip"), 0.0)
-    low = figure.middle("hip")
+    spine = interpolate_points(figure.joint_midpoint("shoulder"), figure.joint_midpoint("hip"), 0.0)
+    low = figure.joint_midpoint("hip")
     length = max(math.hypot(low[0] - spine[0], low[1] - spine[1]), 1e-6)
     dx, dy = (low[0] - spine[0]) / length, (low[1] - spine[1]) / length
     half_outlines: dict[str, list[Point]] = {}
@@ -86,32 +88,39 @@ def torso_outline(figure: PersonFigure, grow: float = 0.0, drop: float = 0.0) ->
         sign = -1.0 if body_side == "right" else 1.0
         ox, oy = sign * dy, -sign * dx  # out of the body, across the spine
         tip = (shoulder[0] + ox * 0.02 * u, shoulder[1] + oy * 0.02 * u - 0.15 * u)
-        pit = _offset_point(interpolate_points(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
+        pit = _offset_point_along(
+            interpolate_points(shoulder, hip, 0.22), ox, oy, (0.02 + extra_width) * u
+        )
         middle, centre = (
             interpolate_points(shoulder, hip, 0.62),
             interpolate_points(spine, low, 0.62),
         )
-        belly = _offset_point(
-            interpolate_points(centre, middle, waist), ox, oy, (0.20 * look.build + grow - 0.04) * u
+        belly = _offset_point_along(
+            interpolate_points(centre, middle, waist),
+            ox,
+            oy,
+            (0.20 * look.build + extra_width - 0.04) * u,
         )
-        hipbone = _offset_point(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
-        foot = (hipbone[0] + dx * drop * u, hipbone[1] + dy * drop * u)
+        hipbone = _offset_point_along(
+            hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + extra_width) * u
+        )
+        foot = (hipbone[0] + dx * extra_length * u, hipbone[1] + dy * extra_length * u)
         half_outlines[body_side] = [tip, pit, belly, hipbone, foot]
     return [*half_outlines["right"], *reversed(half_outlines["left"])]
 
 
-def _offset_point(point: Point, x: float, y: float, pixels: float) -> Point:
+def _offset_point_along(point: Point, x: float, y: float, pixels: float) -> Point:
     return point[0] + x * pixels, point[1] + y * pixels
 
 
 def paint_torso_skin(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint chest and belly: what a garment may leave bare."""
-    outline = torso_outline(figure, -0.04)
+    outline = build_torso_outline(figure, -0.04)
     across = (*outline[1], *outline[-2])
     fill = Paint(figure.look.skin.tone, round=0.35, across=across)
-    u, shoulders = figure.u, figure.middle("shoulder")
+    u, shoulders = figure.u, figure.joint_midpoint("shoulder")
     with canvas.as_part(figure.owner, "body_skin"):
-        top = [_offset_point(shoulders, x, -0.3, u) for x in (0.2, -0.2)]
+        top = [_offset_point_along(shoulders, x, -0.3, u) for x in (0.2, -0.2)]
         canvas.polygon([*outline, *top], fill)
 
 
@@ -119,7 +128,7 @@ def paint_neck(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the neck from under the chin to between the shoulders, in the chin's shadow."""
     u, face, look = figure.u, figure.face, figure.look
     radius = (0.235 - 0.035 * look.feminine) * u
-    top, foot = face.to_pixel(0.0, 0.55), figure.middle("shoulder")
+    top, foot = face.to_pixel(0.0, 0.55), figure.joint_midpoint("shoulder")
     foot = (foot[0], foot[1] - 0.04 * u)
     across = (top[0] - radius, top[1], top[0] + radius, top[1])
     throat_outline = ((1.0, -0.25), (1.5, -0.08), (0.0, 0.14), (-1.5, -0.08), (-1.0, -0.25))
@@ -134,7 +143,7 @@ def paint_neck(canvas: Canvas, figure: PersonFigure) -> None:
 
 def paint_arm_skin(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     """Paint upper arm, forearm and hand."""
-    u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
+    u, j, fill = figure.u * figure.look.build, figure.joints, _build_rounded_skin_paint(figure)
     shoulder, elbow, wrist = (j[f"{body_side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
     with canvas.as_part(figure.owner, f"{body_side}_arm_skin"):
         canvas.capsule(shoulder, LIMBS["shoulder"] * u * 0.92, elbow, LIMBS["elbow"] * u, fill)
@@ -153,12 +162,12 @@ def paint_arm_shadow(canvas: Canvas, figure: PersonFigure, body_side: str) -> No
             (interpolate_points(shoulder, elbow, 0.35), elbow, 0.15),
             (elbow, wrist, 0.12),
         ):
-            start, end = (_offset_point(point, *shift, 1.0) for point in (a, b))
+            start, end = (_offset_point_along(point, *shift, 1.0) for point in (a, b))
             canvas.capsule(start, r * u, end, r * u, shade)
 
 
 def _paint_bare_hand(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
-    u, j, fill = figure.u, figure.joints, _round(figure)
+    u, j, fill = figure.u, figure.joints, _build_rounded_skin_paint(figure)
     wrist, index, pinky, thumb = (
         j[f"{body_side}_{n}"] for n in ("wrist", "index", "pinky", "thumb")
     )
@@ -178,7 +187,7 @@ def paint_tattoo(canvas: Canvas, figure: PersonFigure) -> None:
     """Ink on the forearm and the neck's side, on bare skin alone: a band, a star and lines."""
     u, j = figure.u, figure.joints
     depth = sum(figure.look.skin.tone) / 765.0
-    ink = Paint(mix((88.0, 120.0, 128.0), (34.0, 52.0, 66.0), depth), alpha=0.85)
+    ink = Paint(mix_colours((88.0, 120.0, 128.0), (34.0, 52.0, 66.0), depth), alpha=0.85)
     body_side = "left" if figure.look.style < 0.5 else "right"
     elbow, wrist = j[f"{body_side}_elbow"], j[f"{body_side}_wrist"]
     with canvas.only_on(figure.owner, f"{body_side}_arm_skin"):
@@ -189,7 +198,8 @@ def paint_tattoo(canvas: Canvas, figure: PersonFigure) -> None:
             )
             canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
             band = [
-                _perpendicular_point(a, elbow, wrist, direction * u) for direction in (-0.2, 0.2)
+                _offset_point_perpendicular(a, elbow, wrist, direction * u)
+                for direction in (-0.2, 0.2)
             ]
             canvas.line(band, 0.04 * u, ink)
         star = interpolate_points(elbow, wrist, 0.5)
@@ -199,7 +209,7 @@ def paint_tattoo(canvas: Canvas, figure: PersonFigure) -> None:
             canvas.line([star, tip], 0.035 * u, ink)
     sign = 1.0 if body_side == "left" else -1.0
     with canvas.only_on(figure.owner, "neck"):
-        x, y = figure.middle("shoulder")
+        x, y = figure.joint_midpoint("shoulder")
         x += sign * 0.14 * u
         for k in range(5):
             angle = 2 * math.pi * k / 5 - 0.3
@@ -207,6 +217,6 @@ def paint_tattoo(canvas: Canvas, figure: PersonFigure) -> None:
             canvas.line([(x, y - 0.24 * u), tip], 0.03 * u, ink)
 
 
-def _perpendicular_point(point: Point, a: Point, b: Point, pixels: float) -> Point:
+def _offset_point_perpendicular(point: Point, a: Point, b: Point, pixels: float) -> Point:
     length = max(math.hypot(b[0] - a[0], b[1] - a[1]), 1e-6)
-    return _offset_point(point, -(b[1] - a[1]) / length, (b[0] - a[0]) / length, pixels)
+    return _offset_point_along(point, -(b[1] - a[1]) / length, (b[0] - a[0]) / length, pixels)

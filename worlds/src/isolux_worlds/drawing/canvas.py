@@ -28,7 +28,7 @@ from isolux_worlds.drawing._raster import (
     _Floats,
     _Labels,
     _Picture,
-    paint,
+    paint_shapes_in_order,
 )
 from isolux_worlds.drawing.colour import Colour
 from isolux_worlds.photo_world.tables import PARTS
@@ -57,7 +57,7 @@ class Paint:
     grain: float = 0.0
     grain_px: float = 1.0
 
-    def numbers(self) -> list[float]:
+    def to_kernel_parameters(self) -> list[float]:
         """Return what the kernels read, from ``soft`` to ``round``."""
         mode, gradient = FLAT, (0.0, 0.0, 0.0, 0.0)
         if self.across is not None:
@@ -128,11 +128,11 @@ class Canvas:
         if rx <= 0 or ry <= 0:
             return
         geometry = [centre[0], centre[1], rx, ry, math.cos(turn), math.sin(turn)]
-        self._append(ELLIPSE, geometry, paint_with)
+        self._append_shape(ELLIPSE, geometry, paint_with)
 
     def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint | Colour) -> None:
         """Append a limb from ``a`` to ``b`` with a radius at each end, both ends round."""
-        self._append(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
+        self._append_shape(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
 
     def polygon(self, corners: PointList, paint_with: Paint | Colour) -> None:
         """Append a polygon with straight edges."""
@@ -140,11 +140,13 @@ class Canvas:
         first = self._n_points
         self._points.append(array)
         self._n_points += len(array)
-        self._append(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
+        self._append_shape(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
 
     def blob(self, corners: PointList, paint_with: Paint | Colour, steps: int = 6) -> None:
         """Append a closed curve through its corners (Catmull–Rom)."""
-        self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
+        self.polygon(
+            _interpolate_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with
+        )
 
     def line(self, points: Sequence[Point], width: float, paint_with: Paint | Colour) -> None:
         """Append a line of that width through places, with round joints."""
@@ -155,7 +157,7 @@ class Canvas:
         self, points: PointList, width: float, paint_with: Paint | Colour, steps: int = 4
     ) -> None:
         """Append a smooth line through places: one polygon, so that alpha is even."""
-        path = _open_curve(np.asarray(points, dtype=np.float64), steps)
+        path = _interpolate_open_curve(np.asarray(points, dtype=np.float64), steps)
         step = np.concatenate([path[1:2] - path[:1], path[2:] - path[:-2], path[-1:] - path[-2:-1]])
         length = np.maximum(np.hypot(step[:, 0], step[:, 1]), 1e-9)
         normal = np.column_stack([-step[:, 1] / length, step[:, 0] / length]) * (width / 2)
@@ -167,17 +169,25 @@ class Canvas:
         points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
         labels = (self.owner, self.part_labels, self._touched, self.body_px)
         light, haze = np.array(self.light), np.array(self.haze_colour)
-        paint(shapes, points, self.picture, *labels, light, haze, self._area)
+        paint_shapes_in_order(shapes, points, self.picture, *labels, light, haze, self._area)
         self._rows, self._points, self._n_points = [], [], 0
 
-    def _append(self, shape_type: int, geometry: list[float], paint_with: Paint | Colour) -> None:
+    def _append_shape(
+        self, shape_type: int, geometry: list[float], paint_with: Paint | Colour
+    ) -> None:
         fill = paint_with if isinstance(paint_with, Paint) else Paint(paint_with)
-        self._rows += [float(shape_type), *geometry, *fill.numbers(), *self._labels, *self._clip]
+        self._rows += [
+            float(shape_type),
+            *geometry,
+            *fill.to_kernel_parameters(),
+            *self._labels,
+            *self._clip,
+        ]
         self._rows += [fill.grain, fill.grain_px, self.haze]
 
 
 @cache
-def _catmull_rom_weights(steps: int) -> _Floats:
+def _compute_catmull_rom_weights(steps: int) -> _Floats:
     """Catmull–Rom weights of four neighbours: [steps, 4]."""
     t = np.arange(steps)[:, None] / steps
     before, current = -(t**3) + 2 * t**2 - t, 3 * t**3 - 5 * t**2 + 2
@@ -185,14 +195,16 @@ def _catmull_rom_weights(steps: int) -> _Floats:
     return 0.5 * np.concatenate([before, current, after, beyond], axis=1)
 
 
-def _closed_curve(corners: _Floats, steps: int) -> _Floats:
+def _interpolate_closed_curve(corners: _Floats, steps: int) -> _Floats:
     around = np.stack([np.roll(corners, k, axis=0) for k in (1, 0, -1, -2)])  # [4, n, 2]
-    curve: _Floats = np.einsum("sk,kni->nsi", _catmull_rom_weights(steps), around).reshape(-1, 2)
+    curve: _Floats = np.einsum("sk,kni->nsi", _compute_catmull_rom_weights(steps), around).reshape(
+        -1, 2
+    )
     return curve
 
 
-def _open_curve(points: _Floats, steps: int) -> _Floats:
+def _interpolate_open_curve(points: _Floats, steps: int) -> _Floats:
     padded = np.concatenate([points[:1], points, points[-1:]])
     around = np.stack([padded[k : len(padded) - 3 + k] for k in range(4)])
-    curve = np.einsum("sk,kni->nsi", _catmull_rom_weights(steps), around).reshape(-1, 2)
+    curve = np.einsum("sk,kni->nsi", _compute_catmull_rom_weights(steps), around).reshape(-1, 2)
     return np.concatenate([curve, points[-1:]])

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from isolux_worlds.drawing.anatomy import Frame, PersonFigure
-from isolux_worlds.drawing.body import torso_outline
+from isolux_worlds.drawing.body import build_torso_outline
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point, PointList
-from isolux_worlds.drawing.clothing import colours_of
-from isolux_worlds.drawing.colour import WHITE, Colour, dark, light
+from isolux_worlds.drawing.clothing import top_trim_and_bottom_colours
+from isolux_worlds.drawing.colour import WHITE, Colour, darken, lighten
 from isolux_worlds.drawing.outfits import Outfit
 
-__all__ = ["paint_details"]
+__all__ = ["paint_outfit_details"]
 
 _SIGNS = (-1.0, 1.0)
 
@@ -61,21 +61,21 @@ class _Cloth:
         self.canvas.ellipse(self.chest.to_pixel(x, y), r, r, fill)
 
 
-def _trunk_frame(figure: PersonFigure) -> Frame:
-    middle, hips = figure.middle("shoulder"), figure.middle("hip")
+def _build_trunk_frame(figure: PersonFigure) -> Frame:
+    middle, hips = figure.joint_midpoint("shoulder"), figure.joint_midpoint("hip")
     left = figure.joints["left_shoulder"]
     right = (left[0] - middle[0], left[1] - middle[1])
     return Frame(middle, right, (hips[0] - middle[0], hips[1] - middle[1]))
 
 
-def paint_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
+def paint_outfit_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
     """Paint every detail of an outfit, in its order."""
-    top, second, _ = colours_of(figure, outfit)
-    c = _Cloth(canvas, figure, _trunk_frame(figure), second)
+    top, second, _ = top_trim_and_bottom_colours(figure, outfit)
+    c = _Cloth(canvas, figure, _build_trunk_frame(figure), second)
     part_name = "full_body_clothing" if outfit.is_one_piece else "upper_clothing"
     if outfit.neck == "collar":
         with canvas.as_part(figure.owner, part_name):
-            _paint_collar(c, light(top, 0.25))
+            _paint_collar(c, lighten(top, 0.25))
     for word in outfit.details:
         if word in _GARMENTS:
             with canvas.as_part(figure.owner, part_name):
@@ -86,7 +86,7 @@ def paint_details(canvas: Canvas, figure: PersonFigure, outfit: Outfit) -> None:
 
 
 def _paint_collar(cloth: _Cloth, colour: Colour) -> None:
-    u, (x, y) = cloth.u, cloth.figure.middle("shoulder")
+    u, (x, y) = cloth.u, cloth.figure.joint_midpoint("shoulder")
     flap = ((0.23, -0.30), (0.03, 0.12), (0.24, 0.14), (0.31, -0.16))
     for s in _SIGNS:
         cloth.canvas.polygon([(x + s * dx * u, y + dy * u) for dx, dy in flap], colour)
@@ -95,7 +95,7 @@ def _paint_collar(cloth: _Cloth, colour: Colour) -> None:
 def _paint_buttons(cloth: _Cloth) -> None:
     cloth.line((0, 0.12), (0, 1.2), wide=0.02, colour=(20.0, 20.0, 20.0), alpha=0.35)
     for k in range(5):
-        cloth.dot(0.0, 0.2 + 0.2 * k, 0.028, light(cloth.colour, 0.2))
+        cloth.dot(0.0, 0.2 + 0.2 * k, 0.028, lighten(cloth.colour, 0.2))
 
 
 def _paint_tie(cloth: _Cloth) -> None:
@@ -108,7 +108,7 @@ def _paint_tie(cloth: _Cloth) -> None:
         (-0.10, 0.72),
         (-0.05, 0.15),
     ]
-    tie = (150.0, 38.0, 44.0) if cloth.colour[0] > 150 else dark(cloth.colour, 0.3)
+    tie = (150.0, 38.0, 44.0) if cloth.colour[0] > 150 else darken(cloth.colour, 0.3)
     cloth.shape(shape, tie)
 
 
@@ -146,8 +146,8 @@ def _paint_apron(cloth: _Cloth) -> None:
     edge = (*cloth.chest.to_pixel(-0.8, 1.0), *cloth.chest.to_pixel(0.8, 1.0))
     cloth.canvas.polygon(cloth.chest.to_pixels(bib), Paint(cloth.colour, round=0.35, across=edge))
     for s in _SIGNS:
-        cloth.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=dark(cloth.colour, 0.2))
-    cloth.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], dark(cloth.colour, 0.18))
+        cloth.line((s * 0.33, 0.2), (s * 0.27, -0.2), wide=0.06, colour=darken(cloth.colour, 0.2))
+    cloth.shape([(-0.32, 1.0), (0.32, 1.0), (0.3, 1.3), (-0.3, 1.3)], darken(cloth.colour, 0.18))
 
 
 def _paint_dungaree_bib(cloth: _Cloth) -> None:
@@ -166,7 +166,7 @@ def _paint_dungaree_bib(cloth: _Cloth) -> None:
     for s in _SIGNS:
         cloth.line((s * 0.36, 0.38), (s * 0.42, -0.16), wide=0.1, colour=cloth.colour)
         cloth.dot(s * 0.36, 0.4, 0.04, (210.0, 190.0, 120.0))
-    cloth.card(0.2, 0.46, 0.68, dark(cloth.colour, 0.2))
+    cloth.card(0.2, 0.46, 0.68, darken(cloth.colour, 0.2))
 
 
 def _paint_vest(cloth: _Cloth) -> None:
@@ -197,7 +197,7 @@ def _paint_hivis(cloth: _Cloth) -> None:
 def _paint_lowered_hood(cloth: _Cloth) -> None:
     for s in _SIGNS:
         shape = [(s * 0.22, -0.36), (s * 0.52, -0.2), (s * 0.44, 0.04), (0.0, 0.2), (0.0, 0.1)]
-        cloth.shape(shape, dark(cloth.colour, 0.1))
+        cloth.shape(shape, darken(cloth.colour, 0.1))
         cloth.line((s * 0.09, 0.14), (s * 0.11, 0.44), wide=0.03, colour=(240.0, 238.0, 230.0))
 
 
@@ -209,15 +209,15 @@ def _paint_stripes(cloth: _Cloth, colour: Colour, step: float, wide: float) -> N
 
 
 def _paint_checked_pattern(cloth: _Cloth) -> None:
-    _paint_stripes(cloth, light(cloth.colour, 0.5), 0.26, 0.05)
+    _paint_stripes(cloth, lighten(cloth.colour, 0.5), 0.26, 0.05)
     for k in range(10):
-        cloth.across(-0.2 + 0.17 * k, 1.2, 0.05, dark(cloth.colour, 0.4), alpha=0.55)
+        cloth.across(-0.2 + 0.17 * k, 1.2, 0.05, darken(cloth.colour, 0.4), alpha=0.55)
 
 
 def _paint_wave(cloth: _Cloth) -> None:
     cloth.dot(0.0, 0.42, 0.26, cloth.colour)
     path = ((-0.24, 0.46), (-0.06, 0.32), (0.06, 0.5), (0.24, 0.34))
-    cloth.line(*path, wide=0.05, colour=light(cloth.colour, 0.7))
+    cloth.line(*path, wide=0.05, colour=lighten(cloth.colour, 0.7))
 
 
 _SEGMENTS = {
@@ -251,7 +251,7 @@ def _paint_bib_number(cloth: _Cloth) -> None:
 
 
 def _paint_trim(cloth: _Cloth) -> None:
-    outline = torso_outline(cloth.figure, 0.02, 0.2)
+    outline = build_torso_outline(cloth.figure, 0.02, 0.2)
     cloth.canvas.line(outline[1:4], 0.2 * cloth.u, cloth.colour)
     cloth.canvas.line(outline[6:9], 0.2 * cloth.u, cloth.colour)
 
@@ -267,7 +267,7 @@ def _paint_badge(cloth: _Cloth) -> None:
         cloth.chest.to_pixel(0.42, 0.34), r, r * 1.15, Paint((214.0, 176.0, 82.0), round=0.5)
     )
     cloth.shape(
-        [(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], light(cloth.colour, 0.5)
+        [(-0.58, 0.3), (-0.26, 0.3), (-0.26, 0.37), (-0.58, 0.37)], lighten(cloth.colour, 0.5)
     )
 
 
@@ -294,7 +294,7 @@ def _paint_zip(cloth: _Cloth) -> None:
 
 
 def _paint_camouflage(cloth: _Cloth) -> None:
-    tints = (dark(cloth.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
+    tints = (darken(cloth.colour, 0.25), (120.0, 112.0, 74.0), (88.0, 74.0, 50.0))
     spots = cloth.figure.rng.uniform((-1.2, -0.3, 0.1), (1.2, 1.5, 0.24), (26, 3)).tolist()
     for k, (x, y, size) in enumerate(spots):
         cloth.canvas.ellipse(
@@ -310,7 +310,7 @@ def _paint_pocket(cloth: _Cloth) -> None:
 def _paint_straps(cloth: _Cloth) -> None:
     for s in _SIGNS:
         path = ((s * 0.56, -0.25), (s * 0.58, 0.3), (s * 0.85, 0.75))
-        cloth.line(*path, wide=0.15, colour=dark(cloth.colour, 0.35))
+        cloth.line(*path, wide=0.15, colour=darken(cloth.colour, 0.35))
     cloth.across(0.3, 0.56, 0.05, (34.0, 34.0, 38.0))
 
 
@@ -321,13 +321,13 @@ def _paint_harness(cloth: _Cloth) -> None:
 
 def _paint_glitter(cloth: _Cloth) -> None:
     for x, y in cloth.figure.rng.uniform((-0.9, -0.2), (0.9, 1.2), (40, 2)).tolist():
-        cloth.dot(x, y, 0.022, Paint(light(cloth.colour, 0.75), alpha=0.9))
+        cloth.dot(x, y, 0.022, Paint(lighten(cloth.colour, 0.75), alpha=0.9))
 
 
 def _paint_dots(cloth: _Cloth) -> None:
     for k in range(56):
         x, y = -0.9 + 0.3 * (k % 7) + 0.15 * (k // 7 % 2), -0.1 + 0.26 * (k // 7)
-        cloth.dot(x, y, 0.03, dark(cloth.colour, 0.15))
+        cloth.dot(x, y, 0.03, darken(cloth.colour, 0.15))
 
 
 def _paint_splashes(cloth: _Cloth) -> None:

@@ -6,9 +6,9 @@ where the joints say, so that key points fit what is painted.
 
 from __future__ import annotations
 
-from isolux_worlds.drawing.anatomy import PersonFigure, mirror_outline
+from isolux_worlds.drawing.anatomy import PersonFigure, build_symmetric_outline
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
-from isolux_worlds.drawing.colour import WHITE, dark, light, mix
+from isolux_worlds.drawing.colour import WHITE, darken, lighten, mix_colours
 
 __all__ = ["paint_head"]
 
@@ -38,7 +38,7 @@ def paint_head(canvas: Canvas, figure: PersonFigure) -> None:
 def _paint_ears(canvas: Canvas, figure: PersonFigure) -> None:
     face, skin = figure.face, figure.look.skin
     for body_side, sign in (("right", -1.0), ("left", 1.0)):
-        _, y = face.inverse(figure.joints[f"{body_side}_ear"])
+        _, y = face.to_local(figure.joints[f"{body_side}_ear"])
         centre = face.to_pixel(1.0 * sign, y)
         rx, ry = 0.13 * face.half_width, 0.23 * face.half_height
         with canvas.as_part(figure.owner, f"{body_side}_ear"):
@@ -52,7 +52,7 @@ def _paint_bald_skull(canvas: Canvas, figure: PersonFigure) -> None:
     j, chin = look.jaw, look.chin
     skull = [(0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18)]
     jaw = [(0.93 * j + 0.03, 0.5), (0.70 * j, 0.78), (0.36 * j, 0.97 * chin)]
-    outline = mirror_outline((0.0, -1.46), [*skull, *jaw], (0.0, 1.01 * chin))
+    outline = build_symmetric_outline((0.0, -1.46), [*skull, *jaw], (0.0, 1.01 * chin))
     across = (*face.to_pixel(-1.0, 0.0), *face.to_pixel(1.0, 0.0))
     with canvas.as_part(figure.owner, "face_skin"):
         canvas.blob(
@@ -66,7 +66,7 @@ def _paint_minimal_face(canvas: Canvas, figure: PersonFigure) -> None:
     for body_side in ("right", "left"):
         eye_point = figure.joints[f"{body_side}_eye"]
         canvas.ellipse(eye_point, 0.2 * width, 0.13 * width, Paint(skin.line, alpha=0.75))
-    mouth = figure.middle_of_mouth
+    mouth = figure.mouth_midpoint
     canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
 
 
@@ -78,7 +78,7 @@ def _paint_face_shading(canvas: Canvas, figure: PersonFigure) -> None:
     with canvas.only_on(figure.owner, "face_skin"):
         canvas.ellipse(face.to_pixel(0.0, 1.02), 0.62 * w, 0.16 * h, shade, face.turn)
         for sign in (-1.0, 1.0):
-            _, y = face.inverse(figure.joints["right_eye" if sign < 0 else "left_eye"])
+            _, y = face.to_local(figure.joints["right_eye" if sign < 0 else "left_eye"])
             socket = face.to_pixel(0.43 * sign, y - 0.02)
             canvas.ellipse(
                 socket, 0.27 * w, 0.17 * h, Paint(skin.shadow, alpha=0.17, soft=0.2 * w), face.turn
@@ -99,14 +99,14 @@ def _paint_face_shading(canvas: Canvas, figure: PersonFigure) -> None:
 
 def _paint_mouth(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
-    rx, ry = face.inverse(figure.joints["mouth_right"])
-    lx, ly = face.inverse(figure.joints["mouth_left"])
+    rx, ry = face.to_local(figure.joints["mouth_right"])
+    lx, ly = face.to_local(figure.joints["mouth_left"])
     x, y, half = (rx + lx) / 2, (ry + ly) / 2, abs(lx - rx) / 2
     full = 0.062 * look.lips
     corner = -0.012
     bow = [(-1.0, corner), (-0.45, -full * 0.72), (-0.14, -full)]
     line = [(-0.4, 0.028), (0.0, 0.034), (0.4, 0.028)]
-    top = [*bow, (0.0, -full * 0.78), *_mirror_points(bow), *reversed(line)]
+    top = [*bow, (0.0, -full * 0.78), *_mirror_points_horizontally(bow), *reversed(line)]
     lower_lip = [(0.45, 0.04 + full * 1.05), (0.0, 0.05 + full * 1.25), (-0.45, 0.04 + full * 1.05)]
     low = [(-0.94, 0.006), *line, (0.94, 0.006), *lower_lip]
     upper, lower = ([(x + dx * half, y + dy) for dx, dy in lip] for lip in (top, low))
@@ -120,8 +120,8 @@ def _paint_mouth(canvas: Canvas, figure: PersonFigure) -> None:
     arc = ((-1.0, corner), (-0.4, 0.026), (0.0, 0.032), (0.4, 0.026), (1.0, corner))
     smile = [(x + dx * half, y + dy) for dx, dy in arc]
     with canvas.as_part(figure.owner, "inner_mouth"):
-        canvas.curve(face.to_pixels(smile), max(0.9, 0.022 * h), dark(look.skin.upper_lip, 0.55))
-    gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
+        canvas.curve(face.to_pixels(smile), max(0.9, 0.022 * h), darken(look.skin.upper_lip, 0.55))
+    gloss = Paint(lighten(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
     with canvas.only_on(figure.owner, "lower_lip"):
         canvas.ellipse(face.to_pixel(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
     under = Paint(look.skin.shadow, alpha=0.4, soft=0.1 * w)
@@ -131,12 +131,12 @@ def _paint_mouth(canvas: Canvas, figure: PersonFigure) -> None:
 
 def _paint_nose(canvas: Canvas, figure: PersonFigure) -> None:
     face, look = figure.face, figure.look
-    x, y = face.inverse(figure.joints["nose"])
-    _, eye = face.inverse(figure.middle("eye"))
+    x, y = face.to_local(figure.joints["nose"])
+    _, eye = face.to_local(figure.joint_midpoint("eye"))
     wide = 0.225 * look.nose
     w, h = face.half_width, face.half_height
     flanks = [(0.10, y - 0.2), (wide, y + 0.03), (0.6 * wide, y + 0.13)]
-    around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_mirror_points(flanks)]
+    around = [(0.07, eye - 0.02), *flanks, (0.0, y + 0.155), *_mirror_points_horizontally(flanks)]
     bridge = [(x + dx, bridge_y) for dx, bridge_y in ((-0.07, eye - 0.02), *around)]
     across = (*face.to_pixel(x - wide, y), *face.to_pixel(x + wide, y))
     with canvas.as_part(figure.owner, "nose"):
@@ -164,7 +164,7 @@ def _paint_nose(canvas: Canvas, figure: PersonFigure) -> None:
                 canvas.curve(face.to_pixels(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
 
 
-def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
+def _build_eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
     """Almond from the inner to the outer corner."""
     (ix, iy), (ox, oy) = inner, outer
     d = ox - ix
@@ -179,22 +179,22 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
 
 def _paint_eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
-    x, y = face.inverse(figure.joints[f"{body_side}_eye"])
+    x, y = face.to_local(figure.joints[f"{body_side}_eye"])
     sign = -1.0 if body_side == "right" else 1.0
     w, h = face.half_width, face.half_height
     size = 0.235 * look.eye
     tall = 0.088 * look.eye
     inner, outer = (x - sign * size, y + 0.012), (x + sign * size * 1.02, y - 0.016)
-    outline = _eye_outline(inner, outer, tall)
-    white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
+    outline = _build_eye_outline(inner, outer, tall)
+    white = mix_colours((246.0, 243.0, 238.0), look.skin.tone, 0.12)
     with canvas.as_part(figure.owner, f"{body_side}_eye"):
         canvas.blob(face.to_pixels(outline), white, steps=4)
     centre, r = face.to_pixel(x, y - 0.006), 0.112 * look.eye * w
     with canvas.only_on(figure.owner, f"{body_side}_eye"):
-        canvas.ellipse(centre, r, r, dark(look.iris, 0.35))
+        canvas.ellipse(centre, r, r, darken(look.iris, 0.35))
         canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
         canvas.ellipse(centre, r * 0.45, r * 0.45, (12.0, 10.0, 10.0))
-        shadow = Paint(dark(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
+        shadow = Paint(darken(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
         canvas.ellipse(face.to_pixel(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
     if w < _FINE_PX:
         lid = [inner, (x, y - tall), outer]
@@ -208,7 +208,7 @@ def _paint_eye(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
 def _paint_eyelids(canvas: Canvas, figure: PersonFigure, outline: list[Point], sign: float) -> None:
     face, look = figure.face, figure.look
     w = face.half_width
-    ink = dark(look.skin.line, 0.55)
+    ink = darken(look.skin.line, 0.55)
     upper, lower = outline[:5], [outline[k] for k in (4, 5, 6, 7, 0)]
     heavy = (0.036 + 0.028 * look.feminine) * w
     canvas.curve(face.to_pixels(upper), heavy, Paint(ink, alpha=0.95))
@@ -223,7 +223,7 @@ def _paint_eyelids(canvas: Canvas, figure: PersonFigure, outline: list[Point], s
 
 def _paint_eyebrow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None:
     face, look = figure.face, figure.look
-    x, y = face.inverse(figure.joints[f"{body_side}_eye"])
+    x, y = face.to_local(figure.joints[f"{body_side}_eye"])
     s = -1.0 if body_side == "right" else 1.0
     y -= 0.245
     thick = 0.042 * look.brow * (1.0 - 0.25 * look.feminine)
@@ -231,7 +231,7 @@ def _paint_eyebrow(canvas: Canvas, figure: PersonFigure, body_side: str) -> None
     upper_edge = [(-0.25, -thick * 0.2), (-0.23, -thick - 0.4 * arch), (0.06, -arch - thick)]
     lower_edge = [(0.32, 0.015), (0.05, -arch + thick), (-0.2, thick * 0.9)]
     outline = [(x + s * dx, y + dy) for dx, dy in (*upper_edge, *lower_edge)]
-    hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
+    hair = darken(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
     with canvas.as_part(figure.owner, f"{body_side}_eyebrow"):
         canvas.blob(face.to_pixels(outline), Paint(hair, alpha=0.92), steps=3)
 
@@ -244,9 +244,9 @@ def _paint_age_lines(canvas: Canvas, figure: PersonFigure) -> None:
         return
     w = face.half_width
     line = Paint(look.skin.line, alpha=0.10 + 0.38 * depth)
-    _, mouth = face.inverse(figure.joints["mouth_right"])
-    _, eye = face.inverse(figure.middle("eye"))
-    nose_x, nose_y = face.inverse(figure.joints["nose"])
+    _, mouth = face.to_local(figure.joints["mouth_right"])
+    _, eye = face.to_local(figure.joint_midpoint("eye"))
+    nose_x, nose_y = face.to_local(figure.joints["nose"])
     with canvas.only_on(figure.owner, "face_skin"):
         for s in (-1.0, 1.0):
             start = (nose_x + 0.27 * s, nose_y + 0.06)
@@ -267,8 +267,8 @@ def _paint_age_lines(canvas: Canvas, figure: PersonFigure) -> None:
 def _paint_beard(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint a full beard, a goatee or a moustache, by the subject."""
     face, look = figure.face, figure.look
-    mx, mouth = face.inverse(figure.middle_of_mouth)
-    _, nose = face.inverse(figure.joints["nose"])
+    mx, mouth = face.to_local(figure.mouth_midpoint)
+    _, nose = face.to_local(figure.joints["nose"])
     w, h, chin, j = face.half_width, face.half_height, look.chin, look.jaw
     hair = Paint(look.hair, grain=0.16, grain_px=max(1.0, 0.035 * w))
     beard_type = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
@@ -279,26 +279,36 @@ def _paint_beard(canvas: Canvas, figure: PersonFigure) -> None:
         (0.36, mouth + 0.07),
         (0.14, mouth - 0.035),
     ]
-    whiskers = mirror_outline((0.0, top), side_outline, (0.0, mouth - 0.04))
+    whiskers = build_symmetric_outline((0.0, top), side_outline, (0.0, mouth - 0.04))
     moustache = [(mx + dx, y) for dx, y in whiskers]
     with canvas.as_part(figure.owner, "facial_hair"):
         if beard_type == 0:
             half = [(1.005, -0.05), (1.0, 0.22), (0.95 * j + 0.04, 0.55), (0.74 * j, 0.86)]
             half.append((0.4 * j, 1.06 * chin))
             cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
-            lower_outline = [*half, (0.0, 1.13 * chin), *_mirror_points(half)]
-            outline = [*lower_outline, *_mirror_points(cheek), (0.0, mouth - 0.08), *cheek]
+            lower_outline = [*half, (0.0, 1.13 * chin), *_mirror_points_horizontally(half)]
+            outline = [
+                *lower_outline,
+                *_mirror_points_horizontally(cheek),
+                (0.0, mouth - 0.08),
+                *cheek,
+            ]
             canvas.blob(face.to_pixels(outline), hair, steps=4)
         elif beard_type == 1:
             left = [(-0.3, mouth + 0.06), (-0.27, mouth + 0.25), (-0.2, chin)]
-            goatee = [*left, (0.0, chin * 1.07), *_mirror_points(left), (0.0, mouth + 0.12)]
+            goatee = [
+                *left,
+                (0.0, chin * 1.07),
+                *_mirror_points_horizontally(left),
+                (0.0, mouth + 0.12),
+            ]
             patch = [(mx + dx, y) for dx, y in goatee]
             canvas.blob(face.to_pixels(patch), hair, steps=4)
         canvas.blob(face.to_pixels(moustache), hair, steps=3)
-    gleam = Paint(light(look.hair, 0.35), alpha=0.25, soft=0.2 * w)
+    gleam = Paint(lighten(look.hair, 0.35), alpha=0.25, soft=0.2 * w)
     with canvas.only_on(figure.owner, "facial_hair"):
         canvas.ellipse(face.to_pixel(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
 
 
-def _mirror_points(points: list[Point]) -> list[Point]:
+def _mirror_points_horizontally(points: list[Point]) -> list[Point]:
     return [(-x, y) for x, y in reversed(points)]

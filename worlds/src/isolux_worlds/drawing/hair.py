@@ -16,7 +16,7 @@ import numpy as np
 from isolux_worlds.drawing._raster import _Floats
 from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
-from isolux_worlds.drawing.colour import Colour, dark, light
+from isolux_worlds.drawing.colour import Colour, darken, lighten
 
 __all__ = ["paint_back_hair", "paint_hair"]
 
@@ -28,15 +28,17 @@ _LONG = 0.42
 
 def paint_back_hair(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the hair behind neck and shoulders; call it before the body."""
-    if not _shows(figure) or _short(figure):
+    if not _is_hair_visible(figure) or _has_short_hair(figure):
         return
     hair_type, w = figure.words["hair_type"], figure.face.half_width
-    colour = dark(figure.look.hair, 0.22)
+    colour = darken(figure.look.hair, 0.22)
     with canvas.as_part(figure.owner, "head_hair"):
         if hair_type == "coily":
             _paint_afro(canvas, figure, colour)
         elif hair_type == "curly":
-            _paint_curls(canvas, figure, colour, _curtain(figure, 1.22), 0.19 * w)
+            _paint_curls(
+                canvas, figure, colour, _build_hair_outline_behind_head(figure, 1.22), 0.19 * w
+            )
         elif hair_type == "dreadlocks":
             _paint_dreadlocks(canvas, figure, colour, np.linspace(-1.12, 1.12, 13), 0.2)
         else:
@@ -45,7 +47,7 @@ def paint_back_hair(canvas: Canvas, figure: PersonFigure) -> None:
 
 def paint_hair(canvas: Canvas, figure: PersonFigure) -> None:
     """Paint the hair on the skull and the locks around the face; call it after the head."""
-    if not _shows(figure):
+    if not _is_hair_visible(figure):
         if figure.words["hair_type"] == "bald" and figure.words["headwear"] == "none":
             _paint_scalp_gleam(canvas, figure)
         return
@@ -61,25 +63,25 @@ def paint_hair(canvas: Canvas, figure: PersonFigure) -> None:
         _paint_crown_highlight(canvas, figure)
 
 
-def _shows(figure: PersonFigure) -> bool:
+def _is_hair_visible(figure: PersonFigure) -> bool:
     return figure.words["hair_type"] != "bald" and figure.words["headwear"] != "headscarf"
 
 
-def _short(figure: PersonFigure) -> bool:
+def _has_short_hair(figure: PersonFigure) -> bool:
     return figure.look.length < _LONG
 
 
-def _bun(figure: PersonFigure) -> bool:
+def _has_bun(figure: PersonFigure) -> bool:
     look = figure.look
     return look.style > 0.8 and look.feminine >= 0.5 and figure.words["headwear"] == "none"
 
 
-def _end(figure: PersonFigure) -> float:
+def _hair_end_y(figure: PersonFigure) -> float:
     """How far down hair falls, in the face's frame."""
     return 0.05 + 2.1 * (figure.look.length - 0.30)
 
 
-def _volume(figure: PersonFigure) -> float:
+def _hair_volume(figure: PersonFigure) -> float:
     """How far hair stands off the skull: little under a cap."""
     return 0.25 if figure.words["headwear"] == "cap" else 1.0
 
@@ -92,14 +94,14 @@ def _paint_scalp_gleam(canvas: Canvas, figure: PersonFigure) -> None:
         canvas.ellipse(face.to_pixel(gleam_x, -1.1), 0.4 * w, 0.22 * w, shine, face.turn)
 
 
-def _fill(figure: PersonFigure, colour: Colour, grain: float = 0.1) -> Paint:
+def _build_hair_paint(figure: PersonFigure, colour: Colour, grain: float = 0.1) -> Paint:
     face = figure.face
     across = (*face.to_pixel(-1.15, 0.0), *face.to_pixel(1.15, 0.0))
     size = max(1.0, 0.05 * face.half_width)
     return Paint(colour, round=0.3, across=across, grain=grain, grain_px=size)
 
 
-def _ripple(points: list[Point], deep: float) -> list[Point]:
+def _push_every_second_point_outwards(points: list[Point], deep: float) -> list[Point]:
     """Push every second place outwards, from the face's middle."""
     return [
         (x * (1.0 + deep * (k % 2)) - math.copysign(deep * 0.5, x), y)
@@ -109,13 +111,13 @@ def _ripple(points: list[Point], deep: float) -> list[Point]:
 
 def _paint_long_straight_hair(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Straight and wavy hair behind the shoulders."""
-    if _bun(figure):
+    if _has_bun(figure):
         return
-    end = _end(figure)
+    end = _hair_end_y(figure)
     side_points = [(1.06, -0.9), (1.16, -0.5)]
     side_points += [(1.2 + 0.10 * t, -0.5 + (end + 0.5) * t) for t in (0.2, 0.4, 0.6, 0.8)]
     if figure.words["hair_type"] == "wavy":
-        side_points = _ripple(side_points, 0.09)
+        side_points = _push_every_second_point_outwards(side_points, 0.09)
     side_points.append((1.16, end + 0.1))
     outline = [
         *side_points,
@@ -123,12 +125,12 @@ def _paint_long_straight_hair(canvas: Canvas, figure: PersonFigure, colour: Colo
         *[(-x, y) for x, y in reversed(side_points)],
         (0.0, -1.3),
     ]
-    canvas.blob(figure.face.to_pixels(outline), _fill(figure, colour), steps=4)
+    canvas.blob(figure.face.to_pixels(outline), _build_hair_paint(figure, colour), steps=4)
 
 
-def _curtain(figure: PersonFigure, wide: float) -> list[Point]:
+def _build_hair_outline_behind_head(figure: PersonFigure, wide: float) -> list[Point]:
     """Places around and behind the head, down to where hair ends."""
-    end = _end(figure)
+    end = _hair_end_y(figure)
     points = []
     for t in np.linspace(0.0, 1.0, 6):
         y = -0.8 + (end + 0.8) * float(t)
@@ -153,7 +155,7 @@ def _paint_curls(
         canvas.ellipse((x, y), a, 0.82 * a, Paint(colour, round=0.22), turn)
     if w < _FINE_PX:
         return
-    bright, gap = Paint(light(colour, 0.25), alpha=0.45), Paint(dark(colour, 0.5), alpha=0.5)
+    bright, gap = Paint(lighten(colour, 0.25), alpha=0.45), Paint(darken(colour, 0.5), alpha=0.5)
     with canvas.only_on(figure.owner, "head_hair"):
         for (x, y), a, turn in rows:
             c, s = math.cos(turn) * a, math.sin(turn) * a
@@ -168,7 +170,7 @@ def _paint_dreadlocks(
 ) -> None:
     """Dreadlocks: thick strands from the skull down, each a little bent."""
     face, w = figure.face, figure.face.half_width
-    end = _end(figure) + drop if not _short(figure) else -0.05 + drop
+    end = _hair_end_y(figure) + drop if not _has_short_hair(figure) else -0.05 + drop
     bends = figure.rng.normal(0.0, 0.05, (len(roots), 3))
     for x, bend in zip(roots.tolist(), bends.tolist(), strict=True):
         top = -1.25 + 0.5 * abs(x)
@@ -190,7 +192,7 @@ def _paint_dreadlock_knots(
 ) -> None:
     """Short dark lines across a strand."""
     w = figure.face.half_width
-    ink = Paint(dark(colour, 0.5), alpha=0.5)
+    ink = Paint(darken(colour, 0.5), alpha=0.5)
     for (ax, ay), (bx, by) in pairwise(path):
         for t in (0.2, 0.5, 0.8):
             x, y = ax + (bx - ax) * t, ay + (by - ay) * t
@@ -201,7 +203,7 @@ def _paint_dreadlock_knots(
 def _paint_afro(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
     """Paint a round mass behind the head, its edge fine and uneven."""
     face, w = figure.face, figure.face.half_width
-    reach = 1.12 + 0.62 * figure.look.length * _volume(figure)
+    reach = 1.12 + 0.62 * figure.look.length * _hair_volume(figure)
     angles = np.linspace(0.0, 2 * math.pi, 30, endpoint=False)
     bumps = reach * (1.0 + figure.rng.normal(0.0, 0.022, len(angles)))
     centres = np.column_stack([bumps * np.cos(angles), -0.55 + bumps * 0.92 * np.sin(angles)])
@@ -212,7 +214,7 @@ def _paint_afro(canvas: Canvas, figure: PersonFigure, colour: Colour) -> None:
         canvas.ellipse((x, y), 0.085 * w, 0.085 * w, Paint(colour, grain=0.3, grain_px=2.0))
 
 
-def _cap(lift: float, hairline: list[Point], low: float) -> list[Point]:
+def _build_hair_outline_on_skull(lift: float, hairline: list[Point], low: float) -> list[Point]:
     """Outline of hair on the skull: around the head outside, back along the hairline."""
     half = [(1.03, low), (1.05 + 0.3 * lift, -0.55), (0.94 + 0.4 * lift, -1.08 - 0.2 * lift)]
     half.append((0.55 + 0.2 * lift, -1.42 - 0.6 * lift))
@@ -220,7 +222,7 @@ def _cap(lift: float, hairline: list[Point], low: float) -> list[Point]:
     return [(-x, y) for x, y in half] + [crown] + list(reversed(half)) + hairline
 
 
-def _hairline(figure: PersonFigure) -> list[Point]:
+def _build_hairline(figure: PersonFigure) -> list[Point]:
     """From the right temple (of the picture) to the left: a fringe, a parting, or swept back."""
     look = figure.look
     p, fringe = look.parting, look.feminine >= 0.5 and look.style < 0.3
@@ -263,34 +265,39 @@ def _hairline(figure: PersonFigure) -> list[Point]:
 def _paint_straight_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     """Straight and wavy hair: cap, and for long hair a lock on either side."""
     look, wavy = figure.look, figure.words["hair_type"] == "wavy"
-    lift = (0.05 + 0.12 * look.style + (0.06 if wavy else 0.0)) * _volume(figure)
-    outline = _cap(lift, _hairline(figure), 0.12 if _short(figure) else 0.2)
+    lift = (0.05 + 0.12 * look.style + (0.06 if wavy else 0.0)) * _hair_volume(figure)
+    outline = _build_hair_outline_on_skull(
+        lift, _build_hairline(figure), 0.12 if _has_short_hair(figure) else 0.2
+    )
     if wavy:
         outline = [
             (x * (1.0 + 0.035 * (k % 2)), y - 0.04 * (k % 2)) for k, (x, y) in enumerate(outline)
         ]
-    fill = _fill(figure, look.hair)
-    if _bun(figure):
+    fill = _build_hair_paint(figure, look.hair)
+    if _has_bun(figure):
         w = figure.face.half_width
         canvas.ellipse(
             figure.face.to_pixel(0.0, -1.78), 0.46 * w, 0.40 * w, Paint(look.hair, round=0.5)
         )
     canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
-    if not _short(figure) and not _bun(figure):
+    if not _has_short_hair(figure) and not _has_bun(figure):
         _paint_side_locks(canvas, figure, fill, wavy=wavy)
     if figure.face.half_width >= _FINE_PX:
         _paint_hair_strands(canvas, figure, wavy=wavy)
 
 
 def _paint_side_locks(canvas: Canvas, figure: PersonFigure, fill: Paint, *, wavy: bool) -> None:
-    end = _end(figure)
+    end = _hair_end_y(figure)
     for s in (-1.0, 1.0):
         outer = [(1.1, -0.75), (1.17, -0.35), (1.2, 0.05)]
         outer += [(1.19 - 0.05 * t, 0.05 + (end - 0.05) * t) for t in (0.3, 0.55, 0.8)]
         inner = [(0.90, 0.05), (0.92, -0.3), (0.86, -0.7)]
         inner = [(0.86 + 0.04 * (1 - t), 0.1 + (end - 0.2) * t) for t in (0.75, 0.45, 0.15)] + inner
         if wavy:
-            outer, inner = _ripple(outer, 0.1), _ripple(inner, 0.07)
+            outer, inner = (
+                _push_every_second_point_outwards(outer, 0.1),
+                _push_every_second_point_outwards(inner, 0.07),
+            )
         tip = [(1.05, end + 0.06)]
         outline = [(s * x, y) for x, y in outer + tip + inner]
         canvas.blob(figure.face.to_pixels(outline), fill, steps=4)
@@ -300,7 +307,7 @@ def _paint_hair_strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> 
     """Fine lines that follow the hair: from the parting over the skull, and down the locks."""
     face, look = figure.face, figure.look
     w, part_x = face.half_width, -0.4 * look.parting
-    tints = (Paint(dark(look.hair, 0.4), alpha=0.4), Paint(light(look.hair, 0.25), alpha=0.35))
+    tints = (Paint(darken(look.hair, 0.4), alpha=0.4), Paint(lighten(look.hair, 0.25), alpha=0.35))
     jitter = figure.rng.normal(0.0, 0.03, 40)
     with canvas.only_on(figure.owner, "head_hair"):
         for k, a in enumerate(np.linspace(-1.0, 1.0, 15)):
@@ -309,9 +316,9 @@ def _paint_hair_strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> 
             mid = (0.75 * x + 0.25 * part_x + float(jitter[k]), -1.25 + 0.3 * abs(x))
             tip = (1.04 * x, -0.72 + 0.25 * abs(x))
             canvas.curve(face.to_pixels([root, mid, tip]), 0.022 * w, tints[k % 2])
-        if _short(figure) or _bun(figure):
+        if _has_short_hair(figure) or _has_bun(figure):
             return
-        end = _end(figure)
+        end = _hair_end_y(figure)
         for k, x in enumerate((-1.12, -1.04, -0.96, 0.96, 1.04, 1.12)):
             sway = 0.05 if wavy else 0.0
             path = [
@@ -322,18 +329,20 @@ def _paint_hair_strands(canvas: Canvas, figure: PersonFigure, *, wavy: bool) -> 
 
 
 def _paint_curly_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
-    w, volume = figure.face.half_width, _volume(figure)
+    w, volume = figure.face.half_width, _hair_volume(figure)
     reach = 1.0 + 0.16 * volume
-    cap = figure.face.to_pixels(_cap(0.08 * volume, _hairline(figure), 0.0))
-    canvas.blob(cap, _fill(figure, dark(figure.look.hair, 0.2)), steps=4)
+    cap = figure.face.to_pixels(
+        _build_hair_outline_on_skull(0.08 * volume, _build_hairline(figure), 0.0)
+    )
+    canvas.blob(cap, _build_hair_paint(figure, darken(figure.look.hair, 0.2)), steps=4)
     centres = []
     for ring, r in ((13, 1.0), (11, 0.8), (7, 0.5)):
         for a in np.linspace(math.pi * 1.0, math.pi * 2.0, ring):
             x, y = r * reach * math.cos(a), -0.62 + r * 0.92 * reach * math.sin(a)
             if y < -0.78 or abs(x) > 0.9:
                 centres.append((x, y))
-    if not _short(figure):
-        end = _end(figure)
+    if not _has_short_hair(figure):
+        end = _hair_end_y(figure)
         for t in np.linspace(0.0, 1.0, max(3, int((end + 0.5) / 0.28))):
             y = -0.5 + (end + 0.5) * float(t)
             centres += [(-1.1 - 0.04 * (y > 0), y), (1.1 + 0.04 * (y > 0), y)]
@@ -342,7 +351,7 @@ def _paint_curly_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
 
 def _paint_coily_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
-    lift = (0.05 + 0.42 * look.length) * _volume(figure)
+    lift = (0.05 + 0.42 * look.length) * _hair_volume(figure)
     line = [
         (0.92, -0.25),
         (0.86, -0.62),
@@ -352,7 +361,7 @@ def _paint_coily_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
         (-0.86, -0.62),
         (-0.92, -0.25),
     ]
-    outline = _cap(lift, line, 0.05)
+    outline = _build_hair_outline_on_skull(lift, line, 0.05)
     across = (*face.to_pixel(-1.2, 0.0), *face.to_pixel(1.2, 0.0))
     fill = Paint(look.hair, grain=0.34, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)
     canvas.blob(face.to_pixels(outline), fill, steps=4)
@@ -364,7 +373,7 @@ def _paint_coily_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     if w < _FINE_PX:
         return
     dots = figure.rng.uniform((-1.25, -1.9), (1.25, 0.0), (90, 2))
-    coil = (Paint(light(look.hair, 0.2), alpha=0.4), Paint(dark(look.hair, 0.55), alpha=0.5))
+    coil = (Paint(lighten(look.hair, 0.2), alpha=0.4), Paint(darken(look.hair, 0.55), alpha=0.5))
     with canvas.only_on(figure.owner, "head_hair"):
         for k, (x, y) in enumerate(face.to_pixels(dots).tolist()):
             canvas.ellipse((x, y), 0.035 * w, 0.03 * w, coil[k % 2])
@@ -372,11 +381,13 @@ def _paint_coily_hair_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
 
 def _paint_dreadlocks_on_skull(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
-    cap = face.to_pixels(_cap(0.1 * _volume(figure), _hairline(figure), -0.1))
-    canvas.blob(cap, _fill(figure, dark(look.hair, 0.15), 0.2), steps=4)
+    cap = face.to_pixels(
+        _build_hair_outline_on_skull(0.1 * _hair_volume(figure), _build_hairline(figure), -0.1)
+    )
+    canvas.blob(cap, _build_hair_paint(figure, darken(look.hair, 0.15), 0.2), steps=4)
     roots = np.array([-1.0, -0.93, 0.93, 1.0, -1.08, 1.08])
     _paint_dreadlocks(canvas, figure, look.hair, roots, 0.12)
-    tints = (Paint(dark(look.hair, 0.5), alpha=0.6), Paint(light(look.hair, 0.18), alpha=0.5))
+    tints = (Paint(darken(look.hair, 0.5), alpha=0.6), Paint(lighten(look.hair, 0.18), alpha=0.5))
     with canvas.only_on(figure.owner, "head_hair"):
         for k, a in enumerate(np.linspace(-0.95, 0.95, 9)):
             x = float(a)
@@ -389,7 +400,7 @@ def _paint_crown_highlight(canvas: Canvas, figure: PersonFigure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
     gleam_x = 0.35 if canvas.light[0] > 0 else -0.35
     strength = 0.16 if figure.words["hair_type"] in {"coily", "dreadlocks"} else 0.34
-    shine = Paint(light(look.hair, 0.45), alpha=strength, soft=0.25 * w)
+    shine = Paint(lighten(look.hair, 0.45), alpha=strength, soft=0.25 * w)
     with canvas.only_on(figure.owner, "head_hair"):
         canvas.ellipse(
             face.to_pixel(gleam_x, -1.25), 0.42 * w, 0.12 * w, shine, face.turn + 0.5 * gleam_x

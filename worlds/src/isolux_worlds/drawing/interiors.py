@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isolux_worlds.drawing.canvas import Paint
-from isolux_worlds.drawing.colour import Colour, dark, light, mix
+from isolux_worlds.drawing.colour import Colour, darken, lighten, mix_colours
 from isolux_worlds.drawing.setting import BackgroundScene
 
 __all__ = ["paint_home", "paint_shop"]
@@ -16,9 +16,9 @@ def _paint_window(scene: BackgroundScene, x0: float, y0: float, x1: float, y1: f
     top, low = scene.sky
     scene.rectangle(x0, y0, x1, y1, Paint(top, end_colour=low, along=(0, y0, 0, y1)))
     tall = y1 - y0
-    ridge = mix(scene.tint("#64845a"), low, 0.3)
+    ridge = mix_colours(scene.tint("#64845a"), low, 0.3)
     if scene.weather == "snowy":
-        ridge = mix(ridge, scene.tint("#eef2f6"), 0.7)
+        ridge = mix_colours(ridge, scene.tint("#eef2f6"), 0.7)
     for k in range(5):
         r = 0.2 * tall
         x = x0 + (k + 0.5) / 5 * (x1 - x0)
@@ -33,7 +33,7 @@ def _paint_window(scene: BackgroundScene, x0: float, y0: float, x1: float, y1: f
             else:
                 scene.canvas.ellipse(centre, 1.6, 1.6, Paint(colour, alpha=0.9))
     if scene.weather == "foggy":
-        scene.rectangle(x0, y0, x1, y1, Paint(light(low, 0.4), alpha=0.55))
+        scene.rectangle(x0, y0, x1, y1, Paint(lighten(low, 0.4), alpha=0.55))
     frame = scene.tint("#f2efe8")
     for x in (x0, (x0 + x1) / 2, x1):
         scene.canvas.line([(x, y0), (x, y1)], 5.0, frame)
@@ -47,15 +47,15 @@ def paint_home(scene: BackgroundScene) -> None:
     wall = scene.one_of("#d8cbb4", "#c3cfc8", "#dcc8bd", "#c9cdd8", "#e2d9bd")
     floor_y = scene.horizon + 0.02 * h
     scene.rectangle(
-        0, 0, w, floor_y, Paint(light(wall, 0.12), end_colour=wall, along=(0, 0, 0, floor_y))
+        0, 0, w, floor_y, Paint(lighten(wall, 0.12), end_colour=wall, along=(0, 0, 0, floor_y))
     )
     boards = scene.one_of("#9b7048", "#855c3c", "#b08a5f")
     down = (0, floor_y, 0, h)
-    wood = Paint(dark(boards, 0.12), end_colour=boards, along=down, grain=0.05, grain_px=4.0)
+    wood = Paint(darken(boards, 0.12), end_colour=boards, along=down, grain=0.05, grain_px=4.0)
     scene.rectangle(0, floor_y, w, h, wood)
     for k in range(15):
         a, b = (k / 14 * w, floor_y), ((k / 14 - 0.5) * 2.4 * w + w / 2, h)
-        scene.canvas.line([a, b], 1.3, Paint(dark(boards, 0.4), alpha=0.5))
+        scene.canvas.line([a, b], 1.3, Paint(darken(boards, 0.4), alpha=0.5))
     scene.rectangle(0, floor_y - 0.018 * h, w, floor_y, scene.tint("#f3efe6"))
     left = scene.uniform(0, 1) < 0.5
     x = (0.06 if left else 0.66) * w
@@ -69,7 +69,7 @@ def paint_home(scene: BackgroundScene) -> None:
     _paint_lamp_and_plant(scene, floor_y, left=left)
     rug = scene.one_of("#8d4a44", "#4f6b7c", "#93854f", "#6a5878")
     scene.canvas.ellipse(scene.to_pixel(0.5, 0.88), 0.4 * w, 0.09 * h, rug)
-    scene.canvas.ellipse(scene.to_pixel(0.5, 0.88), 0.34 * w, 0.07 * h, light(rug, 0.18))
+    scene.canvas.ellipse(scene.to_pixel(0.5, 0.88), 0.34 * w, 0.07 * h, lighten(rug, 0.18))
 
 
 def _paint_sofa(scene: BackgroundScene, x: float) -> None:
@@ -79,11 +79,13 @@ def _paint_sofa(scene: BackgroundScene, x: float) -> None:
     scene.rectangle(
         x - 0.02 * w, y, x + 1.02 * w, y + 0.15 * h, Paint(cloth, grain=0.03, grain_px=2.0)
     )
-    scene.rectangle(x, y + 0.09 * h, x + w, y + 0.17 * h, light(cloth, 0.14))
+    scene.rectangle(x, y + 0.09 * h, x + w, y + 0.17 * h, lighten(cloth, 0.14))
     for k in (0.0, 1.0):
         top, low = (x + k * w, y + 0.07 * h), (x + k * w, y + 0.17 * h)
-        scene.canvas.capsule(top, 0.032 * h, low, 0.032 * h, dark(cloth, 0.12))
-    scene.canvas.line([(x + w / 2, y + 0.09 * h), (x + w / 2, y + 0.17 * h)], 2.0, dark(cloth, 0.3))
+        scene.canvas.capsule(top, 0.032 * h, low, 0.032 * h, darken(cloth, 0.12))
+    scene.canvas.line(
+        [(x + w / 2, y + 0.09 * h), (x + w / 2, y + 0.17 * h)], 2.0, darken(cloth, 0.3)
+    )
     cushion = scene.one_of("#d8a35a", "#c9d0c4", "#b55b4e")
     scene.canvas.ellipse(
         (x + 0.16 * w, y + 0.06 * h), 0.045 * h, 0.04 * h, Paint(cushion, round=0.3)
@@ -106,7 +108,7 @@ def _paint_lamp_and_plant(scene: BackgroundScene, floor_y: float, *, left: bool)
     for k in range(9):
         a = -2.6 + 0.55 * k
         tip = (x + 0.05 * w * a / 2, floor_y - (0.26 - 0.05 * abs(a)) * h)
-        scene.canvas.capsule((x, rim), 2.0, tip, 6.0, dark(scene.tint("#557f46"), 0.12 * (k % 2)))
+        scene.canvas.capsule((x, rim), 2.0, tip, 6.0, darken(scene.tint("#557f46"), 0.12 * (k % 2)))
 
 
 def paint_shop(scene: BackgroundScene) -> None:
@@ -120,9 +122,9 @@ def paint_shop(scene: BackgroundScene) -> None:
         scene.rectangle(x, 0.025 * h, x + 0.14 * w, 0.05 * h, (250.0, 250.0, 240.0))
     tile = scene.tint("#cfcabd")
     scene.rectangle(
-        0, floor_y, w, h, Paint(dark(tile, 0.1), end_colour=tile, along=(0, floor_y, 0, h))
+        0, floor_y, w, h, Paint(darken(tile, 0.1), end_colour=tile, along=(0, floor_y, 0, h))
     )
-    joint = Paint(dark(tile, 0.28), alpha=0.6)
+    joint = Paint(darken(tile, 0.28), alpha=0.6)
     for k in range(13):
         scene.canvas.line(
             [(k / 12 * w, floor_y), ((k / 12 - 0.5) * 2.6 * w + w / 2, h)], 1.3, joint
@@ -139,7 +141,7 @@ def paint_shop(scene: BackgroundScene) -> None:
 def _paint_shelves(scene: BackgroundScene, x0: float, wide: float, floor_y: float) -> None:
     frame = scene.one_of("#8a6a4a", "#70757c", "#9a8f80")
     top = 0.1 * scene.height
-    scene.rectangle(x0, top, x0 + wide, floor_y, dark(frame, 0.3))
+    scene.rectangle(x0, top, x0 + wide, floor_y, darken(frame, 0.3))
     rows = 5
     step = (floor_y - top) / rows
     inks = ("#b8443c", "#d9a13b", "#3f7a58", "#3d6a94", "#c9c2ae", "#8a5a86", "#d97d4c", "#5fa0a0")
@@ -153,7 +155,7 @@ def _paint_shelves(scene: BackgroundScene, x0: float, wide: float, floor_y: floa
             colour = scene.one_of(*inks)
             for _ in range(min(int(scene.rng.integers(1, 4)), int((x0 + wide - 5 - x) / w))):
                 scene.rectangle(x, board - h, x + w - 1.5, board, colour)
-                label = light(colour, 0.55)
+                label = lighten(colour, 0.55)
                 scene.rectangle(x, board - 0.62 * h, x + w - 1.5, board - 0.4 * h, label)
                 x += w
         scene.rectangle(x0, board, x0 + wide, board + 5, frame)

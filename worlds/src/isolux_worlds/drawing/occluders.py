@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from isolux_worlds.drawing.anatomy import PersonFigure
 from isolux_worlds.drawing.canvas import OCCLUDER, Paint
-from isolux_worlds.drawing.colour import Colour, dark, light, mix
+from isolux_worlds.drawing.colour import Colour, darken, lighten, mix_colours
 from isolux_worlds.drawing.setting import BackgroundScene
 
 __all__ = ["paint_occluder"]
@@ -63,7 +63,7 @@ def paint_occluder(scene: BackgroundScene, figure: PersonFigure) -> None:
     occluder_types = _BY_SCENE[scene.scene]
     occluder_type = occluder_types[int(scene.rng.integers(len(occluder_types)))]
     left = scene.uniform(0.0, 1.0) < 0.5
-    x, y, w, h = _body_box(scene, figure)
+    x, y, w, h = _compute_body_box(scene, figure)
     foot = y + h + 0.02 * scene.height
     if y + h > 0.99 * scene.height:  # cut by the border: so is what stands before it
         foot = scene.height + 0.25 * h
@@ -78,7 +78,9 @@ def paint_occluder(scene: BackgroundScene, figure: PersonFigure) -> None:
         _PAINTERS[occluder_type](area)
 
 
-def _body_box(scene: BackgroundScene, figure: PersonFigure) -> tuple[float, float, float, float]:
+def _compute_body_box(
+    scene: BackgroundScene, figure: PersonFigure
+) -> tuple[float, float, float, float]:
     """Box of shoulders, hips, knees and head inside the photo: raised arms would misplace it."""
     names = [
         f"{body_side}_{n}"
@@ -99,7 +101,7 @@ def _paint_bush(area: _OccluderArea) -> None:
     s, x0, top, wide = area.s, area.x0, area.top, area.wide
     leaf = s.one_of("#4a7337", "#5b8440", "#3f6534")
     if s.weather == "snowy":
-        leaf = mix(leaf, s.tint("#eef2f6"), 0.6)
+        leaf = mix_colours(leaf, s.tint("#eef2f6"), 0.6)
     grain = max(2.0, 0.028 * wide)
     r = 0.2 * wide
     fill = Paint(leaf, grain=0.25, grain_px=grain)
@@ -115,11 +117,11 @@ def _paint_bush(area: _OccluderArea) -> None:
     for k in range(6):
         x = x0 + (k + 0.1) / 5.2 * wide
         y = top + r * (0.75 + 0.3 * (k % 2))
-        shade = dark(leaf, 0.12 * (k % 3))
+        shade = darken(leaf, 0.12 * (k % 3))
         s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
     for x, y in s.rng.uniform(0, 1, (24, 2)).tolist():
         centre = (x0 + x * wide, top + r + y * max(area.tall - r, 1.0))
-        glint = Paint(light(leaf, 0.16), alpha=0.5)
+        glint = Paint(lighten(leaf, 0.16), alpha=0.5)
         s.canvas.ellipse(centre, 0.05 * wide, 0.03 * wide, glint, x * 3)
 
 
@@ -147,14 +149,14 @@ def _paint_tree_trunk(area: _OccluderArea) -> None:
     for k in range(4):
         x = x0 + (k + 0.5) / 4 * wide
         crack = [(x, 0.0), (x + 0.04 * wide, 0.5 * foot), (x, foot)]
-        s.canvas.line(crack, 0.03 * wide, Paint(dark(bark, 0.4), alpha=0.6))
+        s.canvas.line(crack, 0.03 * wide, Paint(darken(bark, 0.4), alpha=0.6))
 
 
 def _paint_wall(area: _OccluderArea) -> None:
     s, x0, x1, top, tall = area.s, area.x0, area.x1, area.top, area.tall
     brick = s.one_of("#9c5a45", "#a38a70", "#8a8d8f")
     s.rectangle(x0, top, x1, area.foot, Paint(brick, grain=0.08, grain_px=3.0))
-    mortar = Paint(light(brick, 0.35), alpha=0.7)
+    mortar = Paint(lighten(brick, 0.35), alpha=0.7)
     row = max(7.0, 0.1 * tall)
     count = int(tall / row)
     for k in range(count + 1):
@@ -164,7 +166,7 @@ def _paint_wall(area: _OccluderArea) -> None:
             x = x0 + (n + 0.5 * (k % 2)) / 5.5 * area.wide
             if x < x1 and y + row <= area.foot:
                 s.canvas.line([(x, y), (x, y + row)], 1.5, mortar)
-    s.rectangle(x0 - 3, top - 0.05 * tall, x1 + 3, top + 2, light(brick, 0.3))
+    s.rectangle(x0 - 3, top - 0.05 * tall, x1 + 3, top + 2, lighten(brick, 0.3))
 
 
 def _paint_table_front(area: _OccluderArea) -> None:
@@ -174,10 +176,10 @@ def _paint_table_front(area: _OccluderArea) -> None:
     s.rectangle(x0, top, area.x1, area.foot, Paint(cloth, grain=0.03, grain_px=3.0))
     for k in range(7):
         x = x0 + (k + 0.5) / 7 * wide
-        fold = Paint(dark(cloth, 0.25), alpha=0.5)
+        fold = Paint(darken(cloth, 0.25), alpha=0.5)
         s.canvas.line([(x, top + 0.1 * area.tall), (x, area.foot)], 2.0, fold)
     s.rectangle(
-        x0 - 0.04 * wide, top, area.x1 + 0.04 * wide, top + 0.1 * area.tall, light(wood, 0.12)
+        x0 - 0.04 * wide, top, area.x1 + 0.04 * wide, top + 0.1 * area.tall, lighten(wood, 0.12)
     )
 
 
@@ -186,7 +188,7 @@ def _paint_cupboard(area: _OccluderArea) -> None:
     wood = s.one_of("#7d5a3e", "#b59a78", "#5c6a6e")
     top = max(-4.0, area.top)
     s.rectangle(x0, top, area.x1, foot, Paint(wood, grain=0.06, grain_px=4.0))
-    edge = dark(wood, 0.35)
+    edge = darken(wood, 0.35)
     for k in (0.0, 0.5, 1.0):
         x = x0 + k * area.wide
         s.canvas.line([(x, top), (x, foot)], 2.5, edge)
@@ -207,11 +209,11 @@ def _paint_car(area: _OccluderArea) -> None:
     sill = [(x1, foot - 0.1 * tall), (x0, foot - 0.1 * tall)]
     roof = [(x0 + 0.12 * long, belt + 2), (x0 + 0.24 * long, top), (x1 - 0.27 * long, top)]
     s.canvas.polygon([*roof, (x1 - 0.13 * long, belt + 2)], paint)
-    glass, upper = mix(s.tint("#2e3c48"), s.sky[1], 0.25), top + 0.06 * tall
+    glass, upper = mix_colours(s.tint("#2e3c48"), s.sky[1], 0.25), top + 0.06 * tall
     pane = [(x0 + 0.16 * long, belt), (x0 + 0.26 * long, upper), (x1 - 0.29 * long, upper)]
     s.canvas.polygon([*pane, (x1 - 0.17 * long, belt)], glass)
     s.canvas.line([(middle, top), (middle, belt)], 0.02 * long, paint)
-    sheen = Paint(light(paint, 0.12), end_colour=dark(paint, 0.25), along=(0, belt, 0, foot))
+    sheen = Paint(lighten(paint, 0.12), end_colour=darken(paint, 0.25), along=(0, belt, 0, foot))
     s.canvas.polygon([*bonnet, (x1, belt + 0.14 * tall), *sill], sheen)
     for k in (0.2, 0.8):
         wheel = (x0 + k * long, foot - 0.12 * tall)

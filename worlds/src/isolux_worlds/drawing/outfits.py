@@ -30,13 +30,13 @@ class Outfit:
     prop: str = ""
 
 
-def _dressed(base: Outfit, prop: str, *details: str, **changes: Any) -> Outfit:
+def _change_outfit(base: Outfit, prop: str, *details: str, **changes: Any) -> Outfit:
     """Change an outfit: what is held, and details and whatever else is named."""
     return replace(base, prop=prop, details=details or base.details, **changes)
 
 
 _CASUAL = Outfit()
-_family = partial(_dressed, _CASUAL, "")
+_family = partial(_change_outfit, _CASUAL, "")
 _HOODIE = _family("hood", "pocket", sleeve=2)
 _SHIRT = _family("buttons", sleeve=2, neck="collar")
 _SUIT = _family(
@@ -66,7 +66,7 @@ _FIELD = _family(
 )
 
 OUTFITS: Mapping[str, Outfit] = {
-    "astronaut": _dressed(
+    "astronaut": _change_outfit(
         _CASUAL,
         "space_helmet",
         "suit_panel",
@@ -78,8 +78,8 @@ OUTFITS: Mapping[str, Outfit] = {
         second="#d9733a",
         lower="#e9eaec",
     ),
-    "backpacker": _dressed(_HOODIE, "backpack", "hood", "straps"),
-    "ballplayer": _dressed(
+    "backpacker": _change_outfit(_HOODIE, "backpack", "hood", "straps"),
+    "ballplayer": _change_outfit(
         _JERSEY,
         "bat",
         "pinstripes",
@@ -88,11 +88,11 @@ OUTFITS: Mapping[str, Outfit] = {
         second="#a8322f",
         lower="#e6e3da",
     ),
-    "bartender": _dressed(_APRON, "bottle", "vest", "bow", top="#f0eee8", second="#1f2024"),
-    "basketball_player": _dressed(_TANK, "basketball", "number", "trim"),
-    "boatman": _dressed(_HIVIS, "paddle", "life_vest", top="#3b6f8f", second="#e4572e"),
-    "carpenter": _dressed(_WORK, "saw"),
-    "cheerleader": _dressed(
+    "bartender": _change_outfit(_APRON, "bottle", "vest", "bow", top="#f0eee8", second="#1f2024"),
+    "basketball_player": _change_outfit(_TANK, "basketball", "number", "trim"),
+    "boatman": _change_outfit(_HIVIS, "paddle", "life_vest", top="#3b6f8f", second="#e4572e"),
+    "carpenter": _change_outfit(_WORK, "saw"),
+    "cheerleader": _change_outfit(
         _TANK,
         "pompoms",
         "chevron",
@@ -101,12 +101,12 @@ OUTFITS: Mapping[str, Outfit] = {
         second="#f6efe0",
         lower="#c8352f",
     ),
-    "climber": _dressed(_TANK, "rope", "harness", bottom="trousers"),
-    "computer_user": _dressed(_CASUAL, "laptop", neck="collar"),
-    "craftsman": _dressed(_APRON, "mallet", sleeve=1, second="#8a5a34"),
-    "dancer": _dressed(_DRESS, "ribbon", hem=0.85),
-    "disk_jockey": _dressed(_CASUAL, "headphones", "wave", top="#2a2730"),
-    "doctor": _dressed(
+    "climber": _change_outfit(_TANK, "rope", "harness", bottom="trousers"),
+    "computer_user": _change_outfit(_CASUAL, "laptop", neck="collar"),
+    "craftsman": _change_outfit(_APRON, "mallet", sleeve=1, second="#8a5a34"),
+    "dancer": _change_outfit(_DRESS, "ribbon", hem=0.85),
+    "disk_jockey": _change_outfit(_CASUAL, "headphones", "wave", top="#2a2730"),
+    "doctor": _change_outfit(
         _CASUAL,
         "stethoscope",
         "lapels",
@@ -117,36 +117,40 @@ OUTFITS: Mapping[str, Outfit] = {
         top="#f4f6f7",
         second="#8fb7cc",
     ),
-    "drummer": _dressed(_CASUAL, "drumsticks", sleeve=0),
-    "electrician": _dressed(_WORK, "cable", top="#d6b24a"),
-    "farmer": _dressed(_WORK, "pitchfork", "bib", "check", top="#a8463d"),
-    "fireman": _dressed(_HIVIS, "hose", "bands", top="#3a3630", second="#e8d44c", lower="#3a3630"),
-    "flutist": _dressed(_SHIRT, "flute", top="#24252b"),
-    "gardener": _dressed(_APRON, "watering_can", second="#5c7f3c", lower="#6b5d4d"),
-    "guard": _dressed(_UNIFORM, "radio", top="#2c2f36", lower="#25272d"),
-    "guitarist": _dressed(_CASUAL, "guitar", "wave"),
-    "gymnast": _dressed(_TANK, "hoop", "trim", top="#6a4aa0", lower="#5a3f8c"),
-    "hairdresser": _dressed(_CASUAL, "scissors", "apron", top="#2d2c31", second="#5c4a63"),
-    "horseman": _dressed(
+    "drummer": _change_outfit(_CASUAL, "drumsticks", sleeve=0),
+    "electrician": _change_outfit(_WORK, "cable", top="#d6b24a"),
+    "farmer": _change_outfit(_WORK, "pitchfork", "bib", "check", top="#a8463d"),
+    "fireman": _change_outfit(
+        _HIVIS, "hose", "bands", top="#3a3630", second="#e8d44c", lower="#3a3630"
+    ),
+    "flutist": _change_outfit(_SHIRT, "flute", top="#24252b"),
+    "gardener": _change_outfit(_APRON, "watering_can", second="#5c7f3c", lower="#6b5d4d"),
+    "guard": _change_outfit(_UNIFORM, "radio", top="#2c2f36", lower="#25272d"),
+    "guitarist": _change_outfit(_CASUAL, "guitar", "wave"),
+    "gymnast": _change_outfit(_TANK, "hoop", "trim", top="#6a4aa0", lower="#5a3f8c"),
+    "hairdresser": _change_outfit(_CASUAL, "scissors", "apron", top="#2d2c31", second="#5c4a63"),
+    "horseman": _change_outfit(
         _SHIRT, "riding_helmet", "lapels", hem=0.4, top="#6e2b2f", lower="#e6dfce"
     ),
-    "judge": _dressed(_ROBE, "gavel", "bands_white"),
-    "laborer": _dressed(_HIVIS, "hard_hat"),
-    "lawman": _dressed(_UNIFORM, "baton", "buttons", "belt", "badge", "tie"),
-    "lifeguard": _dressed(_TANK, "buoy", "cross", top="#d7352c", second="#f7f4ec", lower="#d7352c"),
-    "machinist": _dressed(_WORK, "wrench", top="#56606c", second="#4b5a70", lower="#4b5a70"),
-    "motorcyclist": _dressed(_LEATHER, "helmet"),
-    "nurse": _dressed(
+    "judge": _change_outfit(_ROBE, "gavel", "bands_white"),
+    "laborer": _change_outfit(_HIVIS, "hard_hat"),
+    "lawman": _change_outfit(_UNIFORM, "baton", "buttons", "belt", "badge", "tie"),
+    "lifeguard": _change_outfit(
+        _TANK, "buoy", "cross", top="#d7352c", second="#f7f4ec", lower="#d7352c"
+    ),
+    "machinist": _change_outfit(_WORK, "wrench", top="#56606c", second="#4b5a70", lower="#4b5a70"),
+    "motorcyclist": _change_outfit(_LEATHER, "helmet"),
+    "nurse": _change_outfit(
         _SCRUBS, "clipboard", "pocket", "badge", top="#6f9fd0", second="#ffffff", lower="#6f9fd0"
     ),
-    "painter": _dressed(
+    "painter": _change_outfit(
         _WORK, "palette", "bib", "splashes", top="#ebe7dd", second="#d9d5c9", lower="#d9d5c9"
     ),
-    "patient": _dressed(
+    "patient": _change_outfit(
         _SCRUBS, "drip", "dots", hem=1.0, is_one_piece=True, top="#c9dbe6", second="#9fb9c9"
     ),
-    "prayer": _dressed(_ROBE, "beads", "sash", top="#d8cdb8", second="#a58c5c"),
-    "referee": _dressed(
+    "prayer": _change_outfit(_ROBE, "beads", "sash", top="#d8cdb8", second="#a58c5c"),
+    "referee": _change_outfit(
         _JERSEY,
         "whistle",
         "stripes",
@@ -155,23 +159,27 @@ OUTFITS: Mapping[str, Outfit] = {
         second="#1d1d20",
         lower="#1d1d20",
     ),
-    "repairman": _dressed(_WORK, "toolbox", top="#4b6a8a"),
-    "reporter": _dressed(_SUIT, "reporter_microphone", top="#7a5d47"),
-    "retailer": _dressed(_SHIRT, "box", "apron", second="#2f6690"),
-    "runner": _dressed(_TANK, "bottle", "bib_number"),
-    "sculptor": _dressed(_APRON, "chisel", sleeve=1, second="#b9ad98"),
-    "seller": _dressed(_APRON, "basket", "apron", "check", second="#b5473c"),
-    "singer": _dressed(_DRESS, "microphone", "glitter", sleeve=2, hem=0.3, is_one_piece=False),
-    "skateboarder": _dressed(_HOODIE, "skateboard", bottom="shorts"),
-    "soccer_player": _dressed(_JERSEY, "football", "number", "trim"),
-    "soldier": _dressed(_FIELD, "field_pack"),
-    "speaker": _dressed(_SUIT, "lectern", "lapels", "tie"),
-    "student": _dressed(_HOODIE, "books"),
-    "teacher": _dressed(_SHIRT, "book", "cardigan"),
-    "tennis_player": _dressed(
+    "repairman": _change_outfit(_WORK, "toolbox", top="#4b6a8a"),
+    "reporter": _change_outfit(_SUIT, "reporter_microphone", top="#7a5d47"),
+    "retailer": _change_outfit(_SHIRT, "box", "apron", second="#2f6690"),
+    "runner": _change_outfit(_TANK, "bottle", "bib_number"),
+    "sculptor": _change_outfit(_APRON, "chisel", sleeve=1, second="#b9ad98"),
+    "seller": _change_outfit(_APRON, "basket", "apron", "check", second="#b5473c"),
+    "singer": _change_outfit(
+        _DRESS, "microphone", "glitter", sleeve=2, hem=0.3, is_one_piece=False
+    ),
+    "skateboarder": _change_outfit(_HOODIE, "skateboard", bottom="shorts"),
+    "soccer_player": _change_outfit(_JERSEY, "football", "number", "trim"),
+    "soldier": _change_outfit(_FIELD, "field_pack"),
+    "speaker": _change_outfit(_SUIT, "lectern", "lapels", "tie"),
+    "student": _change_outfit(_HOODIE, "books"),
+    "teacher": _change_outfit(_SHIRT, "book", "cardigan"),
+    "tennis_player": _change_outfit(
         _JERSEY, "racket", "trim", neck="collar", top="#f5f5f2", lower="#f5f5f2"
     ),
-    "trumpeter": _dressed(_SUIT, "trumpet", top="#7d2230", second="#d9b13b"),
-    "waiter": _dressed(_APRON, "tray", "vest", "bow", "apron", top="#f4f2ec", second="#20222a"),
+    "trumpeter": _change_outfit(_SUIT, "trumpet", top="#7d2230", second="#d9b13b"),
+    "waiter": _change_outfit(
+        _APRON, "tray", "vest", "bow", "apron", top="#f4f2ec", second="#20222a"
+    ),
 }
 """Occupation to outfit."""

@@ -13,8 +13,8 @@ from isolux_worlds.drawing.body import (
     paint_torso_skin,
 )
 from isolux_worlds.drawing.canvas import Canvas
-from isolux_worlds.drawing.clothing import paint_lower, paint_sleeve, paint_top
-from isolux_worlds.drawing.clothing_details import paint_details
+from isolux_worlds.drawing.clothing import paint_bottom_garment, paint_sleeve, paint_top_garment
+from isolux_worlds.drawing.clothing_details import paint_outfit_details
 from isolux_worlds.drawing.face import paint_head
 from isolux_worlds.drawing.hair import paint_back_hair, paint_hair
 from isolux_worlds.drawing.headwear import (
@@ -41,10 +41,10 @@ def paint_person(canvas: Canvas, figure: PersonFigure) -> None:
         paint_leg_skin(canvas, figure, body_side)
         paint_shoes(canvas, figure, body_side)
     paint_torso_skin(canvas, figure)
-    paint_lower(canvas, figure, outfit)
+    paint_bottom_garment(canvas, figure, outfit)
     paint_neck(canvas, figure)
-    paint_top(canvas, figure, outfit)
-    paint_details(canvas, figure, outfit)
+    paint_top_garment(canvas, figure, outfit)
+    paint_outfit_details(canvas, figure, outfit)
     for body_side in ("right", "left"):
         paint_arm_shadow(canvas, figure, body_side)
         paint_arm_skin(canvas, figure, body_side)

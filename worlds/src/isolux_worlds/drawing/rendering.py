@@ -1,10 +1,10 @@
 """Photos of a world, pixel by pixel, with the pictures that say whose each pixel is.
 
-``PhotoWorld`` (tables) → ``render`` → ``RenderedPhoto``, one photo at a time. A photo is painted
-from back to front: the scene, haze, then everyone by their layer, each with what stands before
-them, then rain or snow; at last the light of the place and the sensor (``light.py``). Each photo
-has random streams of its own, named by the world's seed, the photo and the person: any part of a
-world renders the same, alone or among others, in one thread or in several.
+``PhotoWorld`` (tables) → ``render_photos`` → ``RenderedPhoto``, one photo at a time. A photo is
+painted from back to front: the scene, haze, then everyone by their layer, each with what stands
+before them, then rain or snow; at last the light of the place and the sensor (``light.py``). Each
+photo has random streams of its own, named by the world's seed, the photo and the person: any part
+of a world renders the same, alone or among others, in one thread or in several.
 """
 
 from __future__ import annotations
@@ -23,23 +23,27 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux_worlds._random_streams import stream
-from isolux_worlds.drawing.anatomy import PersonFigure, attribute_values, build_figure
+from isolux_worlds._random_streams import build_named_rng
+from isolux_worlds.drawing.anatomy import (
+    PersonFigure,
+    build_person_figure,
+    read_attribute_values_or_defaults,
+)
 from isolux_worlds.drawing.backgrounds import paint_background
 from isolux_worlds.drawing.canvas import OCCLUDER, Canvas, Paint
-from isolux_worlds.drawing.light import draw_light, expose, soften
+from isolux_worlds.drawing.light import blur_in_place, develop_photo, draw_random_light
 from isolux_worlds.drawing.occluders import paint_occluder
 from isolux_worlds.drawing.person import paint_person
 from isolux_worlds.drawing.setting import (
     BackgroundScene,
-    haze_colour,
-    haze_of,
-    paint_falling,
+    compute_haze_colour,
+    compute_haze_share,
     paint_fog_and_puddles,
+    paint_rain_or_snow,
 )
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["JPEG_QUALITY", "RenderedPhoto", "encode_image", "render"]
+__all__ = ["JPEG_QUALITY", "RenderedPhoto", "encode_image", "render_photos"]
 
 _MAX_PEOPLE = OCCLUDER - 1
 _BATCH_SIZE = 64
@@ -61,7 +65,7 @@ class RenderedPhoto:
     body_px: npt.NDArray[np.int64]
 
 
-def render(
+def render_photos(
     world: PhotoWorld, image_ids: Iterable[str] | None = None, *, workers: int | None = None
 ) -> Iterator[RenderedPhoto]:
     """Paint photos of a world, one after another."""
@@ -70,16 +74,18 @@ def render(
     for name in photo_ids:
         if name not in photos:
             raise UnknownNameError("photo", name, list(photos))
-    rows = _rows_by_image(world.people, photo_ids)
+    rows = _list_person_rows_by_image(world.people, photo_ids)
     threads = min(4, os.cpu_count() or 1) if workers is None else workers
-    return _render_in_order(_jobs(world, [photos[name] for name in photo_ids], rows), threads)
+    return _render_in_order(
+        _iterate_render_jobs(world, [photos[name] for name in photo_ids], rows), threads
+    )
 
 
 _Row = Mapping[str, Any]
 _Job = tuple[_Row, list[_Row], int]
 
 
-def _jobs(
+def _iterate_render_jobs(
     world: PhotoWorld, photos: list[dict[str, Any]], rows: Mapping[str, list[int]]
 ) -> Iterator[_Job]:
     """Photos with their people, taken from the table some at a time."""
@@ -93,7 +99,7 @@ def _jobs(
             yield photo, [next(people) for _ in photo_rows], world.seed
 
 
-def _rows_by_image(people: pl.DataFrame, photo_ids: list[str]) -> dict[str, list[int]]:
+def _list_person_rows_by_image(people: pl.DataFrame, photo_ids: list[str]) -> dict[str, list[int]]:
     rows = (
         people.select("image_id").with_row_index("row").filter(pl.col("image_id").is_in(photo_ids))
     )
@@ -116,26 +122,28 @@ def _render_photo(photo: _Row, people: list[_Row], seed: int) -> RenderedPhoto:
     if len(people) > _MAX_PEOPLE:
         problem, expected = "too many people in one photo to paint", f"at most {_MAX_PEOPLE}"
         raise SpecError(problem, expected=expected, found=str(len(people)), where=f"photo {name}")
-    words = attribute_values(photo)
-    light = draw_light(words["lighting"], words["time_of_day"], stream(seed, "light", name))
+    words = read_attribute_values_or_defaults(photo)
+    light = draw_random_light(
+        words["lighting"], words["time_of_day"], build_named_rng(seed, "light", name)
+    )
     canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
-    rng = stream(seed, "background", name)
+    rng = build_named_rng(seed, "background", name)
     setting = BackgroundScene(canvas, words["scene"], words["time_of_day"], words["weather"], rng)
-    canvas.haze_colour = haze_colour(setting)
+    canvas.haze_colour = compute_haze_colour(setting)
     paint_background(setting)
     paint_fog_and_puddles(setting)
     canvas.paint()
-    soften(canvas.picture, max(1, canvas.height // 300))
+    blur_in_place(canvas.picture, max(1, canvas.height // 300))
     for k in sorted(range(len(people)), key=lambda k: (people[k]["layer"], k)):
-        figure = build_figure({**photo, **people[k]}, k + 1, seed)
-        canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
+        figure = build_person_figure({**photo, **people[k]}, k + 1, seed)
+        canvas.haze = compute_haze_share(setting, 7.6 * figure.u / setting.height)
         _paint_ground_shadow(setting, figure)
         paint_person(canvas, figure)
         paint_occluder(setting, figure)
     canvas.haze = 0.0
-    paint_falling(setting)
+    paint_rain_or_snow(setting)
     canvas.paint()
-    pixels = expose(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
+    pixels = develop_photo(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
     return RenderedPhoto(
         name, pixels, canvas.owner, canvas.part_labels, canvas.body_px[1 : len(people) + 1]
     )
@@ -144,7 +152,7 @@ def _render_photo(photo: _Row, people: list[_Row], seed: int) -> RenderedPhoto:
 def _paint_ground_shadow(setting: BackgroundScene, figure: PersonFigure) -> None:
     """Paint a soft shadow at the feet, away from the light; long when the sun is low."""
     u, canvas = figure.u, setting.canvas
-    x, y = figure.middle("heel")
+    x, y = figure.joint_midpoint("heel")
     reach = {"daytime": 0.9, "dawn_dusk": 1.9, "night": 0.8}[setting.time_of_day]
     strength = 0.34 if setting.weather == "clear" or setting.indoors else 0.2
     shadow_sign = -1.0 if canvas.light[0] > 0 else 1.0

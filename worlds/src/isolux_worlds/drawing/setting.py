@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux_worlds.drawing.canvas import Canvas, Paint, Point
-from isolux_worlds.drawing.colour import Colour, light, mix, rgb
+from isolux_worlds.drawing.colour import Colour, hex_to_rgb, lighten, mix_colours
 
 __all__ = [
     "HORIZON",
     "BackgroundScene",
-    "haze_colour",
-    "haze_of",
-    "paint_falling",
+    "compute_haze_colour",
+    "compute_haze_share",
     "paint_fog_and_puddles",
+    "paint_rain_or_snow",
 ]
 
 HORIZON = 0.58
@@ -84,27 +84,27 @@ class BackgroundScene:
     @property
     def sky(self) -> tuple[Colour, Colour]:
         """Colours of the sky above and at the horizon."""
-        top, low = (rgb(c) for c in _SKY[self.time_of_day])
+        top, low = (hex_to_rgb(c) for c in _SKY[self.time_of_day])
         cloud, share = _CLOUDED[self.weather]
-        grey = self.tint(rgb(cloud))
-        return mix(top, grey, share), mix(low, grey, share * 0.85)
+        grey = self.tint(hex_to_rgb(cloud))
+        return mix_colours(top, grey, share), mix_colours(low, grey, share * 0.85)
 
     def tint(self, colour: Colour | str) -> Colour:
         """Return a colour as it looks at this time of day and in this weather."""
-        base = rgb(colour) if isinstance(colour, str) else colour
+        base = hex_to_rgb(colour) if isinstance(colour, str) else colour
         shade, share = _DUSK_TINT[self.time_of_day]
-        base = mix(base, rgb(shade), share)
+        base = mix_colours(base, hex_to_rgb(shade), share)
         if self.weather in {"overcast", "rainy"} and not self.indoors:
             grey = sum(base) / 3
-            base = mix(base, (grey * 0.9, grey * 0.93, grey * 0.97), 0.35)
+            base = mix_colours(base, (grey * 0.9, grey * 0.93, grey * 0.97), 0.35)
         return base
 
     def ground(self, colour: str) -> Colour:
         """Return a ground's colour: white under snow, darker when wet."""
         base = self.tint(colour)
         if self.weather == "snowy":
-            return mix(base, self.tint("#f0f4f8"), 0.85)
-        return mix(base, (30.0, 34.0, 40.0), 0.25) if self.weather == "rainy" else base
+            return mix_colours(base, self.tint("#f0f4f8"), 0.85)
+        return mix_colours(base, (30.0, 34.0, 40.0), 0.25) if self.weather == "rainy" else base
 
     def rectangle(
         self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint | Colour
@@ -133,16 +133,16 @@ _FOG_PER_HEIGHT: Mapping[str, float] = {"foggy": 0.42, "rainy": 0.10, "snowy": 0
 """Haze over a person who is half as tall as the photo."""
 
 
-def haze_colour(scene: BackgroundScene) -> Colour:
+def compute_haze_colour(scene: BackgroundScene) -> Colour:
     """Return what far things fade to."""
-    return light(scene.sky[1], 0.1)
+    return lighten(scene.sky[1], 0.1)
 
 
-def haze_of(scene: BackgroundScene, stature: float) -> float:
+def compute_haze_share(scene: BackgroundScene, stature_px: float) -> float:
     """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand."""
     if scene.indoors:
         return 0.0
-    return min(0.8, _FOG_PER_HEIGHT.get(scene.weather, 0.0) / max(stature, 0.1) * 0.5)
+    return min(0.8, _FOG_PER_HEIGHT.get(scene.weather, 0.0) / max(stature_px, 0.1) * 0.5)
 
 
 def paint_fog_and_puddles(scene: BackgroundScene) -> None:
@@ -150,7 +150,7 @@ def paint_fog_and_puddles(scene: BackgroundScene) -> None:
     if scene.indoors:
         return
     if scene.weather == "foggy":
-        veil = haze_colour(scene)
+        veil = compute_haze_colour(scene)
         scene.rectangle(
             0, 0, scene.width, scene.horizon + 0.06 * scene.height, Paint(veil, alpha=0.66)
         )
@@ -166,7 +166,7 @@ def paint_fog_and_puddles(scene: BackgroundScene) -> None:
             scene.canvas.ellipse(scene.to_pixel(x, y), wide, 0.16 * wide, pool)
 
 
-def paint_falling(scene: BackgroundScene) -> None:
+def paint_rain_or_snow(scene: BackgroundScene) -> None:
     """Paint rain or snow in front of everything; labels stay as they are."""
     if scene.indoors or scene.weather not in {"rainy", "snowy"}:
         return

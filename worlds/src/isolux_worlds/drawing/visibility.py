@@ -1,6 +1,6 @@
 """Visible boxes, masks, parts and joints of everyone, measured in the label pictures.
 
-``RenderedPhoto`` → ``measure_visible`` → the photo's people with the columns that
+``RenderedPhoto`` → ``measure_visible_people`` → the photo's people with the columns that
 ``photo_world/tables.py`` adds after rendering. Nothing is estimated: a mask is who is on top at
 each pixel, a box its extent, and a joint is seen where the pixel at it is the person's own. Run
 lengths are written in one pass down the columns of the label pictures, not by one bitmap for each
@@ -21,20 +21,20 @@ from isolux_worlds.drawing.rendering import RenderedPhoto
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["measure_visible"]
+__all__ = ["measure_visible_people"]
 
 _Ints = npt.NDArray[np.int64]
 _N_PARTS = len(PARTS)
 _PART_TYPE = pl.List(pl.Struct({"part": pl.String, "counts": pl.String}))
 
 
-def measure_visible(world: PhotoWorld, rendered: RenderedPhoto) -> pl.DataFrame:
+def measure_visible_people(world: PhotoWorld, rendered: RenderedPhoto) -> pl.DataFrame:
     """Return the people of a photo with their visible boxes, joints and masks."""
     people = world.people.filter(pl.col("image_id") == rendered.image_id)
     n = people.height
     owner, part_labels = rendered.owner, rendered.part_labels
-    boxes, area = _extents(owner, n)
-    person_masks, part_masks = _run_lengths(owner, part_labels, n)
+    boxes, area = _measure_visible_boxes_and_areas(owner, n)
+    person_masks, part_masks = _encode_person_and_part_masks(owner, part_labels, n)
     is_visible = area > 0
     columns: list[pl.Series] = [
         pl.Series(
@@ -44,7 +44,7 @@ def measure_visible(world: PhotoWorld, rendered: RenderedPhoto) -> pl.DataFrame:
     ]
     share = np.divide(area, rendered.body_px, out=np.zeros(n), where=rendered.body_px > 0)
     columns += [
-        pl.Series("joints_v", _joint_visibility(people, owner), dtype=pl.List(pl.Int8)),
+        pl.Series("joints_v", _list_joint_visibility_codes(people, owner), dtype=pl.List(pl.Int8)),
         pl.Series("mask_counts", person_masks, dtype=pl.String),
         pl.Series("seen_share", np.minimum(share, 1.0), dtype=pl.Float64),
         pl.Series("part_masks", part_masks, dtype=_PART_TYPE),
@@ -52,7 +52,7 @@ def measure_visible(world: PhotoWorld, rendered: RenderedPhoto) -> pl.DataFrame:
     return people.with_columns(columns)
 
 
-def _joint_visibility(people: pl.DataFrame, owner: _Labels) -> list[list[int]]:
+def _list_joint_visibility_codes(people: pl.DataFrame, owner: _Labels) -> list[list[int]]:
     n, (height, width) = people.height, owner.shape
     if n == 0:
         return []
@@ -66,47 +66,51 @@ def _joint_visibility(people: pl.DataFrame, owner: _Labels) -> list[list[int]]:
     return [[int(v) for v in line] for line in state]
 
 
-def _extents(owner: _Labels, n: int) -> tuple[npt.NDArray[np.float64], _Ints]:
+def _measure_visible_boxes_and_areas(
+    owner: _Labels, n_people: int
+) -> tuple[npt.NDArray[np.float64], _Ints]:
     """Boxes [n, 4] (x, y, w, h) and areas [n] of each person's pixels."""
     bounds, area = np.zeros((256, 4), np.int64), np.zeros(256, np.int64)
-    _measure_extents(owner, bounds, area)
-    x0, y0, x1, y1 = bounds[1 : n + 1].T
+    _fill_boxes_and_areas(owner, bounds, area)
+    x0, y0, x1, y1 = bounds[1 : n_people + 1].T
     boxes = np.stack([x0, y0, x1 - x0 + 1, y1 - y0 + 1], axis=1).astype(np.float64)
-    return boxes, area[1 : n + 1]
+    return boxes, area[1 : n_people + 1]
 
 
-def _run_lengths(
-    owner: _Labels, part_labels: _Labels, n: int
+def _encode_person_and_part_masks(
+    owner: _Labels, part_labels: _Labels, n_people: int
 ) -> tuple[list[str | None], list[list[dict[str, str]] | None]]:
     """COCO's compressed counts of each person's mask and of each of their parts."""
-    person_masks: list[str | None] = [None] * n
-    part_masks: list[list[dict[str, str]] | None] = [None] * n
-    if n == 0:
+    person_masks: list[str | None] = [None] * n_people
+    part_masks: list[list[dict[str, str]] | None] = [None] * n_people
+    if n_people == 0:
         return person_masks, part_masks
     height, width = owner.shape
-    key, start, length = _runs(owner, part_labels, n)
-    for k, counts in _counts_by_key(key // (_N_PARTS + 1), start, length, height * width):
-        person_masks[k] = _compress_counts(counts, height, width)
-    for k, counts in _counts_by_key(key, start, length, height * width):
+    key, start, length = _find_part_runs(owner, part_labels, n_people)
+    for k, counts in _count_runs_by_key(key // (_N_PARTS + 1), start, length, height * width):
+        person_masks[k] = _compress_run_lengths(counts, height, width)
+    for k, counts in _count_runs_by_key(key, start, length, height * width):
         person, number = divmod(k, _N_PARTS + 1)
-        entry = {"part": PARTS[number - 1], "counts": _compress_counts(counts, height, width)}
+        entry = {"part": PARTS[number - 1], "counts": _compress_run_lengths(counts, height, width)}
         part_masks[person] = [*(part_masks[person] or []), entry]
     return person_masks, part_masks
 
 
-def _runs(owner: _Labels, part_labels: _Labels, n: int) -> tuple[_Ints, _Ints, _Ints]:
+def _find_part_runs(
+    owner: _Labels, part_labels: _Labels, n_people: int
+) -> tuple[_Ints, _Ints, _Ints]:
     """Find runs of one part down the columns: key (person × parts + part), start, length."""
     owner_column, part_column = owner.T.ravel(), part_labels.T.ravel()
     changes = (owner_column[1:] != owner_column[:-1]) | (part_column[1:] != part_column[:-1])
     first = np.concatenate([[0], np.flatnonzero(changes) + 1])
     length = np.diff(first, append=len(owner_column))
     person, number = owner_column[first].astype(np.int64), part_column[first].astype(np.int64)
-    is_person = (person > 0) & (person <= n)
+    is_person = (person > 0) & (person <= n_people)
     key = (person - 1) * (_N_PARTS + 1) + number
     return key[is_person], first[is_person], length[is_person]
 
 
-def _counts_by_key(
+def _count_runs_by_key(
     key: _Ints, start: _Ints, length: _Ints, pixels: int
 ) -> list[tuple[int, list[int]]]:
     """Count background and foreground, in turn, for each key; neighbours are joined."""
@@ -127,7 +131,7 @@ def _counts_by_key(
     return counts_by_key
 
 
-def _compress_counts(counts: list[int], height: int, width: int) -> str:
+def _compress_run_lengths(counts: list[int], height: int, width: int) -> str:
     from pycocotools import mask  # type: ignore[import-untyped, unused-ignore]
 
     packed: Any = mask.frPyObjects({"size": [height, width], "counts": counts}, height, width)
@@ -136,7 +140,7 @@ def _compress_counts(counts: list[int], height: int, width: int) -> str:
 
 
 @njit(nogil=True, error_model="numpy")
-def _measure_extents(owner: _Labels, bounds: _Ints, area: _Ints) -> None:
+def _fill_boxes_and_areas(owner: _Labels, bounds: _Ints, area: _Ints) -> None:
     for y in range(owner.shape[0]):
         for x in range(owner.shape[1]):
             k = owner[y, x]

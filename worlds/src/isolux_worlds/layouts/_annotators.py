@@ -17,10 +17,10 @@ import polars as pl
 from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["error_of", "majority_labels", "tone_votes"]
+__all__ = ["compute_annotator_error_rates", "draw_majority_labels", "draw_tone_votes"]
 
 
-def error_of(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
+def compute_annotator_error_rates(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
     """Give the chance that an annotator is wrong about each of these people: ``[people]``."""
     settings = world.settings.annotators
     error = np.full(people.height, settings.error, dtype=np.float64)
@@ -32,52 +32,52 @@ def error_of(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
     return error
 
 
-def tone_votes(
+def draw_tone_votes(
     tones: IntArray,
     *,
-    annotators: int,
-    error: float | FloatArray,
-    random: np.random.Generator,
-    scale: int = 10,
+    n_annotators: int,
+    error_rate: float | FloatArray,
+    rng: np.random.Generator,
+    n_tones: int = 10,
 ) -> IntArray:
     """Count the votes for each tone: ``[people, scale]``, every row sums to 2 × annotators.
 
     ``tones``: [people] int.
     """
     n = len(tones)
-    is_wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
-    wrong_tone = 1 + (tones[:, None] - 1 + random.integers(1, scale, (n, annotators))) % scale
+    is_wrong = rng.random((n, n_annotators)) < np.reshape(error_rate, (-1, 1))
+    wrong_tone = 1 + (tones[:, None] - 1 + rng.integers(1, n_tones, (n, n_annotators))) % n_tones
     labels = np.where(is_wrong, wrong_tone, tones[:, None])
     # Up, down, up, … from a start of their own: never all the same way.
-    turn = random.integers(0, 2, (n, 1)) + np.arange(annotators)[None, :]
+    turn = rng.integers(0, 2, (n, 1)) + np.arange(n_annotators)[None, :]
     step = np.where(turn % 2, 1, -1)
-    step = np.where(labels == 1, 1, np.where(labels == scale, -1, step))
-    votes = np.zeros((n, scale), dtype=np.int64)
-    rows = np.repeat(np.arange(n), annotators)
+    step = np.where(labels == 1, 1, np.where(labels == n_tones, -1, step))
+    votes = np.zeros((n, n_tones), dtype=np.int64)
+    rows = np.repeat(np.arange(n), n_annotators)
     np.add.at(votes, (rows, (labels - 1).ravel()), 1)
     np.add.at(votes, (rows, (labels - 1 + step).ravel()), 1)
     return votes
 
 
-def majority_labels(
-    values: pl.Series,
+def draw_majority_labels(
+    true_labels: pl.Series,
     label_names: Sequence[str],
     *,
-    annotators: int,
-    error: float | FloatArray,
-    random: np.random.Generator,
+    n_annotators: int,
+    error_rate: float | FloatArray,
+    rng: np.random.Generator,
 ) -> pl.Series:
     """Give the label that more than half of the annotators chose; null where no label did."""
     index_by_label = {label: i for i, label in enumerate(label_names)}
-    true = values.replace_strict(
+    true = true_labels.replace_strict(
         index_by_label, default=-1, return_dtype=pl.Int64
     ).to_numpy()  # [n]
     n, k = len(true), len(label_names)
-    is_wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
-    shift = random.integers(1, max(k, 2), (n, annotators))
+    is_wrong = rng.random((n, n_annotators)) < np.reshape(error_rate, (-1, 1))
+    shift = rng.integers(1, max(k, 2), (n, n_annotators))
     labels = np.where(is_wrong, (true[:, None] + shift) % k, true[:, None])
     counts: npt.NDArray[np.int64] = (labels[:, :, None] == np.arange(k)).sum(axis=1)  # [n, k]
     best = counts.argmax(axis=1)
-    has_majority = (2 * counts[np.arange(n), best] > annotators) & (true >= 0)
+    has_majority = (2 * counts[np.arange(n), best] > n_annotators) & (true >= 0)
     words = pl.Series(list(label_names), dtype=pl.String).gather(best)
-    return words.set(pl.Series(~has_majority), None).alias(values.name)
+    return words.set(pl.Series(~has_majority), None).alias(true_labels.name)

@@ -68,7 +68,7 @@ class LayoutWriter:
     also: tuple[str, ...] = ()
     judges_people: bool = True
 
-    def grouping(self, entry: str) -> str | None:
+    def translate_grouping_or_none(self, entry: str) -> str | None:
         """Translate an attribute or intersection; None where the layout does not know it."""
         if self.needs_all:
             return entry

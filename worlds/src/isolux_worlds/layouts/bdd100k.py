@@ -19,9 +19,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux_worlds._joins import left_join
-from isolux_worlds._random_streams import stream
-from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds._random_streams import build_named_rng
+from isolux_worlds.layouts._files import (
+    PaintedPicture,
+    build_deterministic_uuid,
+    write_bytes_below,
+    write_images_and_add_visible_people,
+)
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -41,9 +46,11 @@ _THIRDS = ("low", "middle", "high")
 
 def ids(world: PhotoWorld) -> Ids:
     """Name frames ``<video>-<number>.jpg`` and boxes ``<frame>#<place in its labels>``."""
-    frames = _frames(world)
+    frames = _build_bdd_frames(world)
     index_in_image = pl.int_range(pl.len()).over("image_id").alias("place")
-    people = left_join(world.people.select("person_id", "image_id", index_in_image), frames)
+    people = left_join_in_order(
+        world.people.select("person_id", "image_id", index_in_image), frames
+    )
     return Ids(
         frames.select("image_id", native="name", number=pl.int_range(1, pl.len() + 1)),
         people.select("person_id", native=pl.format("{}#{}", "name", "place"), native_image="name"),
@@ -54,31 +61,35 @@ def write(
     world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
 ) -> PhotoWorld:
     """Write the world as BDD100K; see ``facet.write``."""
-    frames = _frames(world)
+    frames = _build_bdd_frames(world)
     path = pl.format("images/100k/val/{}", "name")
-    world = save_pictures(world, root, pictures, dict(frames.select("image_id", path).iter_rows()))
-    districts = _districts(world)
-    content = _frame_rows(world, frames).write_json().encode()
-    write_bytes(root, "labels/det_20/det_val.json", content)
-    _write_locations(frames, districts, root)
-    _write_districts(districts, root)
+    world = write_images_and_add_visible_people(
+        world, root, pictures, dict(frames.select("image_id", path).iter_rows())
+    )
+    districts = _assign_districts_to_households(world)
+    content = _build_scalabel_frames(world, frames).write_json().encode()
+    write_bytes_below(root, "labels/det_20/det_val.json", content)
+    _write_video_locations(frames, districts, root)
+    _write_districts_and_incomes(districts, root)
     return world
 
 
-def _frames(world: PhotoWorld) -> pl.DataFrame:
+def _build_bdd_frames(world: PhotoWorld) -> pl.DataFrame:
     """Name every photo: its video is its household's, its number counts the video's frames."""
     homes = world.photos["household_id"].unique(maintain_order=True).to_list()
-    short = [uuid_of(world.seed, "video", home).replace("-", "") for home in homes]
+    short = [build_deterministic_uuid(world.seed, "video", home).replace("-", "") for home in homes]
     names = [f"{name[:8]}-{name[8:16]}" for name in short]
     columns = {"household_id": pl.String, "video": pl.String}
     videos = pl.DataFrame({"household_id": homes, "video": names}, schema=columns)
     index = pl.int_range(pl.len()).over("household_id")
     number = (index + 1).cast(pl.String).str.zfill(7)
-    frames = left_join(world.photos.select("image_id", "household_id"), videos, "household_id")
+    frames = left_join_in_order(
+        world.photos.select("image_id", "household_id"), videos, "household_id"
+    )
     return frames.with_columns(index=index, name=pl.format("{}-{}.jpg", "video", number))
 
 
-def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
+def _build_scalabel_frames(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     """Make an object of each frame, as Scalabel writes it."""
     sized = world.sized_people()
     right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
@@ -96,10 +107,10 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
         box2d=box,
     )
     labels = sized.group_by("image_id", maintain_order=True).agg(labels=label)
-    photos = left_join(world.photos, frames)
+    photos = left_join_in_order(world.photos, frames)
     scene = pl.col("scene").replace_strict(_SCENES, default="undefined", return_dtype=pl.String)
     hour = pl.col("time_of_day").str.replace("_", "/")
-    return left_join(photos, labels).select(
+    return left_join_in_order(photos, labels).select(
         "name",
         videoName="video",
         frameIndex="index",
@@ -110,7 +121,7 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _districts(world: PhotoWorld) -> pl.DataFrame:
+def _assign_districts_to_households(world: PhotoWorld) -> pl.DataFrame:
     """Give each household a district: who lives in one place and earns alike."""
     homes = world.households
     location_column = "district" if "district" in homes.columns else "country"
@@ -120,9 +131,9 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     with_area = homes.with_columns(area=pl.format("{}, {} incomes", location_column, words))
     areas = pl.DataFrame({"area": with_area["area"].unique().sort()})
     number = areas.with_columns(number=pl.int_range(pl.len()))
-    random = stream(world.seed, "places", "bdd100k")
+    random = build_named_rng(world.seed, "places", "bdd100k")
     offsets = random.uniform(0.1, 0.9, (homes.height, 2))
-    cells = left_join(with_area, number, "area")
+    cells = left_join_in_order(with_area, number, "area")
     row, column = np.divmod(cells["number"].to_numpy(), _PER_ROW)
     names = ("household_id", "area", "income", "number")
     return cells.select(
@@ -133,19 +144,19 @@ def _districts(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _write_locations(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
+def _write_video_locations(frames: pl.DataFrame, districts: pl.DataFrame, root: Path) -> None:
     """Write where each video was taken."""
     videos = frames.unique("household_id", maintain_order=True)
-    located_videos = left_join(videos, districts, "household_id")
+    located_videos = left_join_in_order(videos, districts, "household_id")
     for video, latitude, longitude in located_videos.select(
         "video", "latitude", "longitude"
     ).rows():
         spot = {"latitude": latitude, "longitude": longitude, "speed": 0.0, "timestamp": 0}
         video_record = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
-        write_bytes(root, f"info/100k/val/{video}.json", msgspec.json.encode(video_record))
+        write_bytes_below(root, f"info/100k/val/{video}.json", msgspec.json.encode(video_record))
 
 
-def _write_districts(districts: pl.DataFrame, root: Path) -> None:
+def _write_districts_and_incomes(districts: pl.DataFrame, root: Path) -> None:
     """Write the districts' squares, and their median incomes in US dollars a year."""
     median = (12 * pl.col("income").median()).round(2)
     groups = districts.group_by("postalCode", "area", "number")
@@ -161,8 +172,8 @@ def _write_districts(districts: pl.DataFrame, root: Path) -> None:
         features.append({"type": "Feature", "properties": properties, "geometry": shape})
     shapes = {"type": "FeatureCollection", "features": features}
     incomes = table.select("postalCode", "median_income", "area").write_csv()
-    write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes))
-    write_bytes(root, "districts/income.csv", incomes.encode())
+    write_bytes_below(root, "districts/districts.geojson", msgspec.json.encode(shapes))
+    write_bytes_below(root, "districts/income.csv", incomes.encode())
 
 
 LAYOUT = LayoutWriter(

@@ -16,8 +16,12 @@ import polars as pl
 
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
-from isolux_worlds._joins import left_join
-from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_json
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds.layouts._files import (
+    PaintedPicture,
+    write_images_and_add_visible_people,
+    write_tables_json,
+)
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Way
 from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
 from isolux_worlds.photo_world.world import PhotoWorld
@@ -56,7 +60,7 @@ def ids(world: PhotoWorld) -> Ids:
         native=pl.int_range(1, pl.len() + 1).cast(pl.String),
         number=pl.int_range(1, pl.len() + 1),
     )
-    people = left_join(world.people.select("person_id", "image_id"), images)
+    people = left_join_in_order(world.people.select("person_id", "image_id"), images)
     native = pl.col("person_id").cast(pl.String)
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
@@ -68,22 +72,24 @@ def write(
     names = ids(world)
     files = names.images.with_columns(file_name=pl.format("{}.jpg", pl.col("native").str.zfill(12)))
     path = pl.format(_SPLIT + "/{}", "file_name")
-    world = save_pictures(world, root, pictures, dict(files.select("image_id", path).iter_rows()))
-    images = left_join(world.photos, files).select(
+    world = write_images_and_add_visible_people(
+        world, root, pictures, dict(files.select("image_id", path).iter_rows())
+    )
+    images = left_join_in_order(world.photos, files).select(
         "width", "height", "file_name", "caption", license=pl.lit(1), id="number"
     )
-    people = left_join(world.sized_people(), files)
+    people = left_join_in_order(world.sized_people(), files)
     licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
     categories = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
     joints = categories.with_columns(
         keypoints=pl.lit([name.replace(" ", "_") for name in COCO_KEYPOINTS]),
         skeleton=pl.Series([_SKELETON], dtype=pl.List(pl.List(pl.Int64))),
     )
-    annotations = _annotations(people)
+    annotations = _build_coco_annotations(people)
     captions = images.select(
         pl.int_range(1, pl.len() + 1).alias("id"), pl.col("id").alias("image_id"), "caption"
     )
-    keypoints = annotations.hstack(_keypoints(people))
+    keypoints = annotations.hstack(_build_coco_keypoints(people))
     files_of = {
         "instances": {"annotations": annotations, "categories": categories},
         "person_keypoints": {"annotations": keypoints, "categories": joints},
@@ -91,11 +97,11 @@ def write(
     }
     for name, tables in files_of.items():
         common = {"licenses": licences, "images": images.drop("caption")}
-        write_json(root, f"annotations/{name}_{_SPLIT}.json", common | tables)
+        write_tables_json(root, f"annotations/{name}_{_SPLIT}.json", common | tables)
     return world
 
 
-def _annotations(people: pl.DataFrame) -> pl.DataFrame:
+def _build_coco_annotations(people: pl.DataFrame) -> pl.DataFrame:
     """Make an annotation of each person; the area is the mask's, before rendering the box's."""
     box_columns = [pl.col(f"box_{axis}").round(2) for axis in "xywh"]
     columns = {
@@ -105,7 +111,7 @@ def _annotations(people: pl.DataFrame) -> pl.DataFrame:
         "bbox": pl.concat_list(box_columns),
         "area": (pl.col("box_w") * pl.col("box_h")).round(2),
         "iscrowd": pl.lit(0),
-        "attributes": pl.struct(_attribute_names(people)),
+        "attributes": pl.struct(_list_coco_attribute_names(people)),
     }
     if "mask_counts" in people.columns:
         has_mask = people["mask_counts"].is_not_null()
@@ -121,18 +127,18 @@ def _annotations(people: pl.DataFrame) -> pl.DataFrame:
     return people.select(**columns)
 
 
-def _attribute_names(people: pl.DataFrame) -> list[str]:
+def _list_coco_attribute_names(people: pl.DataFrame) -> list[str]:
     """List what is said of people: every attribute of the world, their age and their subject."""
     fixed = {column.name for column in PEOPLE.columns} - {"subject_id", "age"}
     file_columns = {"width", "height", "native", "number", "file_name"}
     return [name for name in people.columns if name not in fixed | file_columns]
 
 
-def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
+def _build_coco_keypoints(people: pl.DataFrame) -> pl.DataFrame:
     """Write COCO's 17 joints flat: x, y, and 0 outside the photo, 1 hidden, 2 seen."""
-    x, y = (_points(people, f"joints_{c}").round(2) for c in "xy")
+    x, y = (_stack_joint_column(people, f"joints_{c}").round(2) for c in "xy")
     if "joints_v" in people.columns:
-        v = _points(people, "joints_v")
+        v = _stack_joint_column(people, "joints_v")
     else:
         wide, high = (people[name].to_numpy()[:, None] for name in ("width", "height"))
         v = np.where((x >= 0) & (x < wide) & (y >= 0) & (y < high), 2.0, 0.0)
@@ -143,7 +149,9 @@ def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"num_keypoints": is_labelled.sum(axis=1), "keypoints": points})
 
 
-def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _stack_joint_column(
+    people: pl.DataFrame, name: str
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Take one number of each of the 17 joints: ``[people, 17]``; null: NaN."""
     points = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
     return points[:, _KEYPOINT_JOINTS]

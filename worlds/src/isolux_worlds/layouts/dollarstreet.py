@@ -13,8 +13,13 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_worlds._joins import left_join
-from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds.layouts._files import (
+    PaintedPicture,
+    build_deterministic_uuid,
+    write_bytes_below,
+    write_images_and_add_visible_people,
+)
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -60,7 +65,9 @@ _TEST = 3  # every third photo is one of the test part
 
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by 24 hexadecimal digits; photos are judged, not people."""
-    images = _photos(world).select("image_id", native="id", number=pl.int_range(1, pl.len() + 1))
+    images = _build_dollarstreet_photos(world).select(
+        "image_id", native="id", number=pl.int_range(1, pl.len() + 1)
+    )
     empty_schema = {"person_id": pl.Int64, "native": pl.String, "native_image": pl.String}
     return Ids(images, pl.DataFrame(schema=empty_schema))
 
@@ -69,31 +76,33 @@ def write(
     world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
 ) -> PhotoWorld:
     """Write the world as Dollar Street; see ``facet.write``."""
-    photos = _photos(world)
+    photos = _build_dollarstreet_photos(world)
     paths = dict(photos.select("image_id", pl.format("assets/{}.jpg", "id")).iter_rows())
-    world = save_pictures(world, root, pictures, paths)
-    table = _table(photos)
+    world = write_images_and_add_visible_people(world, root, pictures, paths)
+    table = _build_mlcommons_table(photos)
     tested = pl.int_range(pl.len()) % _TEST == 0
     table_by_suffix = {"": table, "_imagenet_test": table.filter(tested)}
     table_by_suffix["_imagenet_train"] = table.filter(~tested)
     for name, rows in table_by_suffix.items():
-        write_bytes(root, f"images_v2{name}.csv", rows.write_csv().encode())
-    addresses = _addresses(photos).write_json().encode()
-    write_bytes(root, "metadata_full_dollar_street.json", addresses)
+        write_bytes_below(root, f"images_v2{name}.csv", rows.write_csv().encode())
+    addresses = _build_release_with_addresses(photos).write_json().encode()
+    write_bytes_below(root, "metadata_full_dollar_street.json", addresses)
     return world
 
 
-def _photos(world: PhotoWorld) -> pl.DataFrame:
+def _build_dollarstreet_photos(world: PhotoWorld) -> pl.DataFrame:
     """Describe each photo: whose home, which topics."""
     homes = world.households.select(
         "household_id", "country", "country_code", "region", "income", "latitude", "longitude"
     )
     topic = pl.col("scene").replace_strict(dict(SCENE_TOPICS), return_dtype=pl.String)
     photos = world.photos.select("image_id", "household_id", topic=topic)
-    photos = left_join(photos, homes, "household_id")
-    uuids = [uuid_of(world.seed, "dollarstreet", name) for name in photos["image_id"]]
+    photos = left_join_in_order(photos, homes, "household_id")
+    uuids = [
+        build_deterministic_uuid(world.seed, "dollarstreet", name) for name in photos["image_id"]
+    ]
     topics = pl.concat_list("topic", pl.col("used").fill_null([]))
-    return left_join(photos, _topic_people(world)).select(
+    return left_join_in_order(photos, _list_topics_of_photos(world)).select(
         pl.exclude("topic", "used"),
         topics=topics.list.unique(maintain_order=True),
         uuid=pl.Series(uuids, dtype=pl.String),
@@ -101,7 +110,7 @@ def _photos(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _topic_people(world: PhotoWorld) -> pl.DataFrame:
+def _list_topics_of_photos(world: PhotoWorld) -> pl.DataFrame:
     """List what the people of each photo use."""
     topic = dict(_OF_OCCUPATION)
     topic_column = pl.col("occupation").replace_strict(topic, default=None, return_dtype=pl.String)
@@ -111,13 +120,13 @@ def _topic_people(world: PhotoWorld) -> pl.DataFrame:
     return rows.group_by("image_id", maintain_order=True).agg("used")
 
 
-def _topic_text(position: int) -> pl.Expr:
+def _build_topic_text_expression(position: int) -> pl.Expr:
     """Bring a photo's topics to labels (0), ImageNet's words (1) or numbers (2), as text."""
     words = {topic: str(topic_fields[position]) for topic, topic_fields in TOPICS.items()}
     return pl.col("topics").list.eval(pl.element().replace_strict(words, return_dtype=pl.String))
 
 
-def _table(photos: pl.DataFrame) -> pl.DataFrame:
+def _build_mlcommons_table(photos: pl.DataFrame) -> pl.DataFrame:
     """Make MLCommons' table; lists stand as JSON, those of ImageNet as Python prints them."""
     return photos.select(
         "id",
@@ -129,19 +138,23 @@ def _table(photos: pl.DataFrame) -> pl.DataFrame:
         pl.format('["{}"]', pl.col("topics").list.join('","')).alias("topics"),
         pl.col("household_id").alias("place"),
         "income",
-        pl.format("['{}']", _topic_text(1).list.join("', '")).alias("imagenet_synonyms"),
-        pl.format("[{}]", _topic_text(2).list.join(", ")).alias("imagenet_sysnet_id"),
+        pl.format("['{}']", _build_topic_text_expression(1).list.join("', '")).alias(
+            "imagenet_synonyms"
+        ),
+        pl.format("[{}]", _build_topic_text_expression(2).list.join(", ")).alias(
+            "imagenet_sysnet_id"
+        ),
     )
 
 
-def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
+def _build_release_with_addresses(photos: pl.DataFrame) -> pl.DataFrame:
     """Make the release with addresses: a row for each label of each photo."""
     country = pl.col("country").str.replace_all(" ", "%20")
     number = pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0")
     location = pl.format("{}%20{}", country, number)
     address = "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg"
     url = pl.format(address, location, "uuid", "uuid")
-    rows = photos.with_columns(url=url, label=_topic_text(0)).explode("label")
+    rows = photos.with_columns(url=url, label=_build_topic_text_expression(0)).explode("label")
     row = pl.format("{}-{}", "id", "label").alias("_id")
     region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
     spot = {"lat": "latitude", "lng": "longitude"}

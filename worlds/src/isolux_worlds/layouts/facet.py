@@ -16,21 +16,30 @@ import numpy as np
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
-from isolux_worlds._joins import left_join
-from isolux_worlds._random_streams import stream
-from isolux_worlds.layouts._annotators import error_of, majority_labels, tone_votes
-from isolux_worlds.layouts._files import PaintedPicture, save_pictures, write_bytes, write_json
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds._random_streams import build_named_rng
+from isolux_worlds.layouts._annotators import (
+    compute_annotator_error_rates,
+    draw_majority_labels,
+    draw_tone_votes,
+)
+from isolux_worlds.layouts._files import (
+    PaintedPicture,
+    write_bytes_below,
+    write_images_and_add_visible_people,
+    write_tables_json,
+)
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Native, Way
 from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "unite_parts", "write"]
+__all__ = ["CLOTHING", "HAIR", "LAYOUT", "ids", "unite_part_masks", "write"]
 
 CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
 HAIR = ("head_hair",)
 
 
-def unite_parts(people: pl.DataFrame, part_names: Sequence[str]) -> pl.DataFrame:
+def unite_part_masks(people: pl.DataFrame, part_names: Sequence[str]) -> pl.DataFrame:
     """Unite the masks of these parts of each person."""
     rows = people.with_row_index("row").drop("counts", strict=False)
     masks = rows.select("row", "height", "width", "part_masks").explode("part_masks")
@@ -77,7 +86,7 @@ def ids(world: PhotoWorld) -> Ids:
         native=pl.format("sa_{}.jpg", pl.int_range(1, pl.len() + 1)),
         number=pl.int_range(1, pl.len() + 1),
     )
-    people = left_join(world.people.select("person_id", "image_id"), images)
+    people = left_join_in_order(world.people.select("person_id", "image_id"), images)
     native = pl.col("person_id").cast(pl.String)
     return Ids(images, people.select("person_id", native=native, native_image="native"))
 
@@ -89,23 +98,23 @@ def write(
     names = ids(world)
     path = pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
     paths = dict(names.images.select("image_id", path).iter_rows())
-    world = save_pictures(world, root, pictures, paths)
+    world = write_images_and_add_visible_people(world, root, pictures, paths)
     numbers = names.images.select("image_id", "number", filename="native")
-    people = left_join(world.sized_people(), numbers)
-    table = annotation_table(world, people).write_csv().encode()
-    write_bytes(root, "annotations/annotations.csv", table)
-    images = left_join(names.images, world.photos.select("image_id", "width", "height")).select(
-        "width", "height", id="number", file_name="native"
-    )
-    _write_boxes(images, people, root)
+    people = left_join_in_order(world.sized_people(), numbers)
+    table = build_facet_annotations(world, people).write_csv().encode()
+    write_bytes_below(root, "annotations/annotations.csv", table)
+    images = left_join_in_order(
+        names.images, world.photos.select("image_id", "width", "height")
+    ).select("width", "height", id="number", file_name="native")
+    _write_facet_boxes(images, people, root)
     if "mask_counts" in people.columns:
-        _write_masks(images, people, root)
+        _write_facet_masks(images, people, root)
     return world
 
 
-def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+def build_facet_annotations(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Make ``annotations.csv``: all of FACET's columns, in its order."""
-    first = _label(world, people, "occupation", OCCUPATIONS)
+    first = _draw_annotated_labels(world, people, "occupation", OCCUPATIONS)
     second = "second_occupation"  # a world's own, where it has one
     second_class = pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)
     words = zip(('{"x": ', ', "y": ', ', "width": ', ', "height": '), "xywh", strict=True)
@@ -115,53 +124,66 @@ def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     head = people.select(
         "person_id", "filename", class1=first, class2=second_class, bounding_box=boxes
     )
-    marks = [_mark_columns(world, people, *attribute) for attribute in _MARKS]
-    marks.insert(1, _tone_columns(world, people))
-    light = _mark_columns(world, people, "lighting", "lighting_", _LIGHTING)
-    column_tables = [head, *marks, _flag_columns(world, people), _visible(people), light]
+    marks = [_build_mark_columns(world, people, *attribute) for attribute in _MARKS]
+    marks.insert(1, _build_tone_vote_columns(world, people))
+    light = _build_mark_columns(world, people, "lighting", "lighting_", _LIGHTING)
+    column_tables = [
+        head,
+        *marks,
+        _build_wearing_columns(world, people),
+        _build_visible_part_columns(people),
+        light,
+    ]
     return pl.concat(column_tables, how="horizontal")
 
 
-def _label(
+def _draw_annotated_labels(
     world: PhotoWorld, people: pl.DataFrame, name: str, label_names: Sequence[str]
 ) -> pl.Series:
     """Let the annotators label an attribute; one that the world lacks is unknown."""
     values = people[name]
     if name == "hair_color":  # who is bald shows none
         values = values.set(people["hair_type"] == "bald", None)
-    random = stream(world.seed, "annotators", "facet", name)
-    error = error_of(world, people)
-    return majority_labels(values, label_names, annotators=_ANNOTATORS, error=error, random=random)
+    random = build_named_rng(world.seed, "annotators", "facet", name)
+    error = compute_annotator_error_rates(world, people)
+    return draw_majority_labels(
+        values, label_names, n_annotators=_ANNOTATORS, error_rate=error, rng=random
+    )
 
 
-def _mark_columns(
+def _build_mark_columns(
     world: PhotoWorld, people: pl.DataFrame, name: str, beginning: str, words: Sequence[str]
 ) -> pl.DataFrame:
     """Write a column of 0 and 1 for each word; a null label is ``na``."""
     long = {short: word for word, short in _SHORT.items()}
     label_names = tuple(long.get(word, word) for word in words if word != "na")
-    labels = _label(world, people, name, label_names).replace(_SHORT).fill_null("na")
+    labels = (
+        _draw_annotated_labels(world, people, name, label_names).replace(_SHORT).fill_null("na")
+    )
     return pl.DataFrame({f"{beginning}{word}": (labels == word).cast(pl.Int64) for word in words})
 
 
-def _tone_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
-    random = stream(world.seed, "annotators", "facet", "skin_tone")
-    tones, error = people["skin_tone"].cast(pl.Int64).to_numpy(), error_of(world, people)
-    votes = tone_votes(tones, annotators=_ANNOTATORS, error=error, random=random)
+def _build_tone_vote_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    random = build_named_rng(world.seed, "annotators", "facet", "skin_tone")
+    tones, error = (
+        people["skin_tone"].cast(pl.Int64).to_numpy(),
+        compute_annotator_error_rates(world, people),
+    )
+    votes = draw_tone_votes(tones, n_annotators=_ANNOTATORS, error_rate=error, rng=random)
     vote_counts = pl.DataFrame(votes, schema=[f"skin_tone_{t}" for t in range(1, 11)], orient="row")
     return vote_counts.with_columns(skin_tone_na=pl.lit(0, dtype=pl.Int64))
 
 
-def _flag_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+def _build_wearing_columns(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
     """Write the marks of what people have or wear; what is unknown is not there."""
     columns = {}
     for column, name, flagged_value in _FLAGS:
-        label = _label(world, people, name, sorted(people[name].unique()))
+        label = _draw_annotated_labels(world, people, name, sorted(people[name].unique()))
         columns[column] = (label == flagged_value).fill_null(value=False).cast(pl.Int64)
     return pl.DataFrame(columns)
 
 
-def _visible(people: pl.DataFrame) -> pl.DataFrame:
+def _build_visible_part_columns(people: pl.DataFrame) -> pl.DataFrame:
     """Mark what is seen: a photo of a face shows no torso; who is nearly hidden is minimal."""
     return people.select(
         visible_torso=(pl.col("view") != "face").cast(pl.Int64),
@@ -170,7 +192,7 @@ def _visible(people: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
+def _write_facet_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
     of_class = dict(categories.select("name", "id").iter_rows())
     number = pl.col("occupation").replace_strict(of_class, return_dtype=pl.Int64)
@@ -178,15 +200,15 @@ def _write_boxes(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     id_columns = {"id": "person_id", "image_id": "number"}
     rows = people.select(**id_columns, category_id=number, bbox=box, person_id="person_id")
     tables = {"images": images, "annotations": rows, "categories": categories}
-    write_json(root, "annotations/coco_boxes.json", tables)
+    write_tables_json(root, "annotations/coco_boxes.json", tables)
 
 
-def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
+def _write_facet_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None:
     """Write person, clothing and hair masks; what is not seen of a person has no entry."""
     masks_by_category = {
         "person": people.with_columns(counts="mask_counts"),
-        "clothing": unite_parts(people, CLOTHING),
-        "hair": unite_parts(people, HAIR),
+        "clothing": unite_part_masks(people, CLOTHING),
+        "hair": unite_part_masks(people, HAIR),
     }
     masks = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
     category_rows = [
@@ -204,7 +226,7 @@ def _write_masks(images: pl.DataFrame, people: pl.DataFrame, root: Path) -> None
     )
     categories = pl.DataFrame({"id": [1, 2, 3], "name": list(masks_by_category)})
     tables = {"images": images, "annotations": annotations, "categories": categories}
-    write_json(root, "annotations/coco_masks.json", tables)
+    write_tables_json(root, "annotations/coco_masks.json", tables)
 
 
 LAYOUT = LayoutWriter(

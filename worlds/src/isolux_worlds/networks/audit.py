@@ -24,10 +24,10 @@ __all__ = [
     "PEOPLE",
     "TONES",
     "audit_masks",
-    "network_injected_rates",
-    "overlooked",
-    "paint_photos",
-    "world",
+    "draw_labels_with_overlooked_masks",
+    "paint_photos_and_write_people",
+    "read_mask_world",
+    "read_network_injected_rates",
 ]
 
 PEOPLE = "masks.csv"
@@ -40,12 +40,12 @@ OVERLOOKED = 2 / 3
 TONES = ("1 to 7", "8 to 10")
 
 
-def world() -> WorldSettings:
+def read_mask_world() -> WorldSettings:
     """Read the world: one person a photo, half of them with a mask."""
     return read_world(Path(__file__).with_name("world.yaml"))
 
 
-def overlooked(people: pl.DataFrame, seed: int) -> pl.Series:
+def draw_labels_with_overlooked_masks(people: pl.DataFrame, seed: int) -> pl.Series:
     """Give the labels that the network learns from: true, but for masks that were overlooked."""
     draw = np.random.default_rng(seed).random(people.height) < OVERLOOKED
     missed = (people["skin_tone"] == TONES[1]) & pl.Series(draw)
@@ -53,16 +53,16 @@ def overlooked(people: pl.DataFrame, seed: int) -> pl.Series:
     return people.select(label=label)["label"]
 
 
-def paint_photos(
+def paint_photos_and_write_people(
     out: str | Path,
-    households: int,
+    n_households: int,
     seed: int,
     *,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Path:
     """Paint photos, two of each person, and write the table of who is in them."""
-    settings = world().model_copy(update={"households": households})
+    settings = read_mask_world().model_copy(update={"households": n_households})
     synthesis = synthesize(settings, out, seed=seed, overwrite=overwrite, progress=progress)
     people = pl.read_csv(synthesis.path / "people.csv", infer_schema=False)
     dark = pl.col("skin_tone").is_in(DARK)
@@ -80,12 +80,12 @@ NETWORK = Path(__file__).with_name("masks.onnx")
 HOUSEHOLDS = 300
 
 
-def network_injected_rates() -> list[dict[str, Any]]:
+def read_network_injected_rates() -> list[dict[str, Any]]:
     """Read how often the network truly sees a mask, by skin tone, as a record's ``injected``.
 
     Examples
     --------
-    >>> [row["group"] for row in network_injected_rates() if "group" in row]
+    >>> [row["group"] for row in read_network_injected_rates() if "group" in row]
     ['1 to 7', '8 to 10']
     """
     network_record: Mapping[str, Any] = json.loads(
@@ -106,7 +106,9 @@ def audit_masks(
     """Paint photos, predict and audit."""
     folder = Path(out)
     photos = folder / "photos"
-    people = paint_photos(photos, households, seed, overwrite=overwrite, progress=progress)
+    people = paint_photos_and_write_people(
+        photos, households, seed, overwrite=overwrite, progress=progress
+    )
     settings = {
         "data": f"table:{people}",
         "id": "id",
@@ -121,6 +123,6 @@ def audit_masks(
     }
     spec = parse_spec({**settings, "seed": seed, "overwrite": overwrite})
     audit = run_audit(spec, open_progress=watched)
-    record = {**audit.run.record, "injected": network_injected_rates()}
+    record = {**audit.run.record, "injected": read_network_injected_rates()}
     audit = replace(audit, run=replace(audit.run, record=record))
     return audit, audit.report(folder / "run", overwrite=overwrite)

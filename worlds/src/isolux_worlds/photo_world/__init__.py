@@ -7,15 +7,15 @@ files are made elsewhere, in ``drawing``, ``layouts`` and ``predictors``.
 
 from __future__ import annotations
 
-from isolux_worlds.photo_world.injected_effects import draw_is_right, person_rates
+from isolux_worlds.photo_world.injected_effects import compute_person_rates, draw_is_right
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import (
     PRESETS,
     WorldSettings,
+    format_world_yaml,
     parse_world,
     preset,
     read_world,
-    world_text,
 )
 from isolux_worlds.photo_world.world import PhotoWorld
 
@@ -23,11 +23,11 @@ __all__ = [
     "PRESETS",
     "PhotoWorld",
     "WorldSettings",
+    "compute_person_rates",
     "draw_is_right",
     "draw_people",
+    "format_world_yaml",
     "parse_world",
-    "person_rates",
     "preset",
     "read_world",
-    "world_text",
 ]

@@ -1,10 +1,11 @@
 """The joint distribution of a world's attributes: a Bayesian network, and draws from it.
 
-``network`` makes nodes of the settings: the world's attributes in their order, then whatever else
-the painter draws, with its usual shares. ``draw_codes`` draws each attribute once for all who have
-it (a home, a photo, a subject, a person in a photo). Given the attributes before it, a value hangs
-on nothing else, so that people's rows have exactly the network's distribution: how many photos,
-subjects and people there are is drawn without looking at anyone.
+``build_attribute_network`` makes nodes of the settings: the world's attributes in their order, then
+whatever else the painter draws, with its usual shares. ``draw_attribute_codes`` draws each
+attribute once for all who have it (a home, a photo, a subject, a person in a photo). Given the
+attributes before it, a value hangs on nothing else, so that people's rows have exactly the
+network's distribution: how many photos, subjects and people there are is drawn without looking at
+anyone.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 from isolux_worlds.photo_world.locations import PLACE_VALUES
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, BuiltInAttribute, Level
-from isolux_worlds.populations.population import match_conditions
+from isolux_worlds.populations.population import matches_conditions
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
@@ -28,10 +29,10 @@ __all__ = [
     "AttributeNode",
     "CodeArray",
     "HouseholdTree",
-    "ancestors",
-    "draw_codes",
-    "network",
-    "rule_numbers",
+    "build_attribute_network",
+    "draw_attribute_codes",
+    "find_first_matching_rules",
+    "list_with_ancestors",
 ]
 
 CodeArray = npt.NDArray[np.int16]
@@ -78,7 +79,7 @@ class HouseholdTree:
     image_of_person: IntArray
     subject_of_person: IntArray
 
-    def count(self, level: Level) -> int:
+    def count_owners(self, level: Level) -> int:
         """How many there are at a level."""
         return {
             "household": self.households,
@@ -87,7 +88,7 @@ class HouseholdTree:
             "person": len(self.image_of_person),
         }[level]
 
-    def up(self, codes: CodeArray, owner: Level, level: Level) -> CodeArray:
+    def broadcast_to_level(self, codes: CodeArray, owner: Level, level: Level) -> CodeArray:
         """Repeat the values of a higher level for each member of a lower one."""
         if owner == level:
             return codes
@@ -102,7 +103,7 @@ class HouseholdTree:
         return handed_down
 
 
-def network(settings: WorldSettings) -> tuple[AttributeNode, ...]:
+def build_attribute_network(settings: WorldSettings) -> tuple[AttributeNode, ...]:
     """List a world's attributes: its own in their order, then what else the painter draws."""
     usual = dict(BUILT_IN_ATTRIBUTES)
     for name, location_values in PLACE_VALUES.items():
@@ -112,22 +113,25 @@ def network(settings: WorldSettings) -> tuple[AttributeNode, ...]:
         shares = attribute.shares or usual[name].shares
         values = tuple(shares)
         rules = tuple(
-            ShareRule(rule.where, _probability_row(values, rule.shares)) for rule in attribute.given
+            ShareRule(rule.where, _build_normalised_shares(values, rule.shares))
+            for rule in attribute.given
         )
         level = attribute.level or usual[name].level
-        nodes.append(AttributeNode(name, level, values, _probability_row(values, shares), rules))
+        nodes.append(
+            AttributeNode(name, level, values, _build_normalised_shares(values, shares), rules)
+        )
     for name, built_in in BUILT_IN_ATTRIBUTES.items():
         if name not in settings.attributes:
             values = tuple(built_in.shares)
             nodes.append(
                 AttributeNode(
-                    name, built_in.level, values, _probability_row(values, built_in.shares)
+                    name, built_in.level, values, _build_normalised_shares(values, built_in.shares)
                 )
             )
     return tuple(nodes)
 
 
-def rule_numbers(
+def find_first_matching_rules(
     node: AttributeNode,
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
@@ -136,12 +140,16 @@ def rule_numbers(
     """Index of the first rule that holds for each row; -1 where none does."""
     rule_index = np.full(shape, -1, dtype=np.int64)
     for number in range(len(node.rules) - 1, -1, -1):
-        is_match = np.broadcast_to(match_conditions(node.rules[number].where, values, codes), shape)
+        is_match = np.broadcast_to(
+            matches_conditions(node.rules[number].where, values, codes), shape
+        )
         rule_index[is_match] = number
     return rule_index
 
 
-def ancestors(nodes: Sequence[AttributeNode], names: Iterable[str]) -> list[AttributeNode]:
+def list_with_ancestors(
+    nodes: Sequence[AttributeNode], names: Iterable[str]
+) -> list[AttributeNode]:
     """List these attributes and all their ancestors, in the network's order."""
     ancestor_names = set(names)
     for node in reversed(nodes):  # what something hangs on comes before it
@@ -150,7 +158,7 @@ def ancestors(nodes: Sequence[AttributeNode], names: Iterable[str]) -> list[Attr
     return [node for node in nodes if node.name in ancestor_names]
 
 
-def draw_codes(
+def draw_attribute_codes(
     nodes: Sequence[AttributeNode], tree: HouseholdTree, seed: int
 ) -> dict[str, CodeArray]:
     """Draw every attribute for all who have it; each has a random stream of its own name."""
@@ -158,22 +166,23 @@ def draw_codes(
     level = {node.name: node.level for node in nodes}
     values = {node.name: node.values for node in nodes}
     for node in nodes:
-        n = tree.count(node.level)
-        uniform = stream(seed, "attribute", node.name).random(n)
-        codes = _sample_codes(node.shares, uniform)
+        n = tree.count_owners(node.level)
+        uniform = build_named_rng(seed, "attribute", node.name).random(n)
+        codes = _draw_codes_by_inversion(node.shares, uniform)
         if node.rules:
             parent_codes = {
-                p: tree.up(codes_by_name[p], level[p], node.level) for p in node.parents
+                p: tree.broadcast_to_level(codes_by_name[p], level[p], node.level)
+                for p in node.parents
             }
-            rule_index = rule_numbers(node, values, parent_codes, (n,))
+            rule_index = find_first_matching_rules(node, values, parent_codes, (n,))
             for number, rule in enumerate(node.rules):
                 concerned = rule_index == number
-                codes[concerned] = _sample_codes(rule.shares, uniform[concerned])
+                codes[concerned] = _draw_codes_by_inversion(rule.shares, uniform[concerned])
         codes_by_name[node.name] = codes
     return codes_by_name
 
 
-def _sample_codes(shares: FloatArray, uniform: FloatArray) -> CodeArray:
+def _draw_codes_by_inversion(shares: FloatArray, uniform: FloatArray) -> CodeArray:
     """Invert the distribution function; values of share 0 are never drawn."""
     steps = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
@@ -181,7 +190,7 @@ def _sample_codes(shares: FloatArray, uniform: FloatArray) -> CodeArray:
     return codes.astype(np.int16)
 
 
-def _probability_row(values: tuple[str, ...], shares: Mapping[str, float]) -> FloatArray:
+def _build_normalised_shares(values: tuple[str, ...], shares: Mapping[str, float]) -> FloatArray:
     """Shares in the order of the values, of sum 1 exactly but for rounding."""
     row = np.array([shares.get(word, 0.0) for word in values], dtype=np.float64)
     return np.asarray(row / row.sum())

@@ -18,23 +18,31 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
-from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 from isolux_worlds.photo_world.attribute_network import (
     AttributeNode,
-    ancestors,
-    network,
-    rule_numbers,
+    build_attribute_network,
+    find_first_matching_rules,
+    list_with_ancestors,
 )
-from isolux_worlds.populations.injected_effects import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_cells, check_values, match_conditions
+from isolux_worlds.populations.injected_effects import (
+    GROUP_RATES,
+    iterate_group_rate_rows,
+    select_widest_gaps,
+)
+from isolux_worlds.populations.population import (
+    check_number_of_cells,
+    check_values_exist,
+    matches_conditions,
+)
 
 __all__ = [
-    "draw_correlated_uniforms",
+    "build_photo_injected_effects_record",
+    "compute_person_rates",
+    "compute_photo_injected_rates",
+    "compute_probability_correct",
+    "draw_correlated_outcomes",
     "draw_is_right",
-    "person_rates",
-    "photo_injected_effects_record",
-    "photo_injected_rates",
-    "probability_right",
     "standardised_rates",
 ]
 
@@ -46,13 +54,17 @@ if TYPE_CHECKING:
 BoolArray = npt.NDArray[np.bool_]
 
 
-def person_rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
+def compute_person_rates(world: PhotoWorld, model: str | ModelSettings) -> FloatArray:
     """Probability that a model is right, for each person."""
     model_settings = world.settings.model_named(model)
     effect_attributes = {name for effect in model_settings.effects for name in effect.where}
-    values = {n.name: n.values for n in network(world.settings) if n.name in effect_attributes}
-    codes = person_codes(world, values)
-    rate = probability_right(model_settings, values, codes)
+    values = {
+        n.name: n.values
+        for n in build_attribute_network(world.settings)
+        if n.name in effect_attributes
+    }
+    codes = encode_person_values(world, values)
+    rate = compute_probability_correct(model_settings, values, codes)
     return np.broadcast_to(rate, (world.people.height,)).astype(np.float64)
 
 
@@ -61,9 +73,9 @@ def draw_is_right(
 ) -> BoolArray:
     """Draw whether a model is right about each person."""
     model_settings = world.settings.model_named(model)
-    return draw_correlated_uniforms(
-        person_rates(world, model_settings),
-        _subjects(world),
+    return draw_correlated_outcomes(
+        compute_person_rates(world, model_settings),
+        _find_subject_index_of_people(world),
         world.subjects.height,
         model_settings,
         world.seed,
@@ -71,30 +83,32 @@ def draw_is_right(
     )
 
 
-def draw_correlated_uniforms(
+def draw_correlated_outcomes(
     rate: FloatArray,
-    subject: IntArray,
-    subjects: int,
+    subject_index: IntArray,
+    n_subjects: int,
     model: ModelSettings,
     seed: int,
     stream_name: str = "right",
 ) -> BoolArray:
     """Draw binary outcomes with given probabilities, correlated within subjects.
 
-    ``rate``: [people] float, 0 to 1; ``subject``: [people] int.
+    ``rate``: [people] float, 0 to 1; ``subject_index``: [people] int.
     """
     from scipy.special import ndtri
 
-    person_noise = stream(seed, "model", model.name, stream_name).standard_normal(len(rate))
+    person_noise = build_named_rng(seed, "model", model.name, stream_name).standard_normal(
+        len(rate)
+    )
     if model.correlation:
-        shared = stream(seed, "difficulty").standard_normal(subjects)[subject]
+        shared = build_named_rng(seed, "difficulty").standard_normal(n_subjects)[subject_index]
         person_noise = (
             np.sqrt(model.correlation) * shared + np.sqrt(1 - model.correlation) * person_noise
         )
     return np.asarray(person_noise < ndtri(rate))
 
 
-def probability_right(
+def compute_probability_correct(
     model: ModelSettings,
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
@@ -102,11 +116,11 @@ def probability_right(
     """Probability of being right, of people or cells whose values are given as codes."""
     total: FloatArray = np.asarray(np.log(model.base_rate / (1.0 - model.base_rate)))
     for effect in model.effects:
-        total = total + effect.size * match_conditions(effect.where, values, codes)
+        total = total + effect.size * matches_conditions(effect.where, values, codes)
     return np.asarray(1.0 / (1.0 + np.exp(-total)), dtype=np.float64)
 
 
-def person_codes(
+def encode_person_values(
     world: PhotoWorld, values: Mapping[str, tuple[str, ...]]
 ) -> dict[str, npt.NDArray[np.int16]]:
     """Index in ``values`` of each person's values."""
@@ -120,7 +134,7 @@ def person_codes(
     return {column.name: column.to_numpy() for column in rows}
 
 
-def _subjects(world: PhotoWorld) -> IntArray:
+def _find_subject_index_of_people(world: PhotoWorld) -> IntArray:
     """Row of each person's subject."""
     subjects = world.subjects["subject_id"]
     rows = world.people["subject_id"].replace_strict(subjects, np.arange(len(subjects)))
@@ -135,28 +149,32 @@ MOST_CELLS = 10_000_000
 """Combinations of values that are laid out, at most: some 300 MB."""
 
 
-def photo_injected_rates(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
+def compute_photo_injected_rates(
+    settings: WorldSettings, model: str | ModelSettings
+) -> pl.DataFrame:
     """Give a model's true rate for everyone, every group and every intersection of ``by``."""
     model_settings = settings.model_named(model)
-    nodes = network(settings)
-    _check_model(model_settings, nodes)
-    cells = _cells(nodes, model_settings, ())
+    nodes = build_attribute_network(settings)
+    _check_model_effects_exist(model_settings, nodes)
+    cells = _build_attribute_cells(nodes, model_settings, ())
     overall_rate = float((cells.share * cells.rate).sum())
     rows: list[tuple[object, ...]] = [
         (model_settings.name, None, "overall", [], 1.0, overall_rate, 0.0)
     ]
     for entry in settings.groupings:
         names = split_intersection(entry)
-        share, rate = _average_by(_cells(nodes, model_settings, names), names)
+        share, rate = _average_cells_by_attributes(
+            _build_attribute_cells(nodes, model_settings, names), names
+        )
         values = [_find_node(nodes, name).values for name in names]
         rows += [
             (model_settings.name, *row)
-            for row in group_rows(entry, values, share, rate, overall_rate)
+            for row in iterate_group_rate_rows(entry, values, share, rate, overall_rate)
         ]
     return pl.DataFrame(rows, schema={"model": pl.String(), **GROUP_RATES}, orient="row")
 
 
-def photo_injected_effects_record(
+def build_photo_injected_effects_record(
     settings: WorldSettings, model: str | ModelSettings, metric: str = "accuracy"
 ) -> list[dict[str, object]]:
     """List the injected effects of one model, as a run's record keeps it for the report.
@@ -180,27 +198,29 @@ def photo_injected_effects_record(
     Examples
     --------
     >>> from isolux_worlds.photo_world.settings import preset
-    >>> {row["value"] for row in photo_injected_effects_record(preset("fair"), "aurora")}
+    >>> {row["value"] for row in build_photo_injected_effects_record(preset("fair"), "aurora")}
     {0.0}
     """
-    truth = photo_injected_rates(settings, model).drop_nulls("attribute")
+    truth = compute_photo_injected_rates(settings, model).drop_nulls("attribute")
     with_metric = truth.with_columns(metric=pl.lit(metric), label=pl.lit(None, dtype=pl.String))
-    return widest_gaps(with_metric).to_dicts()
+    return select_widest_gaps(with_metric).to_dicts()
 
 
 def standardised_rates(
-    settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
+    settings: WorldSettings, model: str | ModelSettings, attribute: str, standardised_attribute: str
 ) -> pl.DataFrame:
     """Directly standardised true rates: each group at the overall distribution of an attribute."""
     model_settings = settings.model_named(model)
-    nodes = network(settings)
-    _check_model(model_settings, nodes)
-    names = [attribute, control]
+    nodes = build_attribute_network(settings)
+    _check_model_effects_exist(model_settings, nodes)
+    names = [attribute, standardised_attribute]
     groups, _ = (_find_node(nodes, name).values for name in names)
-    if attribute == control:
+    if attribute == standardised_attribute:
         problem = "an attribute cannot be held at one mix of itself"
         raise SpecError(problem, expected="two attributes", found=repr(attribute))
-    share, rate = _average_by(_cells(nodes, model_settings, names), names)
+    share, rate = _average_cells_by_attributes(
+        _build_attribute_cells(nodes, model_settings, names), names
+    )
     mix = share.sum(axis=0)
     lacks_stratum = ((share == 0) & (mix > 0)).any(axis=1)
     standardised = np.where(mix > 0, mix * np.nan_to_num(rate), 0.0).sum(axis=1)
@@ -217,15 +237,17 @@ class _AttributeCells:
     rate: FloatArray
 
 
-def _cells(
-    nodes: Sequence[AttributeNode], model: ModelSettings, grouped: Iterable[str]
+def _build_attribute_cells(
+    nodes: Sequence[AttributeNode], model: ModelSettings, grouping_attributes: Iterable[str]
 ) -> _AttributeCells:
-    used_attributes = {name for effect in model.effects for name in effect.where} | set(grouped)
-    attribute_names = ancestors(nodes, used_attributes)
+    used_attributes = {name for effect in model.effects for name in effect.where} | set(
+        grouping_attributes
+    )
+    attribute_names = list_with_ancestors(nodes, used_attributes)
     lengths = tuple(len(node.values) for node in attribute_names)
     names = tuple(node.name for node in attribute_names)
     hint = "intersect fewer attributes, or let fewer hang on one another"
-    check_cells(names, lengths, MOST_CELLS, hint)
+    check_number_of_cells(names, lengths, MOST_CELLS, hint)
     axis_codes = {
         node.name: np.arange(length).reshape(
             [-1 if j == i else 1 for j in range(len(attribute_names))]
@@ -235,24 +257,26 @@ def _cells(
     values = {node.name: node.values for node in attribute_names}
     share = np.ones([1] * len(attribute_names))
     for node in attribute_names:
-        share = share * _conditional(node, values, axis_codes)
-    rate = probability_right(model, values, axis_codes)
+        share = share * _compute_conditional_shares(node, values, axis_codes)
+    rate = compute_probability_correct(model, values, axis_codes)
     return _AttributeCells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
 
 
-def _conditional(
+def _compute_conditional_shares(
     node: AttributeNode, values: dict[str, tuple[str, ...]], axis_codes: dict[str, IntArray]
 ) -> FloatArray:
     """P(value | parents), with an axis for the value and one for each parent."""
     node_codes = axis_codes[node.name]
     parent_codes = {name: axis_codes[name] for name in node.parents}
     shape = np.broadcast_shapes(*(a.shape for a in parent_codes.values()), (1,) * node_codes.ndim)
-    rule_index = rule_numbers(node, values, parent_codes, shape)
+    rule_index = find_first_matching_rules(node, values, parent_codes, shape)
     rows = np.stack([*(rule.shares for rule in node.rules), node.shares])  # the last: no rule holds
     return np.asarray(rows[rule_index, node_codes])
 
 
-def _average_by(cells: _AttributeCells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+def _average_cells_by_attributes(
+    cells: _AttributeCells, names: Sequence[str]
+) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each."""
     kept_axes = [cells.names.index(name) for name in names]
     summed_axes = tuple(i for i in range(len(cells.names)) if i not in kept_axes)
@@ -270,8 +294,8 @@ def _find_node(nodes: Sequence[AttributeNode], name: str) -> AttributeNode:
     return of_name[name]
 
 
-def _check_model(model: ModelSettings, nodes: Sequence[AttributeNode]) -> None:
+def _check_model_effects_exist(model: ModelSettings, nodes: Sequence[AttributeNode]) -> None:
     """Refuse a model whose effects name attributes or values that the world lacks."""
     for effect in model.effects:
         for name, values in effect.where.items():
-            check_values(name, values, _find_node(nodes, name).values)
+            check_values_exist(name, values, _find_node(nodes, name).values)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 
 __all__ = [
     "COUNTRIES",
@@ -27,8 +27,8 @@ __all__ = [
     "PLACE_VALUES",
     "REGIONS",
     "Country",
-    "draw_incomes",
-    "locate_homes",
+    "draw_country_and_coordinates",
+    "draw_monthly_incomes_usd",
 ]
 
 
@@ -116,7 +116,7 @@ _MEDIAN, _SPREAD = 320.0, 1.3  # of the log-normal, before it is cut: US dollars
 _DEGREES = 0.5  # homes lie about their country's centre: standard deviation
 
 
-def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
+def draw_monthly_incomes_usd(groups: IntArray | None, n_homes: int, seed: int) -> FloatArray:
     """Draw monthly incomes, US dollars.
 
     ``groups``: [homes] int, optional.
@@ -125,8 +125,8 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
 
     income_bounds = np.array([_INCOME_RANGE, *INCOMES.values()])
     lower, upper = ndtr((np.log(income_bounds) - math.log(_MEDIAN)) / _SPREAD).T
-    row = np.zeros(homes, dtype=np.int64) if groups is None else groups.astype(np.int64) + 1
-    uniform = stream(seed, "income").random(homes)
+    row = np.zeros(n_homes, dtype=np.int64) if groups is None else groups.astype(np.int64) + 1
+    uniform = build_named_rng(seed, "income").random(n_homes)
     between = lower[row] + uniform * (upper[row] - lower[row])
     incomes = np.exp(math.log(_MEDIAN) + _SPREAD * ndtri(between))
     return np.asarray(
@@ -136,21 +136,21 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     )
 
 
-def locate_homes(
-    homes: int,
+def draw_country_and_coordinates(
+    n_homes: int,
     seed: int,
     *,
     region: tuple[tuple[str, ...], IntArray] | None = None,
     country: tuple[tuple[str, ...], IntArray] | None = None,
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Draw each home's country and its place in it."""
-    rng = stream(seed, "place")
-    uniform = rng.random(homes)
+    rng = build_named_rng(seed, "place")
+    uniform = rng.random(n_homes)
     if country is not None:
         names = [c.name for c in COUNTRIES]
         country_index = np.array([names.index(name) for name in country[0]])[country[1]]
     elif region is not None:
-        country_index = np.zeros(homes, dtype=np.int64)
+        country_index = np.zeros(n_homes, dtype=np.int64)
         for number, name in enumerate(region[0]):
             candidates = np.array([i for i, c in enumerate(COUNTRIES) if c.region == name])
             is_in_region = region[1] == number
@@ -160,5 +160,5 @@ def locate_homes(
     else:
         country_index = (uniform * len(COUNTRIES)).astype(np.int64)
     centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[country_index]
-    spot = centre + np.clip(rng.standard_normal((homes, 2)), -3, 3) * _DEGREES
+    spot = centre + np.clip(rng.standard_normal((n_homes, 2)), -3, 3) * _DEGREES
     return country_index, spot[:, 0].round(5), spot[:, 1].round(5)

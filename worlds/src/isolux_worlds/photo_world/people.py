@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 from isolux_worlds.photo_world.attribute_network import (
     AttributeNode,
     CodeArray,
     HouseholdTree,
-    ancestors,
-    draw_codes,
-    network,
+    build_attribute_network,
+    draw_attribute_codes,
+    list_with_ancestors,
 )
-from isolux_worlds.photo_world.captions import captions
-from isolux_worlds.photo_world.locations import COUNTRIES, INCOMES, draw_incomes, locate_homes
-from isolux_worlds.photo_world.placement import Placement, place_people
-from isolux_worlds.photo_world.poses import figures
+from isolux_worlds.photo_world.captions import write_captions_of_photos
+from isolux_worlds.photo_world.locations import (
+    COUNTRIES,
+    INCOMES,
+    draw_country_and_coordinates,
+    draw_monthly_incomes_usd,
+)
+from isolux_worlds.photo_world.placement import Placement, place_people_in_photos
+from isolux_worlds.photo_world.poses import draw_joint_positions
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, Level
 from isolux_worlds.photo_world.world import PhotoWorld
@@ -34,7 +39,7 @@ from isolux_worlds.photo_world.world import PhotoWorld
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings
 
-__all__ = ["draw_codes_only", "draw_people", "draw_tree"]
+__all__ = ["draw_household_tree", "draw_people", "draw_tree_and_codes"]
 
 _STATURES = {"perceived_gender_presentation": {"feminine": 0.95}, "age_group": {"older": 0.98}}
 _STATURE_SPREAD = 0.03
@@ -65,14 +70,16 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     True
     """
     world_seed = settings.seed if seed is None else seed
-    nodes = network(settings)
-    tree = draw_tree(settings, world_seed)
-    codes = draw_codes(nodes, tree, world_seed)
-    population_codes = _PopulationCodes(tree, {n.name: n for n in nodes}, codes, _ids(tree))
-    ages = _ages(population_codes, world_seed)
-    homes = HOUSEHOLDS.conform(_households(population_codes, world_seed))
-    people = _people(settings, population_codes, ages, world_seed)
-    photos = _photos(
+    nodes = build_attribute_network(settings)
+    tree = draw_household_tree(settings, world_seed)
+    codes = draw_attribute_codes(nodes, tree, world_seed)
+    population_codes = _PopulationCodes(
+        tree, {n.name: n for n in nodes}, codes, _build_ids_by_level(tree)
+    )
+    ages = _draw_ages(population_codes, world_seed)
+    homes = HOUSEHOLDS.conform(_build_households(population_codes, world_seed))
+    people = _build_people(settings, population_codes, ages, world_seed)
+    photos = _build_photos(
         settings, population_codes, people, homes["country"].gather(tree.household_of_image)
     )
     home = population_codes.ids["household"].gather(tree.household_of_subject)
@@ -83,21 +90,21 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     )
 
 
-def draw_codes_only(
+def draw_tree_and_codes(
     settings: WorldSettings, seed: int, names: Iterable[str] | None = None
 ) -> tuple[HouseholdTree, dict[str, CodeArray]]:
     """Draw who there is and their attributes' codes, and nothing else: the quick way for laws."""
-    nodes: Sequence[AttributeNode] = network(settings)
+    nodes: Sequence[AttributeNode] = build_attribute_network(settings)
     if names is not None:
-        nodes = ancestors(nodes, names)
-    tree = draw_tree(settings, seed)
-    codes = draw_codes(nodes, tree, seed)
-    return tree, {n.name: tree.up(codes[n.name], n.level, "person") for n in nodes}
+        nodes = list_with_ancestors(nodes, names)
+    tree = draw_household_tree(settings, seed)
+    codes = draw_attribute_codes(nodes, tree, seed)
+    return tree, {n.name: tree.broadcast_to_level(codes[n.name], n.level, "person") for n in nodes}
 
 
-def draw_tree(settings: WorldSettings, seed: int) -> HouseholdTree:
+def draw_household_tree(settings: WorldSettings, seed: int) -> HouseholdTree:
     """Draw how many subjects, photos and people each home has, and who is in which photo."""
-    rng = stream(seed, "counts")
+    rng = build_named_rng(seed, "counts")
     n = settings.households
     subjects = rng.integers(*settings.subjects, n, endpoint=True)
     photos = rng.integers(*settings.photos, n, endpoint=True)
@@ -106,10 +113,12 @@ def draw_tree(settings: WorldSettings, seed: int) -> HouseholdTree:
     requested = rng.integers(*settings.people, len(home_of_photo), endpoint=True)
     n_people = np.minimum(requested, max_people)
     missing = subjects - np.bincount(home_of_photo, weights=n_people, minlength=n).astype(np.int64)
-    room_before = _before(max_people - n_people, home_of_photo, photos)
+    room_before = _exclusive_cumsum_within_groups(max_people - n_people, home_of_photo, photos)
     n_people = n_people + np.clip(missing[home_of_photo] - room_before, 0, max_people - n_people)
     image = np.repeat(np.arange(len(n_people)), n_people)
-    turn = _before(n_people, home_of_photo, photos)[image] + _index_within(n_people)
+    turn = _exclusive_cumsum_within_groups(n_people, home_of_photo, photos)[
+        image
+    ] + _index_within_groups(n_people)
     home = home_of_photo[image]
     first = np.cumsum(subjects) - subjects
     start = rng.integers(0, subjects)
@@ -129,7 +138,7 @@ class _PopulationCodes:
 
     def values_and_codes(self, name: str, level: Level) -> tuple[tuple[str, ...], IntArray]:
         node = self.nodes[name]
-        codes = self.tree.up(self.codes[name], node.level, level)
+        codes = self.tree.broadcast_to_level(self.codes[name], node.level, level)
         return node.values, codes.astype(np.int64)
 
     def columns(self, level: Level, owners: Sequence[Level]) -> list[pl.Series]:
@@ -141,39 +150,39 @@ class _PopulationCodes:
         ]
 
 
-def _before(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
+def _exclusive_cumsum_within_groups(counts: IntArray, group: IntArray, sizes: IntArray) -> IntArray:
     """Exclusive cumulative sum within groups, which lie one after another."""
     total = np.cumsum(counts) - counts
     starts = np.cumsum(sizes) - sizes
     return np.asarray(total - total[starts][group], dtype=np.int64)
 
 
-def _index_within(counts: IntArray) -> IntArray:
+def _index_within_groups(counts: IntArray) -> IntArray:
     """Index of each member within its group, from 0; groups lie one after another."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _ids(tree: HouseholdTree) -> dict[Level, pl.Series]:
+def _build_ids_by_level(tree: HouseholdTree) -> dict[Level, pl.Series]:
     def format_ids(name: str, letter: str, n: int, digits: int) -> pl.Series:
         number = pl.int_range(1, n + 1, eager=True).cast(pl.String).str.zfill(digits)
         return pl.select(pl.format(f"{letter}{{}}", number).alias(name))[name]
 
     return {
         "household": format_ids("household_id", "h", tree.households, 5),
-        "subject": format_ids("subject_id", "s", tree.count("subject"), 6),
-        "image": format_ids("image_id", "", tree.count("image"), 6),
+        "subject": format_ids("subject_id", "s", tree.count_owners("subject"), 6),
+        "image": format_ids("image_id", "", tree.count_owners("image"), 6),
     }
 
 
-def _ages(population_codes: _PopulationCodes, seed: int) -> IntArray:
+def _draw_ages(population_codes: _PopulationCodes, seed: int) -> IntArray:
     values, codes = population_codes.values_and_codes("age_group", "subject")
     age_bounds = np.array([AGES[age_group] for age_group in values])[codes]
-    uniform = stream(seed, "age").random(len(codes))
+    uniform = build_named_rng(seed, "age").random(len(codes))
     years = age_bounds[:, 0] + np.floor(uniform * (age_bounds[:, 1] - age_bounds[:, 0] + 1))
     return np.asarray(years, dtype=np.int64)
 
 
-def _households(population_codes: _PopulationCodes, seed: int) -> pl.DataFrame:
+def _build_households(population_codes: _PopulationCodes, seed: int) -> pl.DataFrame:
     n = population_codes.tree.households
     groups = None
     if "income_group" in population_codes.nodes:
@@ -181,12 +190,12 @@ def _households(population_codes: _PopulationCodes, seed: int) -> pl.DataFrame:
         groups = np.array([list(INCOMES).index(income_group) for income_group in values])[codes]
     names = [name for name in ("region", "country") if name in population_codes.nodes]
     location_states = {name: population_codes.values_and_codes(name, "household") for name in names}
-    country_index, latitude, longitude = locate_homes(n, seed, **location_states)
+    country_index, latitude, longitude = draw_country_and_coordinates(n, seed, **location_states)
     words = [(c.name, c.code, c.region) for c in COUNTRIES]
     of_country = pl.DataFrame(words, schema=["country", "country_code", "region"], orient="row")
     columns = [
         population_codes.ids["household"],
-        pl.Series("income", draw_incomes(groups, n, seed)),
+        pl.Series("income", draw_monthly_incomes_usd(groups, n, seed)),
     ]
     spot = [pl.Series("latitude", latitude), pl.Series("longitude", longitude)]
     other_columns = [
@@ -197,14 +206,14 @@ def _households(population_codes: _PopulationCodes, seed: int) -> pl.DataFrame:
     return pl.DataFrame([*columns, *of_country[country_index], *spot, *other_columns])
 
 
-def _people(
+def _build_people(
     settings: WorldSettings, population_codes: _PopulationCodes, ages: IntArray, seed: int
 ) -> pl.DataFrame:
     tree = population_codes.tree
-    placement = _place_people(settings, population_codes, seed)
+    placement = _draw_placement(settings, population_codes, seed)
     return pl.DataFrame(
         [
-            pl.Series("person_id", np.arange(1, tree.count("person") + 1)),
+            pl.Series("person_id", np.arange(1, tree.count_owners("person") + 1)),
             population_codes.ids["image"].gather(tree.image_of_person),
             population_codes.ids["subject"].gather(tree.subject_of_person),
             pl.Series("layer", placement.layer),
@@ -218,25 +227,25 @@ def _people(
     )
 
 
-def _place_people(
+def _draw_placement(
     settings: WorldSettings, population_codes: _PopulationCodes, seed: int
 ) -> Placement:
     tree = population_codes.tree
     values, codes = population_codes.values_and_codes("pose", "person")
-    return place_people(
-        figures(codes, values, stream(seed, "poses")),
+    return place_people_in_photos(
+        draw_joint_positions(codes, values, build_named_rng(seed, "poses")),
         view=population_codes.values_and_codes("view", "person"),
         distance=population_codes.values_and_codes("distance", "person"),
         image=tree.image_of_person,
-        stature=_statures(population_codes, seed)[tree.subject_of_person],
+        stature=_draw_statures(population_codes, seed)[tree.subject_of_person],
         size=(settings.image.width, settings.image.height),
-        rng=stream(seed, "placing"),
+        rng=build_named_rng(seed, "placing"),
     )
 
 
-def _statures(population_codes: _PopulationCodes, seed: int) -> FloatArray:
-    n = population_codes.tree.count("subject")
-    drawn_from = stream(seed, "stature").standard_normal(n)
+def _draw_statures(population_codes: _PopulationCodes, seed: int) -> FloatArray:
+    n = population_codes.tree.count_owners("subject")
+    drawn_from = build_named_rng(seed, "stature").standard_normal(n)
     stature = 1.0 + _STATURE_SPREAD * np.clip(drawn_from, -2.5, 2.5)
     for name, factors in _STATURES.items():
         values, codes = population_codes.values_and_codes(name, "subject")
@@ -244,7 +253,7 @@ def _statures(population_codes: _PopulationCodes, seed: int) -> FloatArray:
     return np.asarray(stature, dtype=np.float64)
 
 
-def _photos(
+def _build_photos(
     settings: WorldSettings,
     population_codes: _PopulationCodes,
     people: pl.DataFrame,
@@ -259,7 +268,12 @@ def _photos(
     )
     home = population_codes.ids["household"].gather(population_codes.tree.household_of_image)
     table = pl.DataFrame(
-        [population_codes.ids["image"], home, captions(activities, scene_columns), *image_columns]
+        [
+            population_codes.ids["image"],
+            home,
+            write_captions_of_photos(activities, scene_columns),
+            *image_columns,
+        ]
     )
     width, height = settings.image.width, settings.image.height
     return table.with_columns(width=pl.lit(width, pl.Int64), height=pl.lit(height, pl.Int64))

@@ -20,7 +20,7 @@ from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.photo_world.poses import FLESH, HIPS_TO_TOP, SHOULDERS_TO_TOP, Figures, Floats
 from isolux_worlds.photo_world.tables import JOINTS
 
-__all__ = ["LEAST_PX", "Placement", "place_people"]
+__all__ = ["LEAST_PX", "Placement", "place_people_in_photos"]
 
 Coded = tuple[tuple[str, ...], IntArray]
 """An attribute's values, and the place of each person's."""
@@ -58,7 +58,7 @@ class Placement:
     layer: IntArray
 
 
-def place_people(
+def place_people_in_photos(
     body: Figures,
     *,
     view: Coded,
@@ -74,13 +74,13 @@ def place_people(
     """
     width, height = size
     crowd = np.bincount(image)[image]
-    left, right = _horizontal_reach(body, view)
-    scale = _pixels_per_stature(
+    left, right = _compute_horizontal_reach(body, view)
+    scale = _compute_pixels_per_stature(
         body, view, distance, (left, right), stature, width / crowd, size, rng
     )
-    nose = _spread_across((left * scale, right * scale), image, crowd, width, rng)
+    nose = _draw_nose_x((left * scale, right * scale), image, crowd, width, rng)
     x0 = nose - body.x[_NOSE] * scale
-    y0 = _down(body, view, scale, height, rng)
+    y0 = _draw_hip_y(body, view, scale, height, rng)
     joints_x = (body.x * scale.astype(np.float32) + x0.astype(np.float32)).T
     joints_y = (body.y * scale.astype(np.float32) + y0.astype(np.float32)).T
     order = np.lexsort((scale, image))
@@ -89,32 +89,32 @@ def place_people(
     layer[order] = np.arange(len(image)) - starts[image]
     x_range = body.x.min(axis=0) - FLESH, body.x.max(axis=0) + FLESH
     top = np.minimum(body.top_y, body.y.min(axis=0) - FLESH)
-    box = _boxes(x_range, (top, body.y.max(axis=0) + FLESH), scale, (x0, y0), size)
+    box = _compute_boxes_xywh(x_range, (top, body.y.max(axis=0) + FLESH), scale, (x0, y0), size)
     ears = body.x[_RIGHT_EAR], body.x[_LEFT_EAR]
     face_sides, face_ends = (
         (np.minimum(*ears), np.maximum(*ears)),
         (body.face_top, body.face_bottom),
     )
-    face = _boxes(face_sides, face_ends, scale, (x0, y0), size)
+    face = _compute_boxes_xywh(face_sides, face_ends, scale, (x0, y0), size)
     joints = (np.ascontiguousarray(joints_x), np.ascontiguousarray(joints_y))
     return Placement(*joints, box, face, layer)
 
 
-def _has_value(attribute: Coded, word: str) -> npt.NDArray[np.bool_]:
+def _has_attribute_value(attribute: Coded, word: str) -> npt.NDArray[np.bool_]:
     values, codes = attribute
     return codes == values.index(word) if word in values else np.zeros(len(codes), np.bool_)
 
 
-def _horizontal_reach(body: Figures, view: Coded) -> tuple[FloatArray, FloatArray]:
+def _compute_horizontal_reach(body: Figures, view: Coded) -> tuple[FloatArray, FloatArray]:
     """How far people reach to the left and right of their nose, in statures."""
     nose = body.x[_NOSE]
-    full = _has_value(view, "full")
+    full = _has_attribute_value(view, "full")
     left = np.where(full, nose - body.x.min(axis=0) + FLESH, _REACH)
     right = np.where(full, body.x.max(axis=0) - nose + FLESH, _REACH)
     return left.astype(np.float64), right.astype(np.float64)
 
 
-def _pixels_per_stature(
+def _compute_pixels_per_stature(
     body: Figures,
     view: Coded,
     distance: Coded,
@@ -140,10 +140,12 @@ def _pixels_per_stature(
     fitted_px = requested_px * np.minimum(1.0, max_height_px / largest)
     high = (body.y.max(axis=0) - body.top_y.clip(max=body.y.min(axis=0)) + 2 * FLESH).astype(float)
     fitting = np.minimum(np.minimum(requested_px, max_height_px), (1 - 2 * _MARGIN) * height / high)
-    return np.asarray(np.where(_has_value(view, "full"), fitting, fitted_px), dtype=np.float64)
+    return np.asarray(
+        np.where(_has_attribute_value(view, "full"), fitting, fitted_px), dtype=np.float64
+    )
 
 
-def _spread_across(
+def _draw_nose_x(
     reach: tuple[FloatArray, FloatArray],
     image: IntArray,
     crowd: IntArray,
@@ -164,7 +166,7 @@ def _spread_across(
     return np.asarray(np.clip(nose, min_x, max_x))
 
 
-def _down(
+def _draw_hip_y(
     body: Figures,
     view: Coded,
     scale: FloatArray,
@@ -179,14 +181,14 @@ def _down(
     ground = np.clip(ground, np.minimum(_MARGIN * height + (feet - head) * scale, lowest), lowest)
     shoulders = (body.y[_RIGHT_SHOULDER] + body.y[_LEFT_SHOULDER]) / 2
     hips: FloatArray = np.select(
-        [_has_value(view, "torso"), _has_value(view, "face")],
+        [_has_attribute_value(view, "torso"), _has_attribute_value(view, "face")],
         [height + 0.01 * scale, height - (shoulders + _BELOW_SHOULDERS) * scale],
         ground - feet * scale,
     )
     return hips
 
 
-def _clip_boxes(
+def _clip_interval_to_photo(
     x_range: tuple[Floats, Floats],
     scale: FloatArray,
     start: FloatArray,
@@ -199,7 +201,7 @@ def _clip_boxes(
     return np.floor(a * 100) / 100, np.floor(extent * 100) / 100
 
 
-def _boxes(
+def _compute_boxes_xywh(
     across: tuple[Floats, Floats],
     down: tuple[Floats, Floats],
     scale: FloatArray,
@@ -207,6 +209,6 @@ def _boxes(
     size: tuple[int, int],
 ) -> FloatArray:
     """Boxes ``[people, 4]`` from their ends about a body's own zero, in statures."""
-    x, w = _clip_boxes(across, scale, zero[0], size[0])
-    y, h = _clip_boxes(down, scale, zero[1], size[1])
+    x, w = _clip_interval_to_photo(across, scale, zero[0], size[0])
+    y, h = _clip_interval_to_photo(down, scale, zero[1], size[1])
     return np.stack([x, y, w, h], axis=1)

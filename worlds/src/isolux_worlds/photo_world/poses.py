@@ -22,7 +22,15 @@ import numpy.typing as npt
 from isolux_worlds._random_streams import IntArray
 from isolux_worlds.photo_world.tables import JOINTS
 
-__all__ = ["FLESH", "HIPS_TO_TOP", "POSES", "SHOULDERS_TO_TOP", "Figures", "Floats", "figures"]
+__all__ = [
+    "FLESH",
+    "HIPS_TO_TOP",
+    "POSES",
+    "SHOULDERS_TO_TOP",
+    "Figures",
+    "Floats",
+    "draw_joint_positions",
+]
 
 Floats = npt.NDArray[np.float32]
 
@@ -111,7 +119,9 @@ class _JointPoints:
 _PutPoint = Callable[[str, _JointPoints], _JointPoints]
 
 
-def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -> Figures:
+def draw_joint_positions(
+    pose: IntArray, values: tuple[str, ...], rng: np.random.Generator
+) -> Figures:
     """Lay out everyone's joints.
 
     ``pose``: [people] int.
@@ -133,10 +143,10 @@ def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -
             noise = np.clip(rng.standard_normal(n, dtype=np.float32), -2.5, 2.5)
             angle[f"{name}_{letter}"] = angle[f"{name}_{letter}"] + spread * noise
     head_turn = rng.uniform(-0.012, 0.012, n).astype(np.float32)
-    return _build_figures(angle, head_turn)
+    return _compute_joint_positions(angle, head_turn)
 
 
-def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
+def _compute_joint_positions(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
     n = len(head_turn)
     x, y = np.empty((33, n), np.float32), np.empty((33, n), np.float32)
 
@@ -150,8 +160,8 @@ def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
     middle = _JointPoints(zero, zero).plus(_SPINE * angle["spine"], up)
     for side_name, sign in (("right", -1.0), ("left", 1.0)):
         shoulder = put_point(f"{side_name}_shoulder", middle.plus(sign * _HALF_SHOULDERS, across))
-        _arm(angle, side_name, sign, shoulder, put_point)
-        _leg(
+        _add_arm_joints(angle, side_name, sign, shoulder, put_point)
+        _add_leg_joints(
             angle,
             side_name,
             sign,
@@ -173,13 +183,13 @@ def _build_figures(angle: Mapping[str, Floats], head_turn: Floats) -> Figures:
     return Figures(x, y, heights[_TOP], heights[_FOREHEAD], heights[_CHIN])
 
 
-def _direction(degrees: Floats, sign: float) -> _JointPoints:
+def _direction_at_angle(degrees: Floats, sign: float) -> _JointPoints:
     """Step one unit at an angle from straight down, outward from the body on that side."""
     radians = np.deg2rad(degrees)
     return _JointPoints(np.float32(sign) * np.sin(radians), np.cos(radians))
 
 
-def _arm(
+def _add_arm_joints(
     angle: Mapping[str, Floats],
     side: str,
     sign: float,
@@ -187,26 +197,29 @@ def _arm(
     put_point: _PutPoint,
 ) -> None:
     s, short = side[0], angle["arm"]
-    elbow = shoulder.plus(_UPPER_ARM * short, _direction(angle[f"upper_arm_{s}"], sign))
+    elbow = shoulder.plus(_UPPER_ARM * short, _direction_at_angle(angle[f"upper_arm_{s}"], sign))
     put_point(f"{side}_elbow", elbow)
     forearm_angle = angle[f"forearm_{s}"]
     wrist = put_point(
-        f"{side}_wrist", elbow.plus(_FOREARM * short, _direction(forearm_angle, sign))
+        f"{side}_wrist", elbow.plus(_FOREARM * short, _direction_at_angle(forearm_angle, sign))
     )
     # Palms towards the body: the little finger is behind, the thumb in front.
     for finger, (length, turn) in _FINGERS.items():
         put_point(
-            f"{side}_{finger}", wrist.plus(length * short, _direction(forearm_angle + turn, sign))
+            f"{side}_{finger}",
+            wrist.plus(length * short, _direction_at_angle(forearm_angle + turn, sign)),
         )
 
 
-def _leg(
+def _add_leg_joints(
     angle: Mapping[str, Floats], side: str, sign: float, hip: _JointPoints, put_point: _PutPoint
 ) -> None:
     s = side[0]
-    knee = hip.plus(_THIGH * angle[f"thigh_short_{s}"], _direction(angle[f"thigh_{s}"], sign))
+    knee = hip.plus(
+        _THIGH * angle[f"thigh_short_{s}"], _direction_at_angle(angle[f"thigh_{s}"], sign)
+    )
     put_point(f"{side}_knee", knee)
-    down = _direction(angle[f"shank_{s}"], sign)
+    down = _direction_at_angle(angle[f"shank_{s}"], sign)
     ankle = put_point(f"{side}_ankle", knee.plus(_SHANK * angle[f"shank_short_{s}"], down))
     sideways = np.float32(sign)
     put_point(f"{side}_heel", _JointPoints(ankle.x - sideways * 0.006, ankle.y + 0.030))

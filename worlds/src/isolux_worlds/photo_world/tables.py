@@ -86,7 +86,7 @@ PARTS = (
 A prop (a guitar, a tray) belongs to no one's mask."""
 
 
-def _box(name: str, owner: str) -> list[Column]:
+def _build_box_columns(name: str, owner: str) -> list[Column]:
     meanings = {"x": "left edge", "y": "upper edge", "w": "width", "h": "height"}
     return [Column(f"{name}_{s}", F, f"{text} {owner}, pixels") for s, text in meanings.items()]
 
@@ -141,8 +141,8 @@ PEOPLE = Table(
         Column("image_id", S, "their photo"),
         Column("subject_id", S, "who it is"),
         Column("layer", I, "0 is the farthest; who has a higher one stands in front"),
-        *_box("box", "of what is seen; before rendering of the body unhidden"),
-        *_box("face", "of the face"),
+        *_build_box_columns("box", "of what is seen; before rendering of the body unhidden"),
+        *_build_box_columns("face", "of the face"),
         Column("joints_x", pl.List(pl.Float32), "x of the 33 joints, pixels; may lie outside"),
         Column("joints_y", pl.List(pl.Float32), "y of the 33 joints, pixels"),
         Column("age", I, "years"),

@@ -107,13 +107,14 @@ class BuiltInAttribute:
     shares: Mapping[str, float]
 
 
-def _equal_shares(values: tuple[str, ...]) -> dict[str, float]:
+def _build_equal_shares(values: tuple[str, ...]) -> dict[str, float]:
     return {word: 1.0 / len(values) for word in values}
 
 
 BUILT_IN_ATTRIBUTES: Mapping[str, BuiltInAttribute] = {
     "scene": BuiltInAttribute(
-        "image", _equal_shares(("city_street", "residential", "park", "highway", "home", "shop"))
+        "image",
+        _build_equal_shares(("city_street", "residential", "park", "highway", "home", "shop")),
     ),
     "time_of_day": BuiltInAttribute("image", {"daytime": 0.7, "dawn_dusk": 0.1, "night": 0.2}),
     "weather": BuiltInAttribute(
@@ -125,7 +126,7 @@ BUILT_IN_ATTRIBUTES: Mapping[str, BuiltInAttribute] = {
     "perceived_gender_presentation": BuiltInAttribute(
         "subject", {"masculine": 0.49, "feminine": 0.49, "non_binary": 0.02}
     ),
-    "skin_tone": BuiltInAttribute("subject", _equal_shares(tuple(MONK_TONES))),
+    "skin_tone": BuiltInAttribute("subject", _build_equal_shares(tuple(MONK_TONES))),
     "age_group": BuiltInAttribute("subject", {"young": 0.3, "middle": 0.5, "older": 0.2}),
     "hair_color": BuiltInAttribute(
         "subject",
@@ -144,7 +145,7 @@ BUILT_IN_ATTRIBUTES: Mapping[str, BuiltInAttribute] = {
     ),
     "facial_hair": BuiltInAttribute("subject", {"no": 0.8, "yes": 0.2}),
     "tattoo": BuiltInAttribute("subject", {"no": 0.9, "yes": 0.1}),
-    "occupation": BuiltInAttribute("subject", _equal_shares(OCCUPATIONS)),
+    "occupation": BuiltInAttribute("subject", _build_equal_shares(OCCUPATIONS)),
     "headwear": BuiltInAttribute("person", {"none": 0.75, "cap": 0.17, "headscarf": 0.08}),
     "eyewear": BuiltInAttribute("person", {"none": 0.8, "glasses": 0.2}),
     "mask": BuiltInAttribute("person", {"none": 0.93, "mask": 0.07}),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux_worlds._joins import left_join
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.photo_world.settings import WorldSettings
 
 __all__ = ["PhotoWorld"]
@@ -34,4 +34,4 @@ class PhotoWorld:
 
     def sized_people(self) -> pl.DataFrame:
         """Give the people with ``width`` and ``height`` of their photos."""
-        return left_join(self.people, self.photos.select("image_id", "width", "height"))
+        return left_join_in_order(self.people, self.photos.select("image_id", "width", "height"))

@@ -20,17 +20,17 @@ import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
 from isolux_worlds._random_streams import IntArray
-from isolux_worlds.marker import write_marker
+from isolux_worlds.marker import write_folder_marker
 
 if TYPE_CHECKING:
     from isolux.verbs.audit import Audit
 
 __all__ = [
     "Gate",
-    "audit_gate",
-    "gate_injected_effects",
-    "simulate_border_gate",
-    "write_border_gate",
+    "build_gate_injected_effects",
+    "simulate_gate_people_and_candidates",
+    "write_and_audit_gate",
+    "write_border_gate_files",
 ]
 
 _MARKER_FILES = ("people.csv", "lists.csv", "injected.json")
@@ -56,7 +56,7 @@ class Gate:
     seed: int = field(default=0, kw_only=True)
 
 
-def gate_injected_effects(gate: Gate) -> dict[str, Any]:
+def build_gate_injected_effects(gate: Gate) -> dict[str, Any]:
     """Give the true rate of each group, as ``injected.json`` holds it."""
     hit_rates = [(1.0 - gate.failure_rate[k]) * gate.hit_rate[k] for k in range(2)]
     minors = np.arange(gate.ages[0], 18)
@@ -89,7 +89,7 @@ def _format_injected_effects(rates: list[float]) -> dict[str, Any]:
     return {"groups": groups, "widest": [widest]}
 
 
-def simulate_border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
+def simulate_gate_people_and_candidates(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Draw the people and what the engine answers."""
     rng = np.random.default_rng(gate.seed)
     n = gate.n_enrolled + gate.n_not_enrolled
@@ -144,22 +144,22 @@ def _draw_candidate_lists(
     return candidates.sort("probe", "score", descending=[False, True])
 
 
-def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
+def write_border_gate_files(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
     """Write ``people.csv``, ``lists.csv`` and ``injected.json``, whole or not at all."""
-    people, lists = simulate_border_gate(gate)
+    people, lists = simulate_gate_people_and_candidates(gate)
     target = Path(folder)
     with staged_directory(
         target, overwrite=overwrite, marks=_MARKER_FILES, folder_kind="world"
     ) as stage:
         write_text(stage / "people.csv", people.write_csv())
         write_text(stage / "lists.csv", lists.write_csv())
-        truths = json.dumps(gate_injected_effects(gate), indent=1) + "\n"
+        truths = json.dumps(build_gate_injected_effects(gate), indent=1) + "\n"
         write_text(stage / "injected.json", truths)
-        write_marker(stage, "`isolux demo --gate`")
+        write_folder_marker(stage, "`isolux demo --gate`")
     return target
 
 
-def audit_gate(
+def write_and_audit_gate(
     out: str | Path, *, seed: int = 0, overwrite: bool = False
 ) -> Iterator[tuple[Audit, Path]]:
     """Write the gate's files and audit them: ``data``, ``identification``, ``age_estimation``."""
@@ -167,7 +167,7 @@ def audit_gate(
     from isolux.vocabulary.spec import parse_spec
 
     folder = Path(out)
-    data_dir = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
+    data_dir = write_border_gate_files(folder / "data", Gate(seed=seed), overwrite=overwrite)
     common: dict[str, Any] = {
         "data": f"table:{data_dir / 'people.csv'}",
         "cluster": "subject",

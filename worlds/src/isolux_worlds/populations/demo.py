@@ -36,14 +36,14 @@ def demo_population() -> Population:
             Attribute(name="lighting", shares=light, varies="photo"),
             Attribute(name="region", shares=region),
         ),
-        models=(_aurora(), _borealis()),
+        models=(_build_model_aurora(), _build_model_borealis()),
         icc=0.1,
         by=(_TONE, _AGE, _GENDER, "lighting", "region", f"{_TONE}*lighting"),
         merge={_TONE: _TONES},
     )
 
 
-def _aurora() -> Model:
+def _build_model_aurora() -> Model:
     effects = (
         Effect({"lighting": "dim"}, -0.06),
         Effect({_TONE: _DARKER}, -0.05),
@@ -54,7 +54,7 @@ def _aurora() -> Model:
     return Model(name="aurora", base_rate=0.92, effects=effects, confusions=confusions)
 
 
-def _borealis() -> Model:
+def _build_model_borealis() -> Model:
     tone, age = Effect({_TONE: _DARKER}, -0.03), Effect({_AGE: "older"}, -0.12)
     effects = (Effect({"lighting": "dim"}, -0.05), tone, age)
     return Model(name="borealis", base_rate=0.90, effects=effects)

@@ -14,7 +14,7 @@ from isolux.io.record_paths import make_paths_relative
 from isolux.verbs.audit import Audit, run_audit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import parse_spec
-from isolux_worlds.marker import write_marker
+from isolux_worlds.marker import write_folder_marker
 from isolux_worlds.populations.demo import demo_population, demo_settings
 from isolux_worlds.populations.injected_effects import injected_effects_record
 from isolux_worlds.populations.world import simulate, write_csv
@@ -48,7 +48,7 @@ class Demonstration:
 
         def fill(folder: Path) -> None:
             (folder / _PEOPLE).write_text(self.people, encoding="utf-8")
-            write_marker(folder, "`isolux demo`")
+            write_folder_marker(folder, "`isolux demo`")
             write_report(run, folder / "report.html")
 
         return run_directory.save_run(run, out, overwrite=overwrite, extra=fill) / "report.html"

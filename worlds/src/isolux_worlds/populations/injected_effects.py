@@ -23,11 +23,11 @@ from isolux_worlds.populations.population import Attribute, Effect, Model, Popul
 __all__ = [
     "GROUP_RATES",
     "States",
-    "group_rows",
+    "compute_rate_table",
     "injected_effects_record",
     "injected_rates",
-    "rate_table",
-    "widest_gaps",
+    "iterate_group_rate_rows",
+    "select_widest_gaps",
 ]
 
 _UNKNOWN = "unknown"
@@ -76,7 +76,7 @@ class States:
         return np.array([not set(values).isdisjoint(c) for c in self.carried])
 
 
-def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], FloatArray]:
+def compute_rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], FloatArray]:
     """Add up a model's effects at every combination of the attributes that they name.
 
     Returns those attributes, and the rates: one axis each, ``[n_states of the first, …]``.
@@ -84,9 +84,9 @@ def rate_table(population: Population, model: Model) -> tuple[tuple[str, ...], F
     effect_attributes = {name for effect in model.effects for name in effect.where}
     axes = [a for a in (*population.attributes, population.target) if a.name in effect_attributes]
     states = [States.from_attribute(a) for a in axes]
-    total = np.full([len(s.carried) for s in states], _logit(model.base_rate, model.scale))
+    total = np.full([len(s.carried) for s in states], _logit_of_rate(model.base_rate, model.scale))
     for effect in model.effects:
-        total = total + effect.size * _effect_mask(effect, axes, states)
+        total = total + effect.size * _build_effect_mask(effect, axes, states)
     rate = 1.0 / (1.0 + np.exp(-total)) if model.scale == "logit" else total
     outside = np.argwhere((rate < 0) | (rate > 1))
     if len(outside):
@@ -124,9 +124,9 @@ def injected_rates(population: Population) -> pl.DataFrame:
     """
     rows: list[tuple[object, ...]] = []
     for model in population.models:
-        table = rate_table(population, model)
+        table = compute_rate_table(population, model)
         for label in (None, *population.classes):
-            rows += _rows(population, model.name, table, label)
+            rows += _build_rate_rows(population, model.name, table, label)
     schema = {"model": pl.String(), "metric": pl.String(), "label": pl.String(), **GROUP_RATES}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -152,7 +152,7 @@ def injected_effects_record(population: Population, model: str) -> list[dict[str
         pl.col("attribute").is_not_null(),
         ~pl.col("values").list.contains(_UNKNOWN),
     )
-    gaps = widest_gaps(rates)
+    gaps = select_widest_gaps(rates)
     of_all = gaps.filter(metric="accuracy").select("attribute", of_all="value")
     differs = (pl.col("value") - pl.col("of_all")).abs() > _ZERO_TOLERANCE
     gaps = gaps.join(of_all, on="attribute", how="left", maintain_order="left")
@@ -160,7 +160,7 @@ def injected_effects_record(population: Population, model: str) -> list[dict[str
     return gaps.select(*_TRUTH).to_dicts()
 
 
-def group_rows(
+def iterate_group_rate_rows(
     entry: str, values: Sequence[Sequence[str]], share: FloatArray, rate: FloatArray, overall: float
 ) -> Iterator[tuple[object, ...]]:
     """Give ``GROUP_RATES`` of each combination of values that anyone has: ``[values, …]``."""
@@ -177,7 +177,7 @@ def group_rows(
             )
 
 
-def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
+def select_widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
     """Give the largest difference between two groups of each attribute, as a run's record keeps it.
 
     ``rates`` has ``metric, label, attribute, group, value``; what was not injected is exactly 0.
@@ -202,18 +202,18 @@ def widest_gaps(rates: pl.DataFrame) -> pl.DataFrame:
     return gaps.drop_nulls("group_b").select(*_TRUTH)
 
 
-def _rows(
+def _build_rate_rows(
     population: Population, model: str, table: tuple[tuple[str, ...], FloatArray], label: str | None
 ) -> list[tuple[object, ...]]:
     of_class = {} if label is None else {population.target.name: (label,)}
     metric = (model, "accuracy" if label is None else "recall", label)
-    overall_rates = _expected(population, table, of_class)
+    overall_rates = _compute_expected_rate(population, table, of_class)
     rows: list[tuple[object, ...]] = [(*metric, None, "overall", [], 1.0, overall_rates, 0.0)]
     for entry in population.groupings():
         names = split_intersection(entry)
-        for group in product(*(_groups(population, name) for name in names)):
+        for group in product(*(_list_groups_of_attribute(population, name) for name in names)):
             carried = {n: g.values for n, g in zip(names, group, strict=True) if g.values}
-            group_rates = _expected(population, table, {**carried, **of_class})
+            group_rates = _compute_expected_rate(population, table, {**carried, **of_class})
             values = [g.name for g in group]
             share = float(np.prod([g.share for g in group]))
             name = " × ".join(values)
@@ -232,7 +232,7 @@ class _Group:
     share: float
 
 
-def _groups(population: Population, name: str) -> list[_Group]:
+def _list_groups_of_attribute(population: Population, name: str) -> list[_Group]:
     attribute = population.attribute(name)
     unions = dict(population.merge.get(name, {}))
     merged = {v for values in unions.values() for v in values}
@@ -246,7 +246,7 @@ def _groups(population: Population, name: str) -> list[_Group]:
     return [*groups, _Group(_UNKNOWN, (), attribute.unknown)] if attribute.unknown else groups
 
 
-def _expected(
+def _compute_expected_rate(
     population: Population,
     table: tuple[tuple[str, ...], FloatArray],
     conditions: Mapping[str, tuple[str, ...]],
@@ -262,7 +262,7 @@ def _expected(
     return float(rate)
 
 
-def _effect_mask(effect: Effect, axes: list[Attribute], states: list[States]) -> FloatArray:
+def _build_effect_mask(effect: Effect, axes: list[Attribute], states: list[States]) -> FloatArray:
     """1 at the combinations that an effect concerns, 0 elsewhere; one axis per attribute."""
     hit = np.ones([1] * len(axes))
     for i, (axis, of_axis) in enumerate(zip(axes, states, strict=True)):
@@ -272,5 +272,5 @@ def _effect_mask(effect: Effect, axes: list[Attribute], states: list[States]) ->
     return hit
 
 
-def _logit(rate: float, scale: str) -> float:
+def _logit_of_rate(rate: float, scale: str) -> float:
     return float(np.log(rate / (1.0 - rate))) if scale == "logit" else rate

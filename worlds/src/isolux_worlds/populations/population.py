@@ -27,12 +27,12 @@ __all__ = [
     "Effect",
     "Model",
     "Population",
-    "check_cells",
-    "check_effect",
-    "check_ranges",
+    "check_effect_groups_exist",
+    "check_number_of_cells",
+    "check_settings_in_range",
     "check_shares",
-    "check_values",
-    "match_conditions",
+    "check_values_exist",
+    "matches_conditions",
     "to_range",
 ]
 
@@ -68,7 +68,7 @@ class Attribute:
     def __post_init__(self) -> None:
         check_shares(self.name, self.shares)
         adjacent, unknown = ((0 <= v <= 1, "0 to 1") for v in (self.adjacent, self.unknown))
-        check_ranges(self, self.name, adjacent=adjacent, unknown=unknown)
+        check_settings_in_range(self, self.name, adjacent=adjacent, unknown=unknown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Model:
     confusions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_ranges(self, self.name, base_rate=(0 <= self.base_rate <= 1, "0 to 1"))
+        check_settings_in_range(self, self.name, base_rate=(0 <= self.base_rate <= 1, "0 to 1"))
         if self.scale == "logit" and self.base_rate in (0.0, 1.0):
             expected = "more than 0 and less than 1 with scale='logit'"
             problem = f"the base rate of {self.name!r} has no logit"
@@ -167,18 +167,18 @@ class Population:
     separator: str = ";"
 
     def __post_init__(self) -> None:
-        check_ranges(self, icc=(0 <= self.icc < 1, "0 or more and less than 1"))
-        _check_counts(self)
+        check_settings_in_range(self, icc=(0 <= self.icc < 1, "0 or more and less than 1"))
+        _check_population_counts(self)
         _check_target(self)
-        _check_names(self)
+        _check_names_are_unique(self)
         values_by_attribute = {a.name: tuple(a.shares) for a in (*self.attributes, self.target)}
         for model in self.models:
             for effect in model.effects:
-                check_effect(effect, values_by_attribute)
+                check_effect_groups_exist(effect, values_by_attribute)
             _check_confusions(self, model)
         for name, unions in self.merge.items():
             for values in unions.values():
-                check_values(name, values, tuple(self.attribute(name).shares))
+                check_values_exist(name, values, tuple(self.attribute(name).shares))
         names = [a.name for a in self.attributes]
         for name in (n for entry in self.by for n in split_intersection(entry)):
             if name not in names:
@@ -214,7 +214,7 @@ def to_range(number: int | tuple[int, int]) -> tuple[int, int]:
     return (number, number) if isinstance(number, int) else number
 
 
-def match_conditions(
+def matches_conditions(
     conditions: Mapping[str, Sequence[str]],
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
@@ -229,7 +229,9 @@ def match_conditions(
     return is_match
 
 
-def check_ranges(settings: object, owner: str | None = None, **tests: tuple[bool, str]) -> None:
+def check_settings_in_range(
+    settings: object, owner: str | None = None, **tests: tuple[bool, str]
+) -> None:
     """Refuse settings that are out of range: each is in it or not, and what is expected."""
     for name, (is_in_range, expected) in tests.items():
         if not is_in_range:
@@ -250,14 +252,16 @@ def check_shares(name: str, shares: Mapping[str, float]) -> None:
         raise SpecError(problem, expected=expected, found=found)
 
 
-def check_values(name: str, values: Iterable[str], valid_values: Sequence[str]) -> None:
+def check_values_exist(name: str, values: Iterable[str], valid_values: Sequence[str]) -> None:
     """Refuse values that an attribute has not."""
     for value in values:
         if value not in valid_values:
             raise UnknownNameError("value", value, valid_values, where=name)
 
 
-def check_cells(names: Sequence[str], lengths: Sequence[int], max_cells: int, hint: str) -> None:
+def check_number_of_cells(
+    names: Sequence[str], lengths: Sequence[int], max_cells: int, hint: str
+) -> None:
     """Refuse attributes with more combinations of values than can be listed."""
     n_cells = math.prod(lengths)
     if n_cells > max_cells:
@@ -266,17 +270,19 @@ def check_cells(names: Sequence[str], lengths: Sequence[int], max_cells: int, hi
         raise SpecError(problem, expected=f"at most {max_cells:,}", found=description, hint=hint)
 
 
-def check_effect(effect: Effect, values_by_attribute: Mapping[str, tuple[str, ...]]) -> None:
+def check_effect_groups_exist(
+    effect: Effect, values_by_attribute: Mapping[str, tuple[str, ...]]
+) -> None:
     """Refuse an effect that names no group, or one that is not there."""
     if not effect.where:
         raise SpecError("an effect names no group", hint="change the base_rate instead")
     for name in effect.where:
         if name not in values_by_attribute:
             raise UnknownNameError("attribute", name, values_by_attribute)
-        check_values(name, effect.values(name), values_by_attribute[name])
+        check_values_exist(name, effect.values(name), values_by_attribute[name])
 
 
-def _check_counts(population: Population) -> None:
+def _check_population_counts(population: Population) -> None:
     low, high = to_range(population.photos)
     if population.subjects < 1 or low < 1 or high < low:
         expected = "1 subject or more, 1 photo or more, the range's lower end first"
@@ -296,7 +302,7 @@ def _check_target(population: Population) -> None:
         )
 
 
-def _check_names(population: Population) -> None:
+def _check_names_are_unique(population: Population) -> None:
     names = ["photo", "subject", population.target.name]
     names += [a.name for a in population.attributes]
     names += [f"{prefix}_{m.name}" for m in population.models for prefix in ("prediction", "score")]
@@ -313,7 +319,7 @@ def _check_names(population: Population) -> None:
 
 def _check_confusions(population: Population, model: Model) -> None:
     for truth, weights in model.confusions.items():
-        check_values(population.target.name, (truth, *weights), population.classes)
+        check_values_exist(population.target.name, (truth, *weights), population.classes)
         if truth in weights or min(weights.values(), default=0) < 0 or not sum(weights.values()):
             raise SpecError(
                 f"the confusions of {truth!r} by {model.name!r} cannot be drawn from",

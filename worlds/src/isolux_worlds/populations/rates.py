@@ -13,7 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._random_streams import FloatArray, IntArray, beta_shape, subject_rate
+from isolux_worlds._random_streams import (
+    FloatArray,
+    IntArray,
+    beta_parameters_from_mean_and_icc,
+    beta_quantile_from_mean_and_icc,
+)
 
 __all__ = ["RateWorlds", "simulate_crossed", "simulate_rates"]
 
@@ -88,14 +93,14 @@ def simulate_rates(
     means = np.broadcast_to(np.asarray(rates, dtype=np.float64), (groups,))
     _check_simulation_settings(means, icc, sizes, within_cluster=within_cluster)
     if within_cluster:
-        total = _draw_photo_counts(rng, photos, (worlds, int(sizes.sum())))
+        total = _draw_photos_per_subject(rng, photos, (worlds, int(sizes.sum())))
         return _simulate_within_clusters(rng, means, total, icc)
     clusters = int(sizes.max())
-    total = _draw_photo_counts(rng, photos, (worlds, groups, clusters))
+    total = _draw_photos_per_subject(rng, photos, (worlds, groups, clusters))
     total = total * (np.arange(clusters) < sizes[:, None])
     cluster_rate = np.broadcast_to(means[:, None], total.shape).astype(np.float64)
     if icc:
-        a, b = beta_shape(np.clip(cluster_rate, 1e-12, 1 - 1e-12), icc)
+        a, b = beta_parameters_from_mean_and_icc(np.clip(cluster_rate, 1e-12, 1 - 1e-12), icc)
         cluster_rate = rng.beta(a, b)
     return RateWorlds(total, rng.binomial(total, cluster_rate))
 
@@ -134,7 +139,9 @@ def simulate_crossed(
         With one more axis: ``[worlds, attributes, groups, subjects]``.
     """
     _check_simulation_settings(np.array([rate]), icc, np.array([subjects]), within_cluster=False)
-    subject_rates = subject_rate(np.array(rate), icc, rng.random((worlds, subjects)))
+    subject_rates = beta_quantile_from_mean_and_icc(
+        np.array(rate), icc, rng.random((worlds, subjects))
+    )
     right = rng.random((worlds, 1, subjects, photos)) < subject_rates[:, None, :, None]
     if within_cluster:
         label = rng.integers(0, groups, (worlds, attributes, subjects, photos), dtype=np.int16)
@@ -160,13 +167,13 @@ def _simulate_within_clusters(
     uniform = rng.random(total.shape)
     # Quantiles are dear: one pass for each distinct rate, not for each group.
     distinct, rate_index = np.unique(means, return_inverse=True)
-    subject_rates = np.stack([subject_rate(p, icc, uniform) for p in distinct], axis=1)[
-        :, rate_index
-    ]
+    subject_rates = np.stack(
+        [beta_quantile_from_mean_and_icc(p, icc, uniform) for p in distinct], axis=1
+    )[:, rate_index]
     return RateWorlds(split, rng.binomial(split, subject_rates))
 
 
-def _draw_photo_counts(
+def _draw_photos_per_subject(
     rng: np.random.Generator, photos: int | tuple[int, int], shape: tuple[int, ...]
 ) -> IntArray:
     if isinstance(photos, int):

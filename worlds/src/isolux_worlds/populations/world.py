@@ -11,8 +11,13 @@ import polars as pl
 
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux_worlds._random_streams import FloatArray, IntArray, stream, subject_rate
-from isolux_worlds.populations.injected_effects import States, injected_rates, rate_table
+from isolux_worlds._random_streams import (
+    FloatArray,
+    IntArray,
+    beta_quantile_from_mean_and_icc,
+    build_named_rng,
+)
+from isolux_worlds.populations.injected_effects import States, compute_rate_table, injected_rates
 from isolux_worlds.populations.population import Attribute, Model, Population, to_range
 
 __all__ = ["World", "simulate", "write_csv"]
@@ -59,26 +64,30 @@ def simulate(population: Population, seed: int = 0) -> World:
     ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
     """
     photo_range = to_range(population.photos)
-    counts = stream(seed, "photos").integers(*photo_range, population.subjects, endpoint=True)
+    counts = build_named_rng(seed, "photos").integers(
+        *photo_range, population.subjects, endpoint=True
+    )
     subject = np.repeat(np.arange(population.subjects), counts)
     photo_index = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
     state_by_attribute = {
-        a.name: _draw_states(a, seed, subject, population.subjects)
+        a.name: _draw_attribute_states(a, seed, subject, population.subjects)
         for a in (*population.attributes, population.target)
     }
-    columns = _identifiers(subject, photo_index)
+    columns = _build_id_columns(subject, photo_index)
     for attribute in population.attributes:
-        column = _format_states(attribute, state_by_attribute[attribute.name], population.separator)
-        is_recorded = _draw_is_recorded(attribute, seed, subject, population.subjects)
+        column = _format_attribute_states(
+            attribute, state_by_attribute[attribute.name], population.separator
+        )
+        is_recorded = _draw_is_attribute_recorded(attribute, seed, subject, population.subjects)
         columns.append(column.set(pl.Series(~is_recorded), None))
     truth = state_by_attribute[population.target.name]
-    columns.append(_format_states(population.target, truth, population.separator))
-    difficulty = stream(seed, "difficulty").random(population.subjects)[subject]
+    columns.append(_format_attribute_states(population.target, truth, population.separator))
+    difficulty = build_named_rng(seed, "difficulty").random(population.subjects)[subject]
     for model in population.models:
-        rate = subject_rate(
-            _row_rates(population, model, state_by_attribute), population.icc, difficulty
+        rate = beta_quantile_from_mean_and_icc(
+            _compute_row_rates(population, model, state_by_attribute), population.icc, difficulty
         )
-        columns += _draw_predictions(population, model, seed, truth, rate)
+        columns += _draw_predicted_labels(population, model, seed, truth, rate)
     return World(population, seed, pl.DataFrame(columns), injected_rates(population))
 
 
@@ -93,14 +102,16 @@ def write_csv(world: World, path: str | Path) -> Path:
     return write_text(path, to_safe_csv(world.people))
 
 
-def _identifiers(subject: IntArray, photo_index: IntArray) -> list[pl.Series]:
+def _build_id_columns(subject: IntArray, photo_index: IntArray) -> list[pl.Series]:
     subject_text = pl.Series(subject).cast(pl.String).str.zfill(5)
     photo = pl.format("s{}_{}", subject_text, pl.Series(photo_index + 1))
     return pl.select(photo=photo, subject=pl.format("s{}", subject_text)).get_columns()
 
 
-def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
-    rng = stream(seed, "attribute", attribute.name)
+def _draw_attribute_states(
+    attribute: Attribute, seed: int, subject: IntArray, subjects: int
+) -> IntArray:
+    rng = build_named_rng(seed, "attribute", attribute.name)
     probability = States.from_attribute(attribute).probability
     is_of_photo = attribute.varies == "photo"
     size = len(subject) if is_of_photo else subjects
@@ -108,38 +119,38 @@ def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: i
     return states if is_of_photo else states[subject]
 
 
-def _draw_is_recorded(
+def _draw_is_attribute_recorded(
     attribute: Attribute, seed: int, subject: IntArray, subjects: int
 ) -> npt.NDArray[np.bool_]:
-    rng = stream(seed, "unknown", attribute.name)
+    rng = build_named_rng(seed, "unknown", attribute.name)
     size = len(subject) if attribute.varies == "photo" else subjects
     is_recorded = rng.random(size) >= attribute.unknown
     return is_recorded if attribute.varies == "photo" else is_recorded[subject]
 
 
-def _format_states(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
+def _format_attribute_states(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
     cells = pl.Series(
         [separator.join(c) for c in States.from_attribute(attribute).carried], dtype=pl.String
     )
     return cells.gather(state).alias(attribute.name)
 
 
-def _row_rates(
+def _compute_row_rates(
     population: Population, model: Model, state_by_attribute: dict[str, IntArray]
 ) -> FloatArray:
-    axes, rate = rate_table(population, model)
+    axes, rate = compute_rate_table(population, model)
     n = len(state_by_attribute[population.target.name])
     return np.broadcast_to(rate[tuple(state_by_attribute[name] for name in axes)], (n,)).astype(
         np.float64
     )
 
 
-def _draw_predictions(
+def _draw_predicted_labels(
     population: Population, model: Model, seed: int, truth: IntArray, rate: FloatArray
 ) -> list[pl.Series]:
-    rng = stream(seed, "model", model.name)
+    rng = build_named_rng(seed, "model", model.name)
     is_right = rng.random(len(rate)) < rate
-    confusion = _confusion_probabilities(population, model)
+    confusion = _compute_confusion_probabilities(population, model)
     # Inverse of each row's distribution function: how many steps lie below the uniform number.
     steps = np.cumsum(confusion, axis=1)[:, :-1]  # [classes, classes - 1]
     wrong_classes = (rng.random(len(rate))[:, None] >= steps[truth]).sum(axis=1)
@@ -157,7 +168,7 @@ def _draw_predictions(
     ]
 
 
-def _confusion_probabilities(population: Population, model: Model) -> FloatArray:
+def _compute_confusion_probabilities(population: Population, model: Model) -> FloatArray:
     """Probability of each wrong answer: ``[true class, answer]``, rows sum to 1, diagonal 0."""
     classes = population.classes
     weight = 1.0 - np.eye(len(classes))

@@ -23,13 +23,17 @@ from isolux_worlds.predictors.boxes import (
     simulate_poses,
     simulate_segmentation,
 )
-from isolux_worlds.predictors.files import parse_image, restore_image, write_answers
+from isolux_worlds.predictors.files import (
+    write_face_part_images,
+    write_noisy_images,
+    write_predictions,
+)
 from isolux_worlds.predictors.labels import (
-    five_guesses,
     simulate_associations,
     simulate_embeddings,
     simulate_face_embeddings,
     simulate_labels,
+    simulate_top_5_labels,
 )
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
@@ -38,9 +42,9 @@ __all__ = [
     "SimulatedModel",
     "SimulatedPredictor",
     "join_is_right",
-    "simulate_answers",
-    "write_answers",
-    "write_simulated",
+    "simulate_predictions",
+    "write_predictions",
+    "write_simulated_predictions",
 ]
 
 Answer = Callable[[Dataset, pl.DataFrame, SimulatedModel], pl.DataFrame]
@@ -59,7 +63,7 @@ class SimulatedPredictor:
 PREDICTORS: Mapping[str, SimulatedPredictor] = {
     "classification": SimulatedPredictor(simulate_labels, "accuracy", None, exact=True),
     "label_association": SimulatedPredictor(simulate_associations, "non_harmful", 0.1, exact=True),
-    "geodiversity": SimulatedPredictor(five_guesses, "hit_rate", None, exact=True),
+    "geodiversity": SimulatedPredictor(simulate_top_5_labels, "hit_rate", None, exact=True),
     "detection": SimulatedPredictor(simulate_detections, "recall_at_iou", 0.5, exact=True),
     "face_detection": SimulatedPredictor(simulate_detections, "recall_at_iou", 0.5, exact=True),
     "open_vocabulary": SimulatedPredictor(
@@ -82,11 +86,11 @@ PREDICTORS: Mapping[str, SimulatedPredictor] = {
 """Every task of the house and how its answers are simulated."""
 
 
-def simulate_answers(
+def simulate_predictions(
     task: str, dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
 ) -> pl.DataFrame:
     """Simulate a model's answers to a task."""
-    answers = _predictor(task).answers
+    answers = _find_predictor_of_task(task).answers
     if answers is None:
         raise SpecError(
             f"the answers to {task} are pictures", hint="write them with write_simulated"
@@ -94,7 +98,7 @@ def simulate_answers(
     return answers(dataset, right, model)
 
 
-def write_simulated(
+def write_simulated_predictions(
     task: str,
     dataset: Dataset,
     right: pl.DataFrame,
@@ -104,18 +108,18 @@ def write_simulated(
     root: str | Path | None = None,
 ) -> Path:
     """Write a simulated model's answers to a task as files that an audit reads."""
-    predictor, folder = _predictor(task), Path(folder)
+    predictor, folder = _find_predictor_of_task(task), Path(folder)
     if predictor.answers is not None:
-        return write_answers(predictor.answers(dataset, right, model), folder, task)
+        return write_predictions(predictor.answers(dataset, right, model), folder, task)
     if root is None:
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
     task_dir = folder / task
     task_dir.mkdir()
-    write_image = parse_image if task == "face_parsing" else restore_image
+    write_image = write_face_part_images if task == "face_parsing" else write_noisy_images
     return write_image(dataset, right, model, task_dir, root=root)
 
 
-def _predictor(task: str) -> SimulatedPredictor:
+def _find_predictor_of_task(task: str) -> SimulatedPredictor:
     if task not in PREDICTORS:
         raise UnknownNameError("task", task, PREDICTORS)
     return PREDICTORS[task]

@@ -18,7 +18,7 @@ from isolux.geometry.masks import masks_from_counts, masks_to_coco
 from isolux.geometry.rle import masks_from_edges
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._joins import left_join
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.predictors.simulated import BOX, MIN_MATCH_IOU, SimulatedModel, join_is_right
 
 __all__ = [
@@ -37,8 +37,13 @@ def simulate_detections(
 ) -> pl.DataFrame:
     """Simulate the boxes of detected people, and false positives."""
     people = join_is_right(dataset, right)
-    tables = _people_boxes(people, model), _false_alarm_boxes(dataset, people, model)
-    return _table([table.with_columns(label=pl.lit("person")) for table in tables], model)
+    tables = (
+        _draw_boxes_of_detected_people(people, model),
+        _draw_false_positive_boxes(dataset, people, model),
+    )
+    return _build_box_predictions(
+        [table.with_columns(label=pl.lit("person")) for table in tables], model
+    )
 
 
 def simulate_class_boxes(
@@ -46,11 +51,11 @@ def simulate_class_boxes(
 ) -> pl.DataFrame:
     """Draw boxes with the classes of the people in them, as open-vocabulary models do."""
     people = join_is_right(dataset, right)
-    classes = _explode_classes(people, dataset)
-    boxes = _by_class(_people_boxes(people, model))
-    alarms = _false_alarm_boxes(dataset, people, model)
+    classes = _list_first_class_of_people(people, dataset)
+    boxes = _explode_people_by_class(_draw_boxes_of_detected_people(people, model))
+    alarms = _draw_false_positive_boxes(dataset, people, model)
     names = model.stream("false names").integers(0, len(classes), alarms.height)
-    return _table([boxes, alarms.with_columns(label=classes.gather(names))], model)
+    return _build_box_predictions([boxes, alarms.with_columns(label=classes.gather(names))], model)
 
 
 def simulate_grounding(
@@ -58,23 +63,26 @@ def simulate_grounding(
 ) -> pl.DataFrame:
     """Answer each class of each image with one box: on the person if right, else in a corner."""
     people = join_is_right(dataset, right)
-    _explode_classes(people, dataset)
+    _list_first_class_of_people(people, dataset)
     people = people.with_row_index("_at")
-    boxes, queries = _by_class(_people_boxes(people, model)), _by_class(people)
+    boxes, queries = (
+        _explode_people_by_class(_draw_boxes_of_detected_people(people, model)),
+        _explode_people_by_class(people),
+    )
     missed = queries.join(boxes, on=["instance_id", "label"], how="anti", maintain_order="left")
     corner = dict(zip((*BOX, "score"), map(pl.lit, (0.0, 0.0, 1.0, 1.0, 0.1)), strict=True))
     columns = ["_at", "image_id", *BOX, "score", "label"]
     answers = pl.concat([boxes.select(columns), missed.with_columns(**corner).select(columns)])
     first = answers.sort("_at").unique(["image_id", "label"], keep="first", maintain_order=True)
-    return _table([first], model)
+    return _build_box_predictions([first], model)
 
 
-def _by_class(people: pl.DataFrame) -> pl.DataFrame:
+def _explode_people_by_class(people: pl.DataFrame) -> pl.DataFrame:
     """Give each person a row for each of their classes, as ``label``."""
     return people.explode("classes").drop_nulls("classes").rename({"classes": "label"})
 
 
-def _explode_classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
+def _list_first_class_of_people(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     class_names = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
     classes = class_names.drop_nulls().unique().sort()
     if classes.is_empty():
@@ -82,15 +90,15 @@ def _explode_classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     return classes
 
 
-def _people_boxes(people: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
+def _draw_boxes_of_detected_people(people: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
     """Boxes of detected people, with all columns of the people and ``score``."""
     if not set(BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
         raise SpecError("nobody has a box that could be found", expected=", ".join(BOX))
     rng = model.stream("boxes")
     # One draw for each person, found or not: who is found leaves the others' boxes as they are.
-    overlap = 1.0 - model.losses(rng, people.height)
+    overlap = 1.0 - model.draw_iou_losses(rng, people.height)
     direction = rng.choice((-1.0, 1.0), people.height)
-    score = model.confidence(np.ones(people.height), "boxes")
+    score = model.draw_confidence(np.ones(people.height), "boxes")
     # Moved by s of its width a box overlaps the true one by (1 − s) / (1 + s).
     shift = pl.Series(direction * ((1 - overlap) / (1 + overlap)))
     x, width = pl.col("box_x").cast(pl.Float64), pl.col("box_w").cast(pl.Float64)
@@ -115,12 +123,12 @@ def _find_overlapping_rows(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Seri
     return pairs["_row"].filter(pl.Series(close, dtype=pl.Boolean)).unique()
 
 
-def _false_alarm_boxes(
+def _draw_false_positive_boxes(
     dataset: Dataset, people: pl.DataFrame, model: SimulatedModel
 ) -> pl.DataFrame:
     """Draw false positives: boxes with an IoU below 0.5 with everyone; others are drawn again."""
     rng = model.stream("false alarms")
-    images = _image_sizes(dataset, people)
+    images = _find_image_sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)
     pending = images[np.repeat(np.arange(images.height), number)]
     truths = people.with_row_index("_row")
@@ -146,16 +154,16 @@ def _false_alarm_boxes(
     boxes = boxes.join(order, on="image_id", maintain_order="left").sort(
         "_place", maintain_order=True
     )
-    return boxes.with_columns(score=model.confidence(np.zeros(boxes.height), "false alarms"))
+    return boxes.with_columns(score=model.draw_confidence(np.zeros(boxes.height), "false alarms"))
 
 
-def _image_sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
+def _find_image_sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     """Width and height of each image; where they are not known, how far its boxes reach."""
     reach = people.group_by("image_id", maintain_order=True).agg(
         reach_w=(pl.col("box_x") + pl.col("box_w")).max().fill_null(1.0).cast(pl.Float64),
         reach_h=(pl.col("box_y") + pl.col("box_h")).max().fill_null(1.0).cast(pl.Float64),
     )
-    images = reach if dataset.images.is_empty() else left_join(dataset.images, reach)
+    images = reach if dataset.images.is_empty() else left_join_in_order(dataset.images, reach)
     unknown = [pl.lit(None).alias(n) for n in ("width", "height") if n not in images.columns]
     return images.with_columns(unknown).select(
         "image_id",
@@ -164,7 +172,7 @@ def _image_sizes(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _table(tables: Sequence[pl.DataFrame], model: SimulatedModel) -> pl.DataFrame:
+def _build_box_predictions(tables: Sequence[pl.DataFrame], model: SimulatedModel) -> pl.DataFrame:
     columns = ["image_id", "label", *BOX, "score"]
     rows = pl.concat([table.select(columns) for table in tables], how="vertical_relaxed")
     return rows.select(pl.lit(model.name).alias("model"), *columns)
@@ -181,12 +189,12 @@ def simulate_segmentation(
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
         raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
-    loss = model.losses(rng, people.height)
-    score = model.confidence(np.ones(people.height), "masks")
+    loss = model.draw_iou_losses(rng, people.height)
+    score = model.draw_confidence(np.ones(people.height), "masks")
     segmented_people = (
         people.with_columns(_loss=loss, score=score).filter("right").drop_nulls(list(_MASK))
     )
-    counts = _cut_masks(segmented_people)
+    counts = _cut_masks_at_column(segmented_people)
     cut = pl.Series("mask_counts", counts, dtype=pl.String)
     names = ("model", "image_id", "label", "score", *_MASK)
     return segmented_people.with_columns(
@@ -194,7 +202,7 @@ def simulate_segmentation(
     ).select(names)
 
 
-def _cut_masks(people: pl.DataFrame) -> list[str]:
+def _cut_masks_at_column(people: pl.DataFrame) -> list[str]:
     """Cut each mask at a column; one that would lose half of its pixels or more stays whole."""
     if not people.height:
         return []
@@ -225,7 +233,7 @@ def simulate_poses(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel)
     people = join_is_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
         raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
-    score = model.confidence(np.ones(people.height), "keypoints")
+    score = model.draw_confidence(np.ones(people.height), "keypoints")
     rng = model.stream("keypoints")
     box_size = pl.lit(1.0)
     if set(BOX) <= set(people.columns):

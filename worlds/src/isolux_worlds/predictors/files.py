@@ -19,28 +19,28 @@ from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds._joins import left_join
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.predictors.simulated import BOX, SimulatedModel, join_is_right
 
-__all__ = ["parse_image", "restore_image", "write_answers"]
+__all__ = ["write_face_part_images", "write_noisy_images", "write_predictions"]
 
 
-def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
+def write_predictions(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
     """Write one model's answers in the format of their kind."""
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
         return write_text(folder / f"{name}.csv", to_safe_csv(table))
     if "embedding" in columns:
-        return _write_array(frame, folder, name)
+        return _write_embeddings_array(frame, folder, name)
     if "image_id" not in columns:
         raise SpecError("these are not predictions", found=", ".join(sorted(columns)))
     if frame["label"].n_unique() > 1:
         return write_parquet(folder / f"{name}.parquet", frame)
-    return write_text(folder / f"{name}.json", json.dumps(_results(frame)))
+    return write_text(folder / f"{name}.json", json.dumps(_build_coco_results(frame)))
 
 
-def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
+def _build_coco_results(frame: pl.DataFrame) -> list[dict[str, object]]:
     """COCO results; ids that are numbers stay numbers, as COCO has them."""
     columns = frame.columns
     number = pl.col("image_id").cast(pl.Int64, strict=False)
@@ -74,7 +74,7 @@ def _results(frame: pl.DataFrame) -> list[dict[str, object]]:
     ]
 
 
-def _write_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
+def _write_embeddings_array(frame: pl.DataFrame, folder: Path, name: str) -> Path:
     vectors = frame["embedding"].list.to_array(len(frame["embedding"][0])).to_numpy()
     path = folder / f"{name}.npy"
     np.save(path, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
@@ -88,44 +88,46 @@ _PER_JITTER = 0.1
 _COMBINED = "combined.png"
 
 
-def restore_image(
+def write_noisy_images(
     dataset: Dataset, right: pl.DataFrame, model: SimulatedModel, folder: Path, *, root: str | Path
 ) -> Path:
     """Write each person's picture with noise: four times as much where the model is wrong."""
     from PIL import Image
 
     sigma = max(model.jitter, _MIN_NOISE)
-    for name, is_right, uri in _rows(dataset, right, "uri"):
+    for name, is_right, uri in _iterate_images_with_correctness(dataset, right, "uri"):
         original = read_image(resolve_inside(root, uri))
         rng = model.stream("pictures", name)
         noise = rng.standard_normal(original.shape, dtype=np.float32)
         noise *= 255 * sigma * (1.0 if is_right else _WORSE)
         restored_pixels = np.clip(original + noise, 0, 255).round().astype(np.uint8)
-        Image.fromarray(restored_pixels).save(_target(folder, f"{name}.png"))
+        Image.fromarray(restored_pixels).save(_build_target_dir(folder, f"{name}.png"))
     return folder
 
 
-def parse_image(
+def write_face_part_images(
     dataset: Dataset, right: pl.DataFrame, model: SimulatedModel, folder: Path, *, root: str | Path
 ) -> Path:
     """Write each face's parts as a label picture: half a picture off where the model is wrong."""
     from PIL import Image
 
-    for name, is_right, uri in _rows(dataset, right, "part_mask_uri"):
+    for name, is_right, uri in _iterate_images_with_correctness(dataset, right, "part_mask_uri"):
         with Image.open(resolve_inside(root, uri)) as picture:
             labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
         width = labels.shape[1]
         off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
         shifted_labels = np.zeros_like(labels)  # what the parts leave is background
         shifted_labels[:, off:] = labels[:, : width - off]
-        Image.fromarray(shifted_labels).save(_target(folder, f"{name}/{_COMBINED}"))
+        Image.fromarray(shifted_labels).save(_build_target_dir(folder, f"{name}/{_COMBINED}"))
     return folder
 
 
-def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[str, bool, str]]:
+def _iterate_images_with_correctness(
+    dataset: Dataset, right: pl.DataFrame, column: str
+) -> Iterator[tuple[str, bool, str]]:
     people = join_is_right(dataset, right)
     if column == "uri" and "uri" in dataset.images.columns:
-        people = left_join(people, dataset.images.select("image_id", _uri="uri"))
+        people = left_join_in_order(people, dataset.images.select("image_id", _uri="uri"))
     elif column in people.columns:
         people = people.with_columns(_uri=column)
     if "_uri" not in people.columns or people["_uri"].is_null().all():
@@ -135,7 +137,7 @@ def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[
     yield from people.drop_nulls("_uri").select("instance_id", "right", "_uri").iter_rows()
 
 
-def _target(folder: Path, name: str) -> Path:
+def _build_target_dir(folder: Path, name: str) -> Path:
     target = resolve_inside(folder, name)
     target.parent.mkdir(parents=True, exist_ok=True)
     return target

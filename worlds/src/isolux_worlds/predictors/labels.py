@@ -20,11 +20,11 @@ from isolux_worlds._random_streams import FloatArray
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
 __all__ = [
-    "five_guesses",
     "simulate_associations",
     "simulate_embeddings",
     "simulate_face_embeddings",
     "simulate_labels",
+    "simulate_top_5_labels",
 ]
 
 
@@ -56,7 +56,7 @@ def simulate_labels(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
         pl.lit(model.name).alias("model"),
         "instance_id",
         label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong_classes),
-        score=pl.Series(model.confidence(people["right"].to_numpy(), "labels")),
+        score=pl.Series(model.draw_confidence(people["right"].to_numpy(), "labels")),
         rank=pl.lit(1, dtype=pl.Int64),
     )
 
@@ -84,12 +84,14 @@ def simulate_associations(
     top_scores = rng.uniform(_MIN_SCORE, _MAX_SCORE, n)
     other_scores = rng.dirichlet(np.ones(FIVE), n)[:, : FIVE - 1] * (1.0 - top_scores)[:, None]
     labels = np.column_stack([telling, neutral_labels])
-    return _table(
+    return _build_label_predictions(
         people["instance_id"], labels, np.column_stack([top_scores, other_scores]), model.name
     )
 
 
-def five_guesses(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel) -> pl.DataFrame:
+def simulate_top_5_labels(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
     """Give each photo five labels, one of them true where the model is right, else none."""
     photos = join_is_right(dataset, right)
     truth = photos["classes"].cast(pl.List(pl.String)).list.first()
@@ -100,10 +102,10 @@ def five_guesses(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel) -
     rows = np.flatnonzero(photos["right"].to_numpy() & truth.is_not_null().to_numpy())
     guesses[rows, rng.integers(0, FIVE, n)[rows]] = truth.to_numpy()[rows]
     scores = -np.sort(-rng.dirichlet(np.ones(FIVE + 1), n)[:, :FIVE], axis=1)
-    return _table(photos["instance_id"], guesses, scores, model.name)
+    return _build_label_predictions(photos["instance_id"], guesses, scores, model.name)
 
 
-def _table(
+def _build_label_predictions(
     ids: pl.Series, labels: npt.NDArray[Any], scores: FloatArray, model: str
 ) -> pl.DataFrame:
     """Make the table ``predictions (labels)`` of labels and scores ``[n, k]``, the surest first."""

@@ -14,8 +14,8 @@ import polars as pl
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import INSTANCES
-from isolux_worlds._random_streams import FloatArray, stream
-from isolux_worlds.populations.population import check_ranges
+from isolux_worlds._random_streams import FloatArray, build_named_rng
+from isolux_worlds.populations.population import check_settings_in_range
 
 __all__ = ["BOX", "MIN_MATCH_IOU", "SimulatedModel", "join_is_right"]
 
@@ -39,13 +39,13 @@ class SimulatedModel:
     def __post_init__(self) -> None:
         jitter = (0 <= self.jitter < 0.5, "0 or more and less than .5")
         alarms = (self.false_alarms >= 0, "0 or more an image")
-        check_ranges(self, self.name, jitter=jitter, false_alarms=alarms)
+        check_settings_in_range(self, self.name, jitter=jitter, false_alarms=alarms)
 
     def stream(self, *names: str) -> np.random.Generator:
         """Random numbers of that name, the same for the same model and seed."""
-        return stream(self.seed, "predictor", self.name, *names)
+        return build_named_rng(self.seed, "predictor", self.name, *names)
 
-    def confidence(self, right: FloatArray, *names: str) -> FloatArray:
+    def draw_confidence(self, right: FloatArray, *names: str) -> FloatArray:
         """Draw a confidence of each prediction, 0 to 1: higher where it is right."""
         rng = self.stream("confidence", *names)
         right_scores, wrong_scores = (
@@ -54,7 +54,7 @@ class SimulatedModel:
         )
         return np.where(right, right_scores, wrong_scores).round(4)
 
-    def losses(self, rng: np.random.Generator, n: int) -> FloatArray:
+    def draw_iou_losses(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Draw what right answers lose of their overlap: 1 − IoU, ``jitter`` in the mean, to .5."""
         mean = 2 * self.jitter
         if mean <= 0:

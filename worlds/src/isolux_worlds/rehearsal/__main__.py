@@ -28,9 +28,9 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, pretty_exceptions_enable=F
 @app.command()
 def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = False) -> None:
     """Paint what people send in, with its sheets, and the truth beside it."""
-    from isolux_worlds.rehearsal import draw_inbox, write_inbox
+    from isolux_worlds.rehearsal import draw_submitted_photos, write_inbox
 
-    submissions = draw_inbox(photos, seed=seed)
+    submissions = draw_submitted_photos(photos, seed=seed)
     write_inbox(submissions, out, overwrite=overwrite)
     n_faulty = submissions.photos["fault"].count()
     typer.echo(
@@ -43,10 +43,10 @@ def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = Fals
 def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int = 12) -> None:
     """Write the right answers to the first open tasks of a stage."""
     from isolux_curate.project.folder import open_project
-    from isolux_worlds.rehearsal import golden_sheet, list_tasks, read_people
+    from isolux_worlds.rehearsal import build_golden_sheet, list_tasks, read_people
 
     tasks = list_tasks(open_project(project), stage, read_people(inbox))[:units]
-    golden_sheet(tasks, stage).write_csv(out)
+    build_golden_sheet(tasks, stage).write_csv(out)
     typer.echo(f"{len(tasks):,} tasks: {out}")
 
 
@@ -55,14 +55,18 @@ def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Look at the photos that stand; writes a sheet for each kind of fault, and regions.csv."""
     from isolux_curate.project.folder import open_project
     from isolux_curate.project.queries import read_images
-    from isolux_worlds.rehearsal import REVIEWED, read_people, review_photos
-    from isolux_worlds.rehearsal.specialists import logo_marks, mark_bystanders, read_photos
+    from isolux_worlds.rehearsal import REVIEWED, read_people, simulate_photo_review
+    from isolux_worlds.rehearsal.specialists import (
+        mark_bystanders,
+        read_photo_faults,
+        simulate_logo_detections,
+    )
 
     accepted_ids = read_images(open_project(project))["image_id"].to_list()
-    photos = read_photos(inbox)
+    photos = read_photo_faults(inbox)
     out.mkdir(parents=True, exist_ok=True)
     for fault in REVIEWED:
-        review_table = review_photos(photos, accepted_ids, fault, seed=seed)
+        review_table = simulate_photo_review(photos, accepted_ids, fault, seed=seed)
         if fault == "bystander":
             review_table = mark_bystanders(
                 read_people(inbox), photos, review_table["image_id"].to_list()
@@ -76,7 +80,7 @@ def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
                 if image_id not in set(review_table["image_id"])
             ]
         typer.echo(f"{fault}: {review_table.height:,}")
-    marks = logo_marks(photos, accepted_ids, seed=seed)
+    marks = simulate_logo_detections(photos, accepted_ids, seed=seed)
     marks.write_csv(out / "logos.csv")
     typer.echo(f"logos that a detector marked: {marks.height:,}")
 

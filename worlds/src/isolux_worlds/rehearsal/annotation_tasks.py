@@ -19,7 +19,15 @@ from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_instances, read_table
 
-__all__ = ["AnnotationTask", "Box", "format_box", "iou", "list_tasks", "read_people", "true_box"]
+__all__ = [
+    "AnnotationTask",
+    "Box",
+    "format_box",
+    "iou_of_boxes",
+    "list_tasks",
+    "read_people",
+    "true_box",
+]
 
 Box = tuple[float, float, float, float]
 _MIN_PERSON_IOU = 0.1  # overlap from which a box may be of a person
@@ -88,7 +96,7 @@ def _build_task(
         return AnnotationTask(**head, people=tuple(people))
     x, y, w, h = (float(instance[axis]) for axis in "xywh")
     box = x, y, w, h
-    overlaps = [iou(box, true_box(person)) for person in people]
+    overlaps = [iou_of_boxes(box, true_box(person)) for person in people]
     best = int(np.argmax(overlaps)) if overlaps else 0
     matched_person = people[best] if overlaps and overlaps[best] >= _MIN_PERSON_IOU else None
     return AnnotationTask(
@@ -115,6 +123,6 @@ def format_box(annotation_task: AnnotationTask) -> str:
     )
 
 
-def iou(first: Box, second: Box) -> float:
+def iou_of_boxes(first: Box, second: Box) -> float:
     """Overlap of two boxes over what they cover together."""
     return float(pairs_iou_xywh(np.array([first]), np.array([second]))[0])

@@ -15,9 +15,15 @@ import numpy.typing as npt
 
 from isolux.geometry.masks import masks_from_coco
 from isolux_curate.annotation.stages import STAGES
-from isolux_worlds._random_streams import stream
-from isolux_worlds.layouts.fhibe.outlines import outlines
-from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, Box, format_box, iou, true_box
+from isolux_worlds._random_streams import build_named_rng
+from isolux_worlds.layouts.fhibe.outlines import trace_mask_outlines
+from isolux_worlds.rehearsal.annotation_tasks import (
+    AnnotationTask,
+    Box,
+    format_box,
+    iou_of_boxes,
+    true_box,
+)
 from isolux_worlds.rehearsal.inbox import CLASSES, SIZE
 
 __all__ = [
@@ -26,10 +32,10 @@ __all__ = [
     "Answer",
     "MistakeRates",
     "SimulatedAnswer",
-    "answer_rows",
+    "answer_to_label_studio",
+    "build_answer_sheet_rows",
     "correct_answer",
     "simulate_answer",
-    "to_label_studio",
     "trace_outline",
 ]
 
@@ -145,7 +151,7 @@ def simulate_answer(
         str(task.round),
         str(task.golden),
     )
-    return _ANSWERS[stage](task, annotator, stream(seed, *stream_names))
+    return _ANSWERS[stage](task, annotator, build_named_rng(seed, *stream_names))
 
 
 _Draw = np.random.Generator
@@ -213,7 +219,7 @@ def _answer_skin_tone(
         choices = {TONE: ["cannot be determined"], TIGHT: ["no"], RIGHT: ["no"]}
         return SimulatedAnswer({"choices": choices}, ())
     tone, mistakes = int(person["skin_tone"]), []
-    is_loose = task.box is not None and iou(task.box, true_box(person)) < _STILL_TIGHT
+    is_loose = task.box is not None and iou_of_boxes(task.box, true_box(person)) < _STILL_TIGHT
     is_wrong_class = task.primary != person["class"]
     second = tone  # who must know marks it alone; an answer of two holds it or does not
     if annotator is not None:
@@ -298,12 +304,12 @@ def trace_outline(counts: str, size: tuple[int, int]) -> npt.NDArray[np.float64]
     width, height = size
     rle = {"size": [height, width], "counts": counts}
     masks = masks_from_coco([rle], np.array([height]), np.array([width]))
-    polygon = max(outlines(masks, 0), key=_area)
+    polygon = max(trace_mask_outlines(masks, 0), key=_polygon_area)
     step = max(1, -(-len(polygon) // _MAX_CORNERS))
     return np.asarray(polygon[::step], dtype=np.float64)
 
 
-def _area(polygon: npt.NDArray[np.int32]) -> float:
+def _polygon_area(polygon: npt.NDArray[np.int32]) -> float:
     x, y = polygon[:, 0].astype(np.float64), polygon[:, 1].astype(np.float64)
     return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1)))) / 2
 
@@ -317,7 +323,7 @@ _ANSWERS: dict[str, Callable[[AnnotationTask, Annotator | None, _Draw], Simulate
 }
 
 
-def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
+def build_answer_sheet_rows(head: Answer, answer: Answer) -> list[Answer]:
     """Write an answer as rows of a sheet: one for each choice, and for each box."""
     rows = [
         head | {"question": question, "answer": choice}
@@ -327,7 +333,7 @@ def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
     return rows + [head | box for box in answer.get("boxes", ())]
 
 
-def to_label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
+def answer_to_label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
     """Write an answer as the ``result`` of an annotation: in per cent of the picture."""
     rows: list[dict[str, Any]] = [
         {

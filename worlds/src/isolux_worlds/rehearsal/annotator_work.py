@@ -1,8 +1,8 @@
 """Simulated annotators answer a stage's tasks; their mistakes are logged.
 
-``list_tasks -> answered -> Desk.hand_in``: each task is answered by as many as it asks for, drawn
-from those who are at work. Done twice, nothing is answered twice: a task that has its answers is
-passed over.
+``list_tasks -> answered -> Desk.submit_answer``: each task is answered by as many as it asks for,
+drawn from those who are at work. Done twice, nothing is answered twice: a task that has its answers
+is passed over.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
 from isolux_curate.project.queries import read_table
-from isolux_worlds._random_streams import stream
+from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.rehearsal.annotation_tasks import (
     AnnotationTask,
     format_box,
@@ -26,9 +26,9 @@ from isolux_worlds.rehearsal.annotation_tasks import (
     read_people,
 )
 from isolux_worlds.rehearsal.annotator_answers import CREW, Annotator, simulate_answer
-from isolux_worlds.rehearsal.workplaces import Desk, ServerDesk, SheetDesk, accounts
+from isolux_worlds.rehearsal.workplaces import Desk, ServerDesk, SheetDesk, sign_up_or_in
 
-__all__ = ["answer_tasks", "qualified_annotators", "run_annotation_round"]
+__all__ = ["answer_tasks", "list_qualified_annotators", "run_annotation_round"]
 
 _LOG_SCHEMA: dict[str, Any] = {
     "stage": pl.String,
@@ -58,7 +58,7 @@ def answer_tasks(
         )
         for annotator in people[desk.count_answers(annotation_task) :]:
             simulated = simulate_answer(annotation_task, stage, annotator, seed)
-            desk.hand_in(annotation_task, annotator.name, simulated.answer)
+            desk.submit_answer(annotation_task, annotator.name, simulated.answer)
             person = None if annotation_task.person is None else annotation_task.person["person_id"]
             mistakes = ", ".join(simulated.mistakes)
             task_columns = (
@@ -75,7 +75,7 @@ def answer_tasks(
 def _draw_annotators(
     annotation_task: AnnotationTask, stage: str, crew: Sequence[Annotator], seed: int
 ) -> list[Annotator]:
-    random = stream(
+    random = build_named_rng(
         seed,
         "who",
         stage,
@@ -106,9 +106,11 @@ def run_annotation_round(
         )
     opened = open_project(project)
     tasks = list_tasks(opened, stage, read_people(inbox), training=training)
-    account_by_name = {} if server is None else accounts(server, [person.name for person in CREW])
+    account_by_name = (
+        {} if server is None else sign_up_or_in(server, [person.name for person in CREW])
+    )
     names = {name: account.annotator_id for name, account in account_by_name.items()}
-    crew = CREW if training else qualified_annotators(opened, stage, names)
+    crew = CREW if training else list_qualified_annotators(opened, stage, names)
     sheet = SheetDesk()
     desk = (
         sheet
@@ -126,7 +128,7 @@ def run_annotation_round(
     return answer_log.height, int((answer_log["slips"] != "").sum())
 
 
-def qualified_annotators(
+def list_qualified_annotators(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
     """List who may annotate: graduates, or all but the last where a stage has no training."""

@@ -127,7 +127,9 @@ def assign_faults(
     all_photos = list(photo_by_source.values())
     for fault in FAULTS:
         if fault.level == "copy":
-            all_photos += _copy_photos(photo_by_source, fault, count_by_fault[fault.name], random)
+            all_photos += _draw_photo_copies(
+                photo_by_source, fault, count_by_fault[fault.name], random
+            )
     return all_photos, people
 
 
@@ -163,7 +165,7 @@ def _assign_photo_faults(
 ) -> None:
     for _ in range(number):
         photo = _draw_photo_for(photo_by_source, fault.name, random)
-        previous = _previous_photo(photo_by_source, photo)
+        previous = _find_previous_photo_of_home(photo_by_source, photo)
         if fault.name in ("same day", "same place") and previous is not None:
             photo_by_source[previous.source] = replace(previous, locked=True)
             taken_at = previous.taken_at + timedelta(
@@ -174,7 +176,9 @@ def _assign_photo_faults(
                 photo, taken_at=taken_at, location=location, original_source=previous.source
             )
         elif fault.name == "three subjects":
-            photo = replace(photo, claimed=_three_subjects(photo_by_source, photo, random))
+            photo = replace(
+                photo, claimed=_draw_three_other_subjects(photo_by_source, photo, random)
+            )
         elif fault.name == "bystander":
             photo = replace(photo, claimed=photo.subjects[:1])
         photo_by_source[photo.source] = replace(photo, fault=fault.name)
@@ -183,7 +187,7 @@ def _assign_photo_faults(
 def _follows_photo_without_fault(
     photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto
 ) -> bool:
-    previous = _previous_photo(photo_by_source, photo)
+    previous = _find_previous_photo_of_home(photo_by_source, photo)
     return (
         previous is not None
         and not previous.fault
@@ -200,7 +204,7 @@ _IS_SUITABLE: dict[str, Callable[[dict[str, SubmittedPhoto], SubmittedPhoto], bo
 """Conditions that a photo must meet to be given a fault; other faults suit any photo."""
 
 
-def _previous_photo(
+def _find_previous_photo_of_home(
     photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto
 ) -> SubmittedPhoto | None:
     """Find the photo that the same home took last before this one."""
@@ -228,7 +232,7 @@ def _draw_photo_for(
     return candidates[int(random.integers(len(candidates)))]
 
 
-def _three_subjects(
+def _draw_three_other_subjects(
     photo_by_source: dict[str, SubmittedPhoto], photo: SubmittedPhoto, random: np.random.Generator
 ) -> tuple[str, ...]:
     other_subjects = sorted(
@@ -242,7 +246,7 @@ def _three_subjects(
     return (*photo.subjects, *added_subjects)
 
 
-def _copy_photos(
+def _draw_photo_copies(
     photo_by_source: dict[str, SubmittedPhoto],
     fault: Fault,
     number: int,

@@ -25,8 +25,8 @@ import polars as pl
 
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux_worlds.drawing import measure_visible, render
-from isolux_worlds.marker import write_marker
+from isolux_worlds.drawing import measure_visible_people, render_photos
+from isolux_worlds.marker import write_folder_marker
 from isolux_worlds.rehearsal.fault_assignment import FAULTS
 from isolux_worlds.rehearsal.inbox import DEVICES, OLD, Inbox
 
@@ -58,7 +58,7 @@ def write_inbox(inbox: Inbox, folder: str | Path, *, overwrite: bool = False) ->
         (stage / "photos").mkdir()
         (stage / "truth").mkdir()
         people = _paint_photos(inbox, stage / "photos")
-        write_marker(stage / "photos", "`isolux rehearse`")
+        write_folder_marker(stage / "photos", "`isolux rehearse`")
         for name, table in _build_sheets(inbox, people).items():
             write_text(stage / name, to_safe_csv(table))
         granted = inbox.subjects.filter("consent")["subject_id"]
@@ -85,12 +85,12 @@ def _paint_photos(inbox: Inbox, folder: Path) -> pl.DataFrame:
     for row in inbox.photos.iter_rows(named=True):
         rows.setdefault(row["source"], []).append(row)
     tables = []
-    for picture in render(inbox.world, rows):
+    for picture in render_photos(inbox.world, rows):
         photo_rows = rows[picture.image_id]
         for row in photo_rows:
             original = photo_rows[0] if row["fault"] in ("sent twice", "sent by another") else row
             (folder / row["file"]).write_bytes(_encode_photo(original, picture.pixels))
-        people = measure_visible(inbox.world, picture)
+        people = measure_visible_people(inbox.world, picture)
         tables.append(people.select("image_id", "person_id", *_BOX, "mask_counts"))
     boxes = pl.concat(tables).rename({"image_id": "source"})
     unpainted_people = inbox.people.drop(*_BOX, "joints_x", "joints_y", "layer")
@@ -138,10 +138,10 @@ def _encode_photo(row: Mapping[str, Any], pixels: Pixels) -> bytes:
     if fault in _SIZES:
         picture = picture.resize(_SIZES[fault])
     if fault == "logo":
-        _stamp(picture)
+        _paint_logo_in_corner(picture)
     exif = Image.Exif()
     if fault != "no Exif":
-        _fill_exif(exif, row, picture.size)
+        _write_exif_tags(exif, row, picture.size)
     file = io.BytesIO()
     image_format = "PNG" if fault == "PNG named JPEG" else "JPEG"
     quality = _RESAVED_QUALITY if fault == "saved anew" else _QUALITY
@@ -152,7 +152,7 @@ def _encode_photo(row: Mapping[str, Any], pixels: Pixels) -> bytes:
     return content[: len(content) // 3] if fault == "damaged file" else content
 
 
-def _stamp(picture: Any) -> None:
+def _paint_logo_in_corner(picture: Any) -> None:
     """Paint a maker's sign into a corner."""
     from PIL import ImageDraw
 
@@ -162,7 +162,7 @@ def _stamp(picture: Any) -> None:
     pen.text((width - 58, height - 28), "ACME (R)", fill="white")
 
 
-def _fill_exif(exif: Any, row: Mapping[str, Any], size: Sequence[int]) -> None:
+def _write_exif_tags(exif: Any, row: Mapping[str, Any], size: Sequence[int]) -> None:
     exif[_MAKE], exif[_MODEL], exif[_ARTIST] = row["make"], row["model"], f"home {row['source']}"
     exif[_SOFTWARE] = "Adobe Photoshop 26" if row["fault"] == "editor named" else "1.4.2"
     inner: dict[int, Any] = {

@@ -1,7 +1,7 @@
 """What people send in, in a rehearsal: painted photos with sheets about them, some of it damaged.
 
-``draw_inbox(photos, seed) -> Inbox``: the sheets of `isolux curate add`, and the truth of every
-photo and everyone in it. ``files.py`` paints and writes.
+``draw_submitted_photos(photos, seed) -> Inbox``: the sheets of `isolux curate add`, and the truth
+of every photo and everyone in it. ``files.py`` paints and writes.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 
-from isolux_worlds._joins import left_join
-from isolux_worlds._random_streams import stream
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.photo_world import (
     PhotoWorld,
     WorldSettings,
@@ -28,7 +28,16 @@ from isolux_worlds.rehearsal.fault_assignment import (
     count_faults,
 )
 
-__all__ = ["CLASSES", "DEVICES", "MODEL", "OLD", "SIZE", "Inbox", "draw_inbox", "settings_of"]
+__all__ = [
+    "CLASSES",
+    "DEVICES",
+    "MODEL",
+    "OLD",
+    "SIZE",
+    "Inbox",
+    "build_rehearsal_settings",
+    "draw_submitted_photos",
+]
 
 CLASSES = ("gardener", "guitarist", "nurse", "waiter")
 """The occupations that are looked for; anyone else is no one of the classes."""
@@ -56,7 +65,7 @@ class Inbox:
     subjects: pl.DataFrame
 
 
-def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
+def build_rehearsal_settings(n_photos: int, *, seed: int = 0) -> WorldSettings:
     """Describe the world of a rehearsal: one or two people in a photo, and a model that errs."""
     shares: dict[str, dict[str, float]] = {
         "skin_tone": {},
@@ -75,7 +84,7 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
             "name": "rehearsal",
             "about": "Aurora finds people of darker skin tones less often, age plays no part.",
             "seed": seed,
-            "households": max(12, photos // 3),
+            "households": max(12, n_photos // 3),
             "subjects": [1, 2],
             "photos": [3, 5],
             "people": [1, 2],
@@ -87,11 +96,11 @@ def settings_of(photos: int, *, seed: int = 0) -> WorldSettings:
     )
 
 
-def draw_inbox(photos: int = 600, *, seed: int = 0) -> Inbox:
+def draw_submitted_photos(photos: int = 600, *, seed: int = 0) -> Inbox:
     """Draw what people send in."""
-    random = stream(seed, "rehearsal")
+    random = build_named_rng(seed, "rehearsal")
     eager = count_faults(photos)["too many"]
-    world = _add_eager_homes(draw_people(settings_of(photos, seed=seed)), eager)
+    world = _add_eager_homes(draw_people(build_rehearsal_settings(photos, seed=seed)), eager)
     n_originals = photos - count_copies(photos)
     photos_of_homes = world.photos.filter(pl.col("household_id").str.starts_with("e"))
     regular_photos = world.photos.filter(~pl.col("household_id").str.starts_with("e"))
@@ -158,7 +167,7 @@ def _draw_submissions(
 def _build_inbox(
     world: PhotoWorld, submissions: list[SubmittedPhoto], fault_of: dict[str, str], seed: int
 ) -> Inbox:
-    random = stream(seed, "rehearsal", "sheets")
+    random = build_named_rng(seed, "rehearsal", "sheets")
     country = dict(world.households.select("household_id", "country").iter_rows())
     countries = sorted(set(country.values()))
     rows, in_sheet = [], []
@@ -202,7 +211,7 @@ def _match_people(
     first = pl.int_range(pl.len()).over("image_id") == 0
     is_of_no_class = pl.col("fault") == "no one of the classes"
     is_of_no_class |= (pl.col("fault") == "bystander") & ~first
-    world_people = left_join(world.people, fault)
+    world_people = left_join_in_order(world.people, fault)
     occupation = (
         pl.when(is_of_no_class.fill_null(value=False))
         .then(pl.lit(_OTHER_OCCUPATION))
@@ -241,7 +250,7 @@ def _build_subjects(world: PhotoWorld, fault_of: dict[str, str]) -> pl.DataFrame
     present_subjects = world.subjects.filter(
         pl.col("subject_id").is_in(world.people["subject_id"].implode())
     )
-    with_country = left_join(
+    with_country = left_join_in_order(
         present_subjects, world.households.select("household_id", "country"), "household_id"
     )
     fault = pl.col("subject_id").replace_strict(fault_of, default=None, return_dtype=pl.String)

@@ -14,7 +14,7 @@ from isolux_curate.project.queries import read_table
 from isolux_worlds.rehearsal.annotation_tasks import list_tasks, read_people
 from isolux_worlds.rehearsal.annotator_answers import CREW, Annotator
 from isolux_worlds.rehearsal.annotator_work import answer_tasks
-from isolux_worlds.rehearsal.workplaces import ServerDesk, SheetDesk, accounts
+from isolux_worlds.rehearsal.workplaces import ServerDesk, SheetDesk, sign_up_or_in
 
 __all__ = ["at_work", "shift"]
 
@@ -60,7 +60,7 @@ def shift(
     opened = open_project(project)
     tasks = list_tasks(opened, stage, read_people(inbox), training=training)
     account_by_name = (
-        {} if server is None else accounts(server, [annotator.name for annotator in CREW])
+        {} if server is None else sign_up_or_in(server, [annotator.name for annotator in CREW])
     )
     crew = (
         CREW

@@ -19,7 +19,7 @@ from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import FileError
-from isolux_worlds._random_streams import stream
+from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.rehearsal.annotation_tasks import true_box
 from isolux_worlds.rehearsal.inbox import CLASSES
 
@@ -65,7 +65,7 @@ def predict(
         )
         for person in photo_people.iter_rows(named=True):
             if person["class"] in CLASSES and person["class"] in category and person["found"]:
-                random = stream(seed, "predict", names[best], str(person["person_id"]))
+                random = build_named_rng(seed, "predict", names[best], str(person["person_id"]))
                 of_image = {"image_id": image["id"], "category_id": category[person["class"]]}
                 predictions.append(
                     of_image | {"bbox": _jitter_box_xywh(person, random), "score": 0.9}

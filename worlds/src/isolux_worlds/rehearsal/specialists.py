@@ -14,19 +14,19 @@ from typing import Any
 
 import polars as pl
 
-from isolux_worlds._random_streams import stream
+from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask
-from isolux_worlds.rehearsal.annotator_answers import answer_rows, correct_answer
+from isolux_worlds.rehearsal.annotator_answers import build_answer_sheet_rows, correct_answer
 from isolux_worlds.rehearsal.fault_assignment import FAULTS
 
 __all__ = [
     "REVIEWED",
+    "build_golden_sheet",
     "fill_suspects_sheet",
-    "golden_sheet",
-    "logo_marks",
     "mark_bystanders",
-    "read_photos",
-    "review_photos",
+    "read_photo_faults",
+    "simulate_logo_detections",
+    "simulate_photo_review",
 ]
 
 REVIEWED = tuple(f.name for f in FAULTS if f.finder == "review" and f.step != "suspicious")
@@ -43,18 +43,21 @@ _WORDS: Mapping[str, str] = {
 _MARGIN = 2.0  # pixels around a bystander
 
 
-def read_photos(inbox: str | Path) -> pl.DataFrame:
+def read_photo_faults(inbox: str | Path) -> pl.DataFrame:
     """Read what is wrong with the photos of an inbox: ``truth/photos.csv``."""
     return pl.read_csv(Path(inbox).expanduser() / "truth" / "photos.csv", infer_schema=False)
 
 
-def review_photos(
+def simulate_photo_review(
     photos: pl.DataFrame, accepted_ids: Sequence[str], fault: str, *, seed: int
 ) -> pl.DataFrame:
     """Look at photos for one kind of fault."""
     accepted = photos.filter(pl.col("image_id").is_in(list(accepted_ids))).sort("image_id")
     # Each photo has a chance of its own, whoever else is looked at.
-    chance = [float(stream(seed, "review", fault, name).random()) for name in accepted["image_id"]]
+    chance = [
+        float(build_named_rng(seed, "review", fault, name).random())
+        for name in accepted["image_id"]
+    ]
     is_there = pl.col("fault").eq_missing(fault)
     limit = pl.when(is_there).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
     rejected = accepted.filter(pl.Series(chance, dtype=pl.Float64) < limit)
@@ -62,12 +65,14 @@ def review_photos(
     return rejected.select("image_id", verdict=pl.lit("out"), reason=reason)
 
 
-def logo_marks(photos: pl.DataFrame, accepted_ids: Sequence[str], *, seed: int) -> pl.DataFrame:
+def simulate_logo_detections(
+    photos: pl.DataFrame, accepted_ids: Sequence[str], *, seed: int
+) -> pl.DataFrame:
     """Mark logos as a detector does: rows for `isolux curate suspects --evidence`."""
     rows = []
     accepted = photos.filter(pl.col("image_id").is_in(list(accepted_ids))).sort("image_id")
     for image, fault in accepted.select("image_id", "fault").iter_rows():
-        chance, height = stream(seed, "logo", image).random(2)
+        chance, height = build_named_rng(seed, "logo", image).random(2)
         if fault == "logo":
             rows.append((image, "logo", round(0.55 + 0.45 * float(height), 3)))
         elif chance < _MARKED_WRONGLY:
@@ -87,7 +92,7 @@ def fill_suspects_sheet(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) ->
     for unit_kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
         fault = _OF_UNIT[unit_kind]
         has_fault = fault_by_unit[unit_kind].get(unit) == fault
-        chance = float(stream(seed, "look", fault, unit).random())
+        chance = float(build_named_rng(seed, "look", fault, unit).random())
         is_rejected = chance < (1 - _OVERLOOKED if has_fault else _SEEN_WRONGLY)
         verdicts.append("out" if is_rejected else "in")
         reasons.append(_WORDS[fault] if is_rejected else None)
@@ -115,11 +120,11 @@ def mark_bystanders(
     )
 
 
-def golden_sheet(tasks: Sequence[AnnotationTask], stage: str) -> pl.DataFrame:
+def build_golden_sheet(tasks: Sequence[AnnotationTask], stage: str) -> pl.DataFrame:
     """Write the right answers of units, for `isolux curate golden`."""
     rows: list[dict[str, Any]] = []
     for task in tasks:
         answer = correct_answer(task, stage)
         head = {"image_id": task.image_id} if task.box is None else {"instance_id": task.unit_id}
-        rows += answer_rows(head, answer)
+        rows += build_answer_sheet_rows(head, answer)
     return pl.DataFrame(rows, infer_schema_length=None)

@@ -23,10 +23,14 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.errors import FileError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask
-from isolux_worlds.rehearsal.annotator_answers import Answer, answer_rows, to_label_studio
+from isolux_worlds.rehearsal.annotator_answers import (
+    Answer,
+    answer_to_label_studio,
+    build_answer_sheet_rows,
+)
 from isolux_worlds.rehearsal.inbox import SIZE
 
-__all__ = ["Account", "Desk", "ServerDesk", "SheetDesk", "accounts"]
+__all__ = ["Account", "Desk", "ServerDesk", "SheetDesk", "sign_up_or_in"]
 
 _SECONDS = 7.5
 _NO_ROWS: dict[str, list[str]] = {"task_id": [], "annotator": [], "question": [], "answer": []}
@@ -47,7 +51,9 @@ class Desk(Protocol):
     def count_answers(self, annotation_task: AnnotationTask) -> int:
         """Count the answers that a task has already."""
 
-    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
+    def submit_answer(
+        self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer
+    ) -> None:
         """Give one person's answer to a task."""
 
 
@@ -75,9 +81,11 @@ class ServerDesk:
             }
         return self._counts[number].get(task, 0)
 
-    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
+    def submit_answer(
+        self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer
+    ) -> None:
         """Post an annotation with the annotator's own token."""
-        body = {"result": to_label_studio(answer, SIZE), "lead_time": _SECONDS}
+        body = {"result": answer_to_label_studio(answer, SIZE), "lead_time": _SECONDS}
         token = self._people[annotator_name].token
         request = urllib.request.Request(  # noqa: S310 (an address that Server has checked)
             f"{self._server.url}/api/tasks/{annotation_task.server_task}/annotations/",
@@ -106,10 +114,12 @@ class SheetDesk:
         """Count the answers to a task that are on the sheet."""
         return len({r["annotator"] for r in self.rows if r["task_id"] == annotation_task.task_id})
 
-    def hand_in(self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer) -> None:
+    def submit_answer(
+        self, annotation_task: AnnotationTask, annotator_name: str, answer: Answer
+    ) -> None:
         """Write an answer's rows."""
         head = {"task_id": annotation_task.task_id, "annotator": annotator_name}
-        self.rows += answer_rows(head, answer)
+        self.rows += build_answer_sheet_rows(head, answer)
         self.rows += [
             head | {"label": shape["label"], "points": json.dumps(shape["points"])}
             for shape in answer.get("polygons", ())
@@ -124,12 +134,12 @@ class SheetDesk:
         return table.height
 
 
-def accounts(url: str, names: Iterable[str], *, timeout_s: float = 60.0) -> dict[str, Account]:
+def sign_up_or_in(url: str, names: Iterable[str], *, timeout_s: float = 60.0) -> dict[str, Account]:
     """Sign people up at a Label Studio, or in where they are known, as they would on its page."""
-    return {name: _sign_in(url.rstrip("/"), name, timeout_s) for name in names}
+    return {name: _sign_up_or_in_one(url.rstrip("/"), name, timeout_s) for name in names}
 
 
-def _sign_in(url: str, name: str, timeout_s: float) -> Account:
+def _sign_up_or_in_one(url: str, name: str, timeout_s: float) -> Account:
     jar = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     credentials = {
@@ -147,8 +157,12 @@ def _sign_in(url: str, name: str, timeout_s: float) -> Account:
             ).encode()
             request = urllib.request.Request(address, body, {"Referer": address})  # noqa: S310
             browser.open(request, timeout=timeout_s).close()
-            if token := _fetch_field(browser, f"{url}/api/current-user/token", "token", timeout_s):
-                number = _fetch_field(browser, f"{url}/api/current-user/whoami", "id", timeout_s)
+            if token := _fetch_form_field(
+                browser, f"{url}/api/current-user/token", "token", timeout_s
+            ):
+                number = _fetch_form_field(
+                    browser, f"{url}/api/current-user/whoami", "id", timeout_s
+                )
                 return Account(token, f"user-{number}")
     except OSError as error:
         raise FileError(
@@ -163,7 +177,7 @@ def _sign_in(url: str, name: str, timeout_s: float) -> Account:
     )
 
 
-def _fetch_field(
+def _fetch_form_field(
     browser: urllib.request.OpenerDirector, address: str, name: str, timeout_s: float
 ) -> str:
     try:

@@ -24,10 +24,10 @@ from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.populations.population import (
     Effect,
-    check_effect,
-    check_ranges,
+    check_effect_groups_exist,
+    check_settings_in_range,
     check_shares,
-    match_conditions,
+    matches_conditions,
     to_range,
 )
 
@@ -41,12 +41,12 @@ __all__ = [
     "Level",
     "Scene",
     "SceneAttribute",
-    "check_detector",
+    "check_detector_effects_exist",
+    "compute_detection_rate",
+    "compute_false_positive_rate",
+    "compute_iou_beta_parameters",
     "confounded_scene",
-    "detection_rate",
-    "false_alarm_rate",
-    "overlap_shapes",
-    "summed_effects",
+    "sum_effects",
 ]
 
 Level = Literal["person", "image", "cluster"]
@@ -134,9 +134,9 @@ class Scene:
     by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_counts(self)
+        _check_scene_counts(self)
         low, high = SIDE_PX
-        check_ranges(
+        check_settings_in_range(
             self,
             side_px=(low <= self.side_px <= high, f"{low:g} to {high:g} pixels"),
             side_spread=(self.side_spread > 0, "more than 0 octaves"),
@@ -151,7 +151,7 @@ class Scene:
             raise SpecError(problem, expected=expected, found=", ".join(invalid_names))
         values_by_attribute = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
-            check_effect(effect, values_by_attribute)
+            check_effect_groups_exist(effect, values_by_attribute)
         for name in (n for entry in self.by for n in split_intersection(entry)):
             if name not in self.values:
                 raise UnknownNameError("attribute", name, self.values)
@@ -171,20 +171,20 @@ class Scene:
         return {a.name: tuple(a.shares) for a in self.attributes if a.varies in levels}
 
 
-def summed_effects(
+def sum_effects(
     effects: Sequence[Effect], values: Mapping[str, tuple[str, ...]], code: Mapping[str, IntArray]
 ) -> FloatArray | float:
     """Add up effects for people (or cells) whose values are given as numbers."""
     total: FloatArray | float = 0.0
     for effect in effects:
-        is_match = match_conditions(
+        is_match = matches_conditions(
             {name: effect.values(name) for name in effect.where}, values, code
         )
         total = total + effect.size * np.asarray(is_match, dtype=np.float64)
     return total
 
 
-def _check_counts(scene: Scene) -> None:
+def _check_scene_counts(scene: Scene) -> None:
     for name, number in (("images", scene.images), ("people", scene.people)):
         low, high = to_range(number)
         if low < 1 or high < low:
@@ -234,7 +234,7 @@ class Detector:
 
     def __post_init__(self) -> None:
         open_unit = "more than 0 and less than 1"
-        check_ranges(
+        check_settings_in_range(
             self,
             self.name,
             base_rate=(0 < self.base_rate < 1, open_unit),
@@ -245,42 +245,44 @@ class Detector:
         )
 
 
-def check_detector(scene: Scene, detector: Detector) -> None:
+def check_detector_effects_exist(scene: Scene, detector: Detector) -> None:
     """Refuse a detector whose effects name attributes or values that the scene lacks."""
     for effect in (*detector.effects, *detector.overlap_effects):
-        check_effect(effect, scene.values)
+        check_effect_groups_exist(effect, scene.values)
     of_images = scene.of_level("image", "cluster") | dict((CROWDING,))
     for effect in detector.false_alarm_effects:
-        check_effect(effect, of_images)
+        check_effect_groups_exist(effect, of_images)
 
 
-def detection_rate(
+def compute_detection_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], octaves: FloatArray
 ) -> FloatArray:
     """Probability of being detected, 0 to 1."""
-    effect_sum = summed_effects(detector.effects, scene.values, code)
-    return _logistic(_logit(detector.base_rate) + effect_sum + detector.per_doubling * octaves)
+    effect_sum = sum_effects(detector.effects, scene.values, code)
+    return _logistic(
+        _logit_of_rate(detector.base_rate) + effect_sum + detector.per_doubling * octaves
+    )
 
 
-def overlap_shapes(
+def compute_iou_beta_parameters(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray]
 ) -> tuple[FloatArray, FloatArray]:
     """Shapes a and b of the Beta that (IoU − .5) / .5 has for people who are found."""
-    effect_sum = summed_effects(detector.overlap_effects, scene.values, code)
-    mean = _logistic(np.asarray(_logit(detector.overlap) + effect_sum, dtype=np.float64))
+    effect_sum = sum_effects(detector.overlap_effects, scene.values, code)
+    mean = _logistic(np.asarray(_logit_of_rate(detector.overlap) + effect_sum, dtype=np.float64))
     return mean * detector.concentration, (1.0 - mean) * detector.concentration
 
 
-def false_alarm_rate(
+def compute_false_positive_rate(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray], n_images: int
 ) -> FloatArray:
     """Mean number of false positives in each image: ``[n_images]``."""
-    effect_sum = summed_effects(detector.false_alarm_effects, scene.values, code)
+    effect_sum = sum_effects(detector.false_alarm_effects, scene.values, code)
     rate = detector.false_alarms * np.exp(np.asarray(effect_sum, dtype=np.float64))
     return np.broadcast_to(rate, (n_images,))
 
 
-def _logit(rate: float) -> float:
+def _logit_of_rate(rate: float) -> float:
     return float(np.log(rate / (1.0 - rate)))
 
 

@@ -19,7 +19,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
-from isolux_worlds._random_streams import FloatArray, IntArray, stream
+from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 from isolux_worlds.populations.population import to_range
 from isolux_worlds.scenes.scene import (
     CROWDING,
@@ -29,13 +29,13 @@ from isolux_worlds.scenes.scene import (
     SIZE_EDGES_PX,
     Detector,
     Scene,
-    check_detector,
-    detection_rate,
-    false_alarm_rate,
-    overlap_shapes,
-    summed_effects,
+    check_detector_effects_exist,
+    compute_detection_rate,
+    compute_false_positive_rate,
+    compute_iou_beta_parameters,
+    sum_effects,
 )
-from isolux_worlds.scenes.true_recall import crowding_of, injected_recall
+from isolux_worlds.scenes.true_recall import find_crowding_level, injected_recall
 
 __all__ = ["SceneWorld", "simulate_scene"]
 
@@ -116,14 +116,17 @@ def simulate_scene(
         )
         raise SpecError(problem, expected=expected, found=", ".join(names) or "none")
     for detector in drawn_by:
-        check_detector(scene, detector)
-    crowd = _draw_people(scene, seed)
-    boxes, images = _place_boxes(crowd, seed)
+        check_detector_effects_exist(scene, detector)
+    crowd = _draw_scene_people(scene, seed)
+    boxes, images = _place_people_boxes(crowd, seed)
     detections = [
         _draw_detections(scene, detector, crowd, boxes, images, seed) for detector in drawn_by
     ]
     predictions = BOX_PREDICTIONS.conform(pl.concat(detections))
-    dataset, truth = _build_dataset(scene, crowd, boxes, images), injected_recall(scene, drawn_by)
+    dataset, truth = (
+        _build_scene_dataset(scene, crowd, boxes, images),
+        injected_recall(scene, drawn_by),
+    )
     return SceneWorld(scene, drawn_by, seed, dataset, predictions, truth)
 
 
@@ -140,44 +143,50 @@ class _People:
     difficulty: FloatArray
 
 
-def _draw_people(scene: Scene, seed: int) -> _People:
-    rng = stream(seed, "counts")
+def _draw_scene_people(scene: Scene, seed: int) -> _People:
+    rng = build_named_rng(seed, "counts")
     per_cluster = rng.integers(*to_range(scene.images), scene.clusters, endpoint=True)
     cluster_of_image = np.repeat(np.arange(scene.clusters), per_cluster)
     per_image = rng.integers(*to_range(scene.people), len(cluster_of_image), endpoint=True)
     image = np.repeat(np.arange(len(cluster_of_image)), per_image)
     index_in_image = np.arange(len(image)) - np.repeat(np.cumsum(per_image) - per_image, per_image)
-    code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)[image]}
-    image_code: dict[str, IntArray] = {CROWDING[0]: crowding_of(per_image)}
+    code: dict[str, IntArray] = {CROWDING[0]: find_crowding_level(per_image)[image]}
+    image_code: dict[str, IntArray] = {CROWDING[0]: find_crowding_level(per_image)}
     sizes = {"person": len(image), "image": len(cluster_of_image), "cluster": scene.clusters}
     for attribute in scene.attributes:
         shares = np.array(list(attribute.shares.values()))
-        draws = stream(seed, "attribute", attribute.name).random(sizes[attribute.varies])
+        draws = build_named_rng(seed, "attribute", attribute.name).random(sizes[attribute.varies])
         states = np.searchsorted(np.cumsum(shares)[:-1], draws, side="right").astype(np.int64)
         if attribute.varies == "person":
             code[attribute.name] = states
             continue
         of_image = states if attribute.varies == "image" else states[cluster_of_image]
         image_code[attribute.name], code[attribute.name] = of_image, of_image[image]
-    octaves = np.log2(scene.side_px) + summed_effects(scene.size_effects, scene.values, code)
-    octaves = octaves + scene.side_spread * stream(seed, "size").standard_normal(len(image))
+    octaves = np.log2(scene.side_px) + sum_effects(scene.size_effects, scene.values, code)
+    octaves = octaves + scene.side_spread * build_named_rng(seed, "size").standard_normal(
+        len(image)
+    )
     side_px = np.asarray(np.clip(2.0**octaves, *SIDE_PX))
     code[SIZE[0]] = np.digitize(side_px, SIZE_EDGES_PX).astype(np.int64)
     logit = np.log(scene.occluded / (1 - scene.occluded))
-    logit = logit + summed_effects(scene.occlusion_effects, scene.values, code)
-    hidden = stream(seed, "occluded").random(len(image)) < 1 / (1 + np.exp(-logit))
+    logit = logit + sum_effects(scene.occlusion_effects, scene.values, code)
+    hidden = build_named_rng(seed, "occluded").random(len(image)) < 1 / (1 + np.exp(-logit))
     code[OCCLUDED[0]] = np.asarray(hidden, dtype=np.int64)
-    hard = stream(seed, "difficulty").standard_normal(scene.clusters)[cluster_of_image[image]]
+    hard = build_named_rng(seed, "difficulty").standard_normal(scene.clusters)[
+        cluster_of_image[image]
+    ]
     return _People(cluster_of_image, image, index_in_image, side_px, code, image_code, hard)
 
 
-def _place_boxes(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
+def _place_people_boxes(crowd: _People, seed: int) -> tuple[FloatArray, pl.DataFrame]:
     """Stand people side by side on one ground, each image as large as that takes.
 
     Returns boxes ``[n, 4]``, and of images ``cluster_id, image_id, width, height, strip_top``.
     """
     n = len(crowd.image)
-    aspect = np.exp(np.log(_ASPECT) + _ASPECT_SPREAD * stream(seed, "aspect").standard_normal(n))
+    aspect = np.exp(
+        np.log(_ASPECT) + _ASPECT_SPREAD * build_named_rng(seed, "aspect").standard_normal(n)
+    )
     width, height = crowd.side_px / np.sqrt(aspect), crowd.side_px * np.sqrt(aspect)
     first = crowd.index_in_image == 0
     before = np.where(first, 0.0, np.concatenate([[0.0], width[:-1]]))
@@ -213,14 +222,16 @@ def _draw_detections(
     seed: int,
 ) -> pl.DataFrame:
     """Draw one detector's boxes ``[n, 4]``: of detected people, then its false positives."""
-    rng = stream(seed, "detector", detector.name)
+    rng = build_named_rng(seed, "detector", detector.name)
     is_detected = _draw_is_detected(scene, detector, crowd, rng)
-    a, b = overlap_shapes(scene, detector, crowd.code)
+    a, b = compute_iou_beta_parameters(scene, detector, crowd.code)
     n = len(crowd.image)
     overlap = 0.5 + 0.5 * rng.beta(np.broadcast_to(a, (n,)), np.broadcast_to(b, (n,)))
     predicted_boxes = _draw_boxes_with_iou(boxes, overlap, rng)
     scores = rng.beta(*_BETA_FOR_PEOPLE, n)
-    alarms = rng.poisson(false_alarm_rate(scene, detector, crowd.image_code, images.height))
+    alarms = rng.poisson(
+        compute_false_positive_rate(scene, detector, crowd.image_code, images.height)
+    )
     alarm_image = np.repeat(np.arange(len(alarms)), alarms)
     side_px = rng.uniform(12, 40, len(alarm_image))
     x = rng.uniform(0, 1, len(alarm_image)) * (images["width"].to_numpy()[alarm_image] - side_px)
@@ -249,7 +260,9 @@ def _draw_is_detected(
     """Draw who is detected: each with the injected probability, correlated within a cluster."""
     from scipy.special import ndtr
 
-    rate = detection_rate(scene, detector, crowd.code, np.log2(crowd.side_px / scene.side_px))
+    rate = compute_detection_rate(
+        scene, detector, crowd.code, np.log2(crowd.side_px / scene.side_px)
+    )
     detector_noise = rng.standard_normal(len(rate))
     shared = np.sqrt(scene.correlation) * crowd.difficulty
     return np.asarray(ndtr(shared + np.sqrt(1 - scene.correlation) * detector_noise) < rate)
@@ -271,7 +284,7 @@ def _draw_boxes_with_iou(
     return np.stack([x, y, width, np.where(direction == 0, height * overlap, height)], axis=1)
 
 
-def _build_dataset(
+def _build_scene_dataset(
     scene: Scene, crowd: _People, boxes: FloatArray, images: pl.DataFrame
 ) -> Dataset:
     of_person = images.select("image_id", "cluster_id")[crowd.image]

@@ -22,8 +22,12 @@ from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._random_streams import FloatArray, IntArray
-from isolux_worlds.populations.injected_effects import GROUP_RATES, group_rows, widest_gaps
-from isolux_worlds.populations.population import check_cells, to_range
+from isolux_worlds.populations.injected_effects import (
+    GROUP_RATES,
+    iterate_group_rate_rows,
+    select_widest_gaps,
+)
+from isolux_worlds.populations.population import check_number_of_cells, to_range
 from isolux_worlds.scenes.scene import (
     CROWDING,
     OCCLUDED,
@@ -32,22 +36,22 @@ from isolux_worlds.scenes.scene import (
     SIZE_EDGES_PX,
     Detector,
     Scene,
-    check_detector,
-    detection_rate,
-    overlap_shapes,
-    summed_effects,
+    check_detector_effects_exist,
+    compute_detection_rate,
+    compute_iou_beta_parameters,
+    sum_effects,
 )
 
-__all__ = ["crowding_of", "injected_recall", "injected_recall_record"]
+__all__ = ["find_crowding_level", "injected_recall", "injected_recall_record"]
 
 _BINS = 400  # between two of the borders of sizes
 _MOST_CELLS = 20_000_000
 _Number = TypeVar("_Number", np.float64, np.int64)
 
 
-def crowding_of(people: IntArray) -> IntArray:
+def find_crowding_level(n_people: IntArray) -> IntArray:
     """Index of the crowding level of an image: alone, few (2 or 3 people), many."""
-    return np.digitize(people, (2, 4)).astype(np.int64)
+    return np.digitize(n_people, (2, 4)).astype(np.int64)
 
 
 def injected_recall(
@@ -98,11 +102,11 @@ def injected_recall(
         raise SpecError(problem, expected="0.5 to 1", found=repr(invalid_thresholds[0]))
     rows: list[tuple[object, ...]] = []
     for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
-        check_detector(scene, detector)
-        average = _rows(scene, detector, tuple(map(float, IOU_THRESHOLDS)))
+        check_detector_effects_exist(scene, detector)
+        average = _build_recall_rows(scene, detector, tuple(map(float, IOU_THRESHOLDS)))
         rows += [(detector.name, "average_recall", None, *row) for row in average]
         for t in thresholds:
-            at_iou = _rows(scene, detector, (t,))
+            at_iou = _build_recall_rows(scene, detector, (t,))
             rows += [(detector.name, "recall_at_iou", t, *row) for row in at_iou]
     head = {"model": pl.String(), "metric": pl.String(), "threshold": pl.Float64()}
     return pl.DataFrame(rows, schema=head | GROUP_RATES, orient="row")
@@ -129,7 +133,7 @@ def injected_recall_record(scene: Scene, detector: Detector) -> list[dict[str, o
     """
     truth = injected_recall(scene, detector, ()).drop_nulls("attribute")
     labelled = truth.with_columns(label=pl.lit(None, dtype=pl.String))
-    return widest_gaps(labelled).to_dicts()
+    return select_widest_gaps(labelled).to_dicts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,51 +146,57 @@ class _SceneCells:
     share: FloatArray
 
 
-def _cells(scene: Scene, detector: Detector, entry: str | None) -> _SceneCells:
+def _build_scene_cells(scene: Scene, detector: Detector, entry: str | None) -> _SceneCells:
     """Build the cells of named attributes, crowding, occlusion and size."""
     used_names = set(split_intersection(entry) if entry else ())
     of_scene = (*scene.size_effects, *scene.occlusion_effects)
     effects = (*of_scene, *detector.effects, *detector.overlap_effects)
     used_names |= {n for effect in effects for n in effect.where}
     used_attributes = [a for a in scene.attributes if a.name in used_names]
-    edges = _edges()
+    edges = _compute_size_bin_edges()
     names = (*(a.name for a in used_attributes), CROWDING[0], OCCLUDED[0], SIZE[0])
     lengths = [len(scene.values[n]) for n in names[:-1]] + [len(edges) + 1]
     hint = "intersect fewer attributes, or name fewer in effects"
-    check_cells(names, lengths, _MOST_CELLS, hint)
+    check_number_of_cells(names, lengths, _MOST_CELLS, hint)
     shaped = {
-        n: _along(np.arange(k), i, len(names))
+        n: _reshape_along_axis(np.arange(k), i, len(names))
         for i, (n, k) in enumerate(zip(names, lengths, strict=True))
     }
     share = np.ones([1] * len(names))
     for i, attribute in enumerate(used_attributes):
-        share = share * _along(np.array(list(attribute.shares.values())), i, len(names))
-    share = share * _along(_crowding_shares(scene), len(used_attributes), len(names))
+        share = share * _reshape_along_axis(
+            np.array(list(attribute.shares.values())), i, len(names)
+        )
+    share = share * _reshape_along_axis(
+        _compute_crowding_shares(scene), len(used_attributes), len(names)
+    )
     values = scene.values
     logit = np.log(scene.occluded / (1 - scene.occluded))
-    hidden = 1 / (1 + np.exp(-(logit + summed_effects(scene.occlusion_effects, values, shaped))))
+    hidden = 1 / (1 + np.exp(-(logit + sum_effects(scene.occlusion_effects, values, shaped))))
     share = share * np.where(shaped[OCCLUDED[0]] == 1, hidden, 1 - hidden)
-    mean = np.log2(scene.side_px) + summed_effects(scene.size_effects, values, shaped)
-    share = share * _bin_shares(mean, scene.side_spread, edges)
+    mean = np.log2(scene.side_px) + sum_effects(scene.size_effects, values, shaped)
+    share = share * _compute_size_bin_shares(mean, scene.side_spread, edges)
     middle = np.concatenate([[edges[0]], (edges[1:] + edges[:-1]) / 2, [edges[-1]]])
     size = np.digitize(2.0**middle, SIZE_EDGES_PX)
-    code = shaped | {SIZE[0]: _along(size, len(names) - 1, len(names))}
-    octaves = _along(middle - np.log2(scene.side_px), len(names) - 1, len(names))
+    code = shaped | {SIZE[0]: _reshape_along_axis(size, len(names) - 1, len(names))}
+    octaves = _reshape_along_axis(middle - np.log2(scene.side_px), len(names) - 1, len(names))
     return _SceneCells(names, code, octaves, np.broadcast_to(share, lengths))
 
 
-def _along(values: npt.NDArray[_Number], axis: int, n_axes: int) -> npt.NDArray[_Number]:
+def _reshape_along_axis(
+    values: npt.NDArray[_Number], axis: int, n_axes: int
+) -> npt.NDArray[_Number]:
     return values.reshape([-1 if i == axis else 1 for i in range(n_axes)])
 
 
-def _edges() -> FloatArray:
+def _compute_size_bin_edges() -> FloatArray:
     """Borders of the bins in log2 of the side; beyond the ends all have the end's side."""
     borders = np.log2([SIDE_PX[0], *SIZE_EDGES_PX, SIDE_PX[1]])
     segments = [np.linspace(a, b, _BINS + 1)[:-1] for a, b in pairwise(borders)]
     return np.concatenate([*segments, borders[-1:]])
 
 
-def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArray:
+def _compute_size_bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArray:
     """Probability of each bin, the two ends' included: along a last axis of ``mean``."""
     from scipy.special import ndtr
 
@@ -195,42 +205,46 @@ def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArra
     return np.diff(np.concatenate([zeros, cumulative, ones], axis=-1), axis=-1)
 
 
-def _crowding_shares(scene: Scene) -> FloatArray:
+def _compute_crowding_shares(scene: Scene) -> FloatArray:
     """Share of people (not of images) in images of each crowding."""
     low, high = to_range(scene.people)
     number = np.arange(low, high + 1)
-    people_by_crowding = np.bincount(crowding_of(number), weights=number, minlength=3)
+    people_by_crowding = np.bincount(find_crowding_level(number), weights=number, minlength=3)
     return np.asarray(people_by_crowding / number.sum())
 
 
-def _recall(
+def _compute_cell_recall(
     scene: Scene, detector: Detector, cells: _SceneCells, overlaps: tuple[float, ...]
 ) -> FloatArray:
     """Recall of each cell, mean over IoU thresholds."""
     from scipy.special import betaincc
 
-    rate = detection_rate(scene, detector, cells.code, cells.octaves)
-    a, b = overlap_shapes(scene, detector, cells.code)
+    rate = compute_detection_rate(scene, detector, cells.code, cells.octaves)
+    a, b = compute_iou_beta_parameters(scene, detector, cells.code)
     shapes, shape_index = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
     beyond = [betaincc(shapes[0], shapes[1], (t - 0.5) / 0.5) for t in overlaps]
     reached = np.mean(beyond, axis=0)[shape_index.ravel()].reshape(a.shape)
     return np.broadcast_to(rate * reached, cells.share.shape)
 
 
-def _rows(
+def _build_recall_rows(
     scene: Scene, detector: Detector, overlaps: tuple[float, ...]
 ) -> list[tuple[object, ...]]:
-    cells = _cells(scene, detector, None)
-    overall_recall = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
+    cells = _build_scene_cells(scene, detector, None)
+    overall_recall = float(
+        (cells.share * _compute_cell_recall(scene, detector, cells, overlaps)).sum()
+    )
     rows: list[tuple[object, ...]] = [(None, "overall", [], 1.0, overall_recall, 0.0)]
     for entry in scene.groupings:
         names = split_intersection(entry)
-        cells = _cells(scene, detector, entry)
-        recall = _recall(scene, detector, cells, overlaps)
+        cells = _build_scene_cells(scene, detector, entry)
+        recall = _compute_cell_recall(scene, detector, cells, overlaps)
         share, mean = _average_over_cells(
             cells, recall, names, [len(scene.values[n]) for n in names]
         )
-        rows += group_rows(entry, [scene.values[n] for n in names], share, mean, overall_recall)
+        rows += iterate_group_rate_rows(
+            entry, [scene.values[n] for n in names], share, mean, overall_recall
+        )
     return rows
 
 

@@ -22,14 +22,23 @@ from pathlib import Path
 from isolux.io.atomic import staged_directory
 from isolux.vocabulary.errors import OutputError, UnknownNameError
 from isolux_worlds.layouts import LAYOUTS, PaintedPicture
-from isolux_worlds.marker import write_marker
+from isolux_worlds.marker import write_folder_marker
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import PRESETS, WorldSettings, preset, read_world
 from isolux_worlds.photo_world.world import PhotoWorld
-from isolux_worlds.synthesis.answers import people_table, write_occupations, write_ways
-from isolux_worlds.synthesis.texts import commands, guide, stamped_world, truth
+from isolux_worlds.synthesis.answers import (
+    build_people_table,
+    write_occupation_predictions,
+    write_predictions_of_models,
+)
+from isolux_worlds.synthesis.texts import (
+    build_audit_commands,
+    build_injected_truth,
+    build_readme_text,
+    format_world_yaml_with_version,
+)
 
-__all__ = ["Progress", "Synthesis", "synthesize", "world_named"]
+__all__ = ["Progress", "Synthesis", "read_world_or_preset", "synthesize"]
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is, and of how much."""
@@ -50,7 +59,7 @@ class Synthesis:
     seconds: float
 
 
-def world_named(text: str | Path) -> WorldSettings:
+def read_world_or_preset(text: str | Path) -> WorldSettings:
     """Return the preset of that name, or the world of that YAML file."""
     if str(text) in PRESETS:
         return preset(str(text))
@@ -74,31 +83,35 @@ def synthesize(
     if layout not in LAYOUTS:
         raise UnknownNameError("layout", layout, LAYOUTS)
     layout_writer = LAYOUTS[layout]
-    world_settings = settings if isinstance(settings, WorldSettings) else world_named(settings)
+    world_settings = (
+        settings if isinstance(settings, WorldSettings) else read_world_or_preset(settings)
+    )
     if seed is not None:
         world_settings = world_settings.model_copy(update={"seed": seed})
     target, tell = Path(out).expanduser(), progress or _ignore_progress
     if overwrite:
-        _refuse_more(target)
+        _check_folder_is_replaceable(target)
     with staged_directory(target, overwrite=overwrite, marks=_MARK, folder_kind="world") as stage:
         photo_world = draw_people(world_settings)
         (stage / "data").mkdir()
         pictures = _render_photos(photo_world, tell) if pixels else None
         world = layout_writer.write(photo_world, stage / "data", pictures)
-        write_marker(stage / "data", "`isolux synthesize`")
-        people_table(world, layout_writer).write_csv(stage / "people.csv")
+        write_folder_marker(stage / "data", "`isolux synthesize`")
+        build_people_table(world, layout_writer).write_csv(stage / "people.csv")
         for model in world_settings.models:
             folder = stage / "predictions" / model.name
             folder.mkdir(parents=True)
-            write_occupations(world, stage / "people.csv", model, folder)
+            write_occupation_predictions(world, stage / "people.csv", model, folder)
         ways = tuple(way for way in layout_writer.ways if pixels or not way.pictures)
-        write_ways(world, layout, layout_writer, ways, stage, tell)
-        audits = commands(world_settings, layout, layout_writer, ways, stage)
-        guide_text = guide(world_settings, layout, layout_writer, audits, pixels=pixels)
+        write_predictions_of_models(world, layout, layout_writer, ways, stage, tell)
+        audits = build_audit_commands(world_settings, layout, layout_writer, ways, stage)
+        guide_text = build_readme_text(world_settings, layout, layout_writer, audits, pixels=pixels)
         (stage / "README.txt").write_text(guide_text, encoding="utf-8")
-        stamped = stamped_world(world_settings, layout, pixels=pixels)
+        stamped = format_world_yaml_with_version(world_settings, layout, pixels=pixels)
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
-        truths = json.dumps(truth(world_settings, layout_writer), indent=1, ensure_ascii=False)
+        truths = json.dumps(
+            build_injected_truth(world_settings, layout_writer), indent=1, ensure_ascii=False
+        )
         (stage / "injected.json").write_text(truths, encoding="utf-8")
     return Synthesis(target, world, audits, time.monotonic() - began)
 
@@ -109,21 +122,21 @@ def _ignore_progress(activity: str, n_done: int, n_total: int) -> None:
 
 def _render_photos(world: PhotoWorld, tell: Progress) -> Iterator[PaintedPicture]:
     """Paint the photos one by one."""
-    from isolux_worlds.drawing import measure_visible, render
+    from isolux_worlds.drawing import measure_visible_people, render_photos
 
     n = world.photos.height
-    for n_done, photo in enumerate(render(world), start=1):
+    for n_done, photo in enumerate(render_photos(world), start=1):
         yield PaintedPicture(
             photo.image_id,
             photo.pixels,
             photo.owner,
             photo.part_labels,
-            measure_visible(world, photo),
+            measure_visible_people(world, photo),
         )
         tell("painting photos", n_done, n)
 
 
-def _refuse_more(target: Path) -> None:
+def _check_folder_is_replaceable(target: Path) -> None:
     """Refuse to replace a directory that holds more than a world: runs in it are not ours."""
     if not all((target / name).is_file() for name in _MARK):
         return

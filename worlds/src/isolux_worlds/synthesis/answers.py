@@ -16,45 +16,47 @@ from isolux.datasets import load
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.plugin_options import parse_option_assignments
 from isolux.vocabulary.registry import load as plugin
-from isolux_worlds._joins import left_join
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.layouts import LayoutWriter, Way
 from isolux_worlds.photo_world.injected_effects import draw_is_right
 from isolux_worlds.photo_world.settings import ModelSettings
 from isolux_worlds.photo_world.world import PhotoWorld
-from isolux_worlds.predictors import SimulatedModel, write_answers, write_simulated
+from isolux_worlds.predictors import SimulatedModel, write_predictions, write_simulated_predictions
 from isolux_worlds.predictors.labels import simulate_labels
 
-__all__ = ["people_table", "write_occupations", "write_ways"]
+__all__ = ["build_people_table", "write_occupation_predictions", "write_predictions_of_models"]
 
 _FIRST = ("instance_id", "image_id", "subject_id", "household_id")
 _MOST_JITTER = 0.49
 _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
-def people_table(world: PhotoWorld, layout: LayoutWriter) -> pl.DataFrame:
+def build_people_table(world: PhotoWorld, layout: LayoutWriter) -> pl.DataFrame:
     """Lay everyone out: a row for each person in each photo, under the ids of the loader."""
     names = layout.ids(world)
     flat = [name for name, dtype in world.people.schema.items() if not dtype.is_nested()]
     people = world.people.select(flat).drop("mask_counts", strict=False)
     homes_columns = world.households.select("household_id", "income", "country", "region")
-    homes = left_join(
+    homes = left_join_in_order(
         world.photos.select("image_id", "household_id"), homes_columns, "household_id"
     )
     shared_columns = [
         name for name in homes.columns if name in people.columns and name != "image_id"
     ]
     images = names.images.select("image_id", native_image="native")
-    table = left_join(left_join(people, homes.drop(shared_columns)), images)
+    table = left_join_in_order(left_join_in_order(people, homes.drop(shared_columns)), images)
     if layout.judges_people:
         native = names.people.select("person_id", instance_id="native")
-        table = left_join(table, native, "person_id").drop("person_id")
+        table = left_join_in_order(table, native, "person_id").drop("person_id")
     else:
         table = table.rename({"person_id": "instance_id"})
     table = table.drop("image_id").rename({"native_image": "image_id"})
     return table.select(*_FIRST, pl.exclude(_FIRST))
 
 
-def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
+def write_occupation_predictions(
+    world: PhotoWorld, people: Path, model: ModelSettings, folder: Path
+) -> None:
     """Write what a model says each person's occupation is: ``occupation.csv``."""
     dataset = load("table", str(people), id="instance_id")
     classes = world.people.select(pl.concat_list("occupation")).to_series()
@@ -62,12 +64,12 @@ def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, fol
     is_right = pl.Series(draw_is_right(world, model, stream_name="occupation"))
     answers = dataset.instances.select("instance_id", right=is_right)
     predictions = simulate_labels(
-        replace(dataset, instances=instances), answers, _simulated(model, world)
+        replace(dataset, instances=instances), answers, _build_simulated_model(model, world)
     )
-    write_answers(predictions, folder, "occupation")
+    write_predictions(predictions, folder, "occupation")
 
 
-def write_ways(
+def write_predictions_of_models(
     world: PhotoWorld,
     name: str,
     layout: LayoutWriter,
@@ -83,15 +85,20 @@ def write_ways(
             read[files] = _load_dataset(name, way, stage)
         dataset = read[files]
         if layout.judges_people and way.task in _BY_CLASS:
-            dataset = _as_they_are(dataset, world, layout)
+            dataset = _replace_classes_by_truth(dataset, world, layout)
         for model in world.settings.models:
-            answers = _match_instances(layout, world, model, way.task)
+            answers = _draw_is_correct_by_instance(layout, world, model, way.task)
             instance_ids = dataset.instances.select("instance_id")
             present = answers.join(
                 instance_ids, on="instance_id", how="semi", maintain_order="left"
             )
-            folder, simulated = stage / "predictions" / model.name, _simulated(model, world)
-            write_simulated(way.task, dataset, present, simulated, folder, root=stage / "data")
+            folder, simulated = (
+                stage / "predictions" / model.name,
+                _build_simulated_model(model, world),
+            )
+            write_simulated_predictions(
+                way.task, dataset, present, simulated, folder, root=stage / "data"
+            )
         tell("writing answers", n_done, len(ways))
 
 
@@ -108,17 +115,17 @@ def _load_dataset(name: str, way: Way, stage: Path) -> Dataset:
     return load(name, str(stage / "data" / way.path), **options)
 
 
-def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: LayoutWriter) -> Dataset:
+def _replace_classes_by_truth(dataset: Dataset, world: PhotoWorld, layout: LayoutWriter) -> Dataset:
     """Give people their true class: a model knows nothing of annotators' mistakes."""
     true = world.people.select("person_id", "occupation").join(
         layout.ids(world).people, on="person_id", maintain_order="left"
     )
     classes = true.select(instance_id="native", classes=pl.concat_list("occupation"))
-    people = left_join(dataset.instances.drop("classes"), classes, "instance_id")
+    people = left_join_in_order(dataset.instances.drop("classes"), classes, "instance_id")
     return replace(dataset, instances=people)
 
 
-def _match_instances(
+def _draw_is_correct_by_instance(
     layout: LayoutWriter, world: PhotoWorld, model: ModelSettings, task: str
 ) -> pl.DataFrame:
     """Draw for whom a model is right; where images are units, for the first person of each."""
@@ -134,6 +141,6 @@ def _match_instances(
     return with_native_ids.select("right", instance_id="native")
 
 
-def _simulated(model: ModelSettings, world: PhotoWorld) -> SimulatedModel:
+def _build_simulated_model(model: ModelSettings, world: PhotoWorld) -> SimulatedModel:
     jitter, alarms = min(model.jitter, _MOST_JITTER), model.false_alarms
     return SimulatedModel(name=model.name, jitter=jitter, false_alarms=alarms, seed=world.seed)

@@ -9,13 +9,18 @@ from typing import Any
 
 from isolux_worlds.layouts import LayoutWriter, Way
 from isolux_worlds.photo_world.injected_effects import (
-    photo_injected_effects_record,
-    photo_injected_rates,
+    build_photo_injected_effects_record,
+    compute_photo_injected_rates,
 )
-from isolux_worlds.photo_world.settings import WorldSettings, world_text
+from isolux_worlds.photo_world.settings import WorldSettings, format_world_yaml
 from isolux_worlds.predictors import PREDICTORS
 
-__all__ = ["commands", "guide", "stamped_world", "truth"]
+__all__ = [
+    "build_audit_commands",
+    "build_injected_truth",
+    "build_readme_text",
+    "format_world_yaml_with_version",
+]
 
 _WIDTH = 96
 _AUDIT_THEM = (
@@ -24,7 +29,7 @@ _AUDIT_THEM = (
 )
 
 
-def commands(
+def build_audit_commands(
     settings: WorldSettings, name: str, layout: LayoutWriter, ways: Sequence[Way], stage: Path
 ) -> tuple[str, ...]:
     """List audits of a written world, to be run in its folder; the first by every grouping."""
@@ -33,20 +38,24 @@ def commands(
         for way in ways:
             data_dir, answers = (
                 f"{name}:data/{way.path}".rstrip("/"),
-                _answers(stage, model.name, way.task),
+                _find_predictions_path(stage, model.name, way.task),
             )
             words = [data_dir, "--task", way.task, "--predictions", answers]
-            words += [*_metric(way.task, model.name), *layout.options]
+            words += [*_build_metric_arguments(way.task, model.name), *layout.options]
             words += [option.format(data="data") for option in way.options]
-            words += [*_groupings(settings, layout), "--out", f"runs/{model.name}-{way.task}"]
+            words += [
+                *_build_grouping_arguments(settings, layout),
+                "--out",
+                f"runs/{model.name}-{way.task}",
+            ]
             command_lines.append(words)
-        command_lines.append(_of_table(settings, model.name))
+        command_lines.append(_build_occupation_audit_arguments(settings, model.name))
     return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in command_lines)
 
 
-def _of_table(settings: WorldSettings, model: str) -> list[str]:
+def _build_occupation_audit_arguments(settings: WorldSettings, model: str) -> list[str]:
     """Audit occupations by whatever the world has, the layout's or not."""
-    by = [word for entry in _grouping_entries(settings) for word in ("--by", entry)]
+    by = [word for entry in _list_groupings_or_defaults(settings) for word in ("--by", entry)]
     return [
         "table:people.csv",
         "--id",
@@ -57,7 +66,7 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
         f"predictions/{model}/occupation.csv",
         "--prediction-column",
         "label",
-        *_metric("classification", model),
+        *_build_metric_arguments("classification", model),
         "--cluster",
         "household_id",
         *by,
@@ -66,9 +75,11 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
     ]
 
 
-def _groupings(settings: WorldSettings, layout: LayoutWriter) -> list[str]:
+def _build_grouping_arguments(settings: WorldSettings, layout: LayoutWriter) -> list[str]:
     """List ``--by`` options: the groupings that the layout has, or its first attributes."""
-    native_groupings = [layout.grouping(entry) for entry in _grouping_entries(settings)]
+    native_groupings = [
+        layout.translate_grouping_or_none(entry) for entry in _list_groupings_or_defaults(settings)
+    ]
     groupings = [entry for entry in native_groupings if entry is not None]
     if not groupings and not layout.also:
         groupings = [native.name for native in list(layout.names.values())[:2]]
@@ -76,12 +87,12 @@ def _groupings(settings: WorldSettings, layout: LayoutWriter) -> list[str]:
     return [*by, *layout.also]
 
 
-def _grouping_entries(settings: WorldSettings) -> tuple[str, ...]:
+def _list_groupings_or_defaults(settings: WorldSettings) -> tuple[str, ...]:
     """Give the world's groupings; of a world that names no attribute, two that everyone has."""
     return settings.groupings or ("perceived_gender_presentation", "skin_tone")
 
 
-def _metric(task: str, model: str) -> tuple[str, ...]:
+def _build_metric_arguments(task: str, model: str) -> tuple[str, ...]:
     """Ask for the metric that is a group's true rate, where there is one, and for that rate."""
     predictor = PREDICTORS[task]
     if not predictor.exact:
@@ -96,13 +107,13 @@ def _metric(task: str, model: str) -> tuple[str, ...]:
     )
 
 
-def _answers(stage: Path, model: str, task: str) -> str:
+def _find_predictions_path(stage: Path, model: str, task: str) -> str:
     folder = stage / "predictions" / model
     files = sorted(path.name for path in folder.glob(f"{task}*") if ".ids." not in path.name)
     return f"predictions/{model}/{files[0]}"
 
 
-def _wrap_command(line: str) -> str:
+def _wrap_command_line(line: str) -> str:
     """Break a command before an option where it is long, as a shell reads on."""
     rows = [""]
     for option in line.split(" --"):
@@ -113,16 +124,16 @@ def _wrap_command(line: str) -> str:
     return " \\\n    ".join(rows)
 
 
-def truth(settings: WorldSettings, layout: LayoutWriter) -> dict[str, Any]:
+def build_injected_truth(settings: WorldSettings, layout: LayoutWriter) -> dict[str, Any]:
     """Give the true rate of every group and the widest gap of every grouping, model by model."""
     exact = {task: predictor for task, predictor in PREDICTORS.items() if predictor.exact}
     models = {}
     for model in settings.models:
-        rows = photo_injected_rates(settings, model).to_dicts()
-        groups = [{**row, "in_data": _in_data(layout, row)} for row in rows]
+        rows = compute_photo_injected_rates(settings, model).to_dicts()
+        groups = [{**row, "in_data": _translate_group_or_none(layout, row)} for row in rows]
         models[model.name] = {
             "groups": groups,
-            "widest": photo_injected_effects_record(settings, model),
+            "widest": build_photo_injected_effects_record(settings, model),
         }
     return {
         "about": "value: the chance that the model is right about one of the group; difference:"
@@ -136,30 +147,32 @@ def truth(settings: WorldSettings, layout: LayoutWriter) -> dict[str, Any]:
     }
 
 
-def _in_data(layout: LayoutWriter, row: Mapping[str, Any]) -> dict[str, Any] | None:
+def _translate_group_or_none(layout: LayoutWriter, row: Mapping[str, Any]) -> dict[str, Any] | None:
     if row["attribute"] is None:
         return None
-    entry = layout.grouping(row["attribute"])
+    entry = layout.translate_grouping_or_none(row["attribute"])
     if entry is None:
         return None
     return {"attribute": entry, "values": layout.values(row["attribute"], row["values"])}
 
 
-def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
+def format_world_yaml_with_version(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
     """Write the world, with what it was drawn by; ``read_world`` reads it again."""
     from importlib.metadata import version
 
     packages = ("isolux", "numpy", "polars", "pillow", "simplejpeg")
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     painted = "painted" if pixels else "not painted"
-    return f"# Drawn by {versions}; layout {layout}, {painted}.\n{world_text(settings)}"
+    return f"# Drawn by {versions}; layout {layout}, {painted}.\n{format_world_yaml(settings)}"
 
 
-def guide(
+def build_readme_text(
     settings: WorldSettings, name: str, layout: LayoutWriter, audits: Sequence[str], *, pixels: bool
 ) -> str:
     """Write README.txt."""
-    missing_groupings = [e for e in settings.groupings if layout.grouping(e) is None]
+    missing_groupings = [
+        e for e in settings.groupings if layout.translate_grouping_or_none(e) is None
+    ]
     paragraphs = [
         f"{settings.name}: people who never lived, in the files of {name}.",
         settings.about,
@@ -171,7 +184,7 @@ def guide(
         "",
         _AUDIT_THEM if audits else "The world has no model, so there is nothing to audit.",
         "",
-        *(f"  {_wrap_command(line)}\n" for line in audits),
+        *(f"  {_wrap_command_line(line)}\n" for line in audits),
     ]
     if not pixels:
         paragraphs.append("No picture was painted, so there are no masks and no aligned faces.")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.people.sources import prepare_people
+from isolux.people.sources import load_people_or_take_dataset
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -71,7 +71,7 @@ def consensus(
     ...     consensus(f"ratings:{file}").labels.select("instance_id", "label", "status").rows()
     [('a', 'cat', 'agreed'), ('b', None, 'needs more votes')]
     """
-    dataset = prepare_people(
+    dataset = load_people_or_take_dataset(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     answers = _read_answers(

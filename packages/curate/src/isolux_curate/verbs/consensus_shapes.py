@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from isolux.people.sources import prepare_people
+from isolux.people.sources import load_people_or_take_dataset
 from isolux.vocabulary.containers import Dataset
 from isolux_curate.shapes import MaskRule, Shapes, ShapeType, find_shapes
 
@@ -70,7 +70,7 @@ def consensus_shapes(
     >>> found.objects.select("drawn_by", "iou", "status", "box_x").to_dicts()[0]
     {'drawn_by': 2, 'iou': 0.8181818181818182, 'status': 'agreed', 'box_x': 0.5}
     """
-    dataset = prepare_people(
+    dataset = load_people_or_take_dataset(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     return find_shapes(

@@ -16,19 +16,32 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux_worlds.layouts._files import PaintedPicture, save_pictures, uuid_of, write_bytes
+from isolux_worlds.layouts._files import (
+    PaintedPicture,
+    build_deterministic_uuid,
+    write_bytes_below,
+    write_images_and_add_visible_people,
+)
 from isolux_worlds.layouts._layout import Ids, LayoutWriter, Way
 from isolux_worlds.layouts.fhibe.faces import (
     SIDE_PX,
     Face,
-    keypoint_cells,
-    segment_cells,
-    write_face,
+    format_keypoint_cells,
+    format_segment_cells,
+    write_aligned_face_or_none,
 )
-from isolux_worlds.layouts.fhibe.self_reports import NAMES, answers
+from isolux_worlds.layouts.fhibe.self_reports import NAMES, build_fhibe_answers
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["BODY", "FACE", "LAYOUT", "as_cells", "ids", "with_annotators", "write"]
+__all__ = [
+    "BODY",
+    "FACE",
+    "LAYOUT",
+    "add_annotator_columns",
+    "format_cells_as_python",
+    "ids",
+    "write",
+]
 
 _QA = "_QAannotator_id"
 _QUESTIONS = (
@@ -115,9 +128,12 @@ BODY = (*_SHARED, "person_bbox", "face_bbox", "face_bbox_annotator_id", "face_bb
 """The 77 columns of the whole photos."""
 
 
-def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+def add_annotator_columns(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Add the columns that name annotators."""
-    of_answer, of_check = uuid_of("annotator"), uuid_of("quality annotator")
+    of_answer, of_check = (
+        build_deterministic_uuid("annotator"),
+        build_deterministic_uuid("quality annotator"),
+    )
     annotator_columns = {
         name: pl.lit(f"['{of_check}']" if name.endswith(_QA) else of_answer)
         for name in columns
@@ -126,7 +142,7 @@ def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFram
     return rows.with_columns(**annotator_columns)
 
 
-def as_cells(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
+def format_cells_as_python(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Write every cell as Python prints it, in the order of ``columns``."""
     written = []
     for name in columns:
@@ -166,7 +182,7 @@ _OF_IMAGES = (
 
 def ids(world: PhotoWorld) -> Ids:
     """Name photos by a UUID, people by those of the photo and of the subject."""
-    image_names = _image_names(world)
+    image_names = _build_fhibe_ids(world)
     images = image_names.unique("image_id", maintain_order=True)
     return Ids(
         images.select("image_id", native="photo", number=pl.int_range(1, pl.len() + 1)),
@@ -178,7 +194,7 @@ def write(
     world: PhotoWorld, root: Path, pictures: Iterator[PaintedPicture] | None = None
 ) -> PhotoWorld:
     """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
-    image_names = _image_names(world)
+    image_names = _build_fhibe_ids(world)
     folders = dict(image_names.select("image_id", "folder").iter_rows())
     path = pl.format("{}/main_{}.png", "folder", "photo")
     paths = dict(image_names.select("image_id", path).iter_rows())
@@ -188,25 +204,30 @@ def write(
     def write_faces(picture: PaintedPicture) -> None:
         folder = folders[picture.image_id]
         for k, person in enumerate(picture.people.iter_rows(named=True), start=1):
-            if face := write_face(picture, k, person, folder, names[person["person_id"]], root):
+            if face := write_aligned_face_or_none(
+                picture, k, person, folder, names[person["person_id"]], root
+            ):
                 faces.append(face)
 
-    world = save_pictures(world, root, pictures, paths, write_faces)
-    rows = _rows(world, image_names)
-    _write_table(rows, BODY, "fhibe_downsampled", root)
-    _write_json(rows, root)
+    world = write_images_and_add_visible_people(world, root, pictures, paths, write_faces)
+    rows = _build_fhibe_rows(world, image_names)
+    _write_fhibe_csv(rows, BODY, "fhibe_downsampled", root)
+    _write_fhibe_json_files(rows, root)
     if pictures is not None:
-        of_faces = _face_rows(rows, faces)
-        _write_table(of_faces, FACE, "fhibe_face_crop_align", root)
-        _write_json(of_faces.drop("person_bbox", "face_bbox"), root)
+        of_faces = _build_aligned_face_rows(rows, faces)
+        _write_fhibe_csv(of_faces, FACE, "fhibe_face_crop_align", root)
+        _write_fhibe_json_files(of_faces.drop("person_bbox", "face_bbox"), root)
     return world
 
 
-def _image_names(world: PhotoWorld) -> pl.DataFrame:
+def _build_fhibe_ids(world: PhotoWorld) -> pl.DataFrame:
     """Give every person their photo's, subject's and own id, and the photo's folder."""
     people = world.people.select("person_id", "image_id", "subject_id", "layer")
     for column, new in (("image_id", "photo"), ("subject_id", "subject")):
-        uuids = {name: uuid_of(world.seed, column, name) for name in people[column].unique()}
+        uuids = {
+            name: build_deterministic_uuid(world.seed, column, name)
+            for name in people[column].unique()
+        }
         name = pl.col(column).replace_strict(uuids, default=None, return_dtype=pl.String)
         people = people.with_columns(name.alias(new))
     primary = pl.col("person_id").sort_by("layer", descending=True).first().over("image_id")
@@ -218,7 +239,7 @@ def _image_names(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _rows(world: PhotoWorld, image_names: pl.DataFrame) -> pl.DataFrame:
+def _build_fhibe_rows(world: PhotoWorld, image_names: pl.DataFrame) -> pl.DataFrame:
     """Make a row for each person in each photo, lists as lists, joints and parts as text."""
     sized = world.sized_people()
     names = image_names.select(
@@ -228,18 +249,23 @@ def _rows(world: PhotoWorld, image_names: pl.DataFrame) -> pl.DataFrame:
         subject_id="subject",
         **{name: name for name in ("is_primary", "person_id", "folder", "person")},
     )
-    boxes = {"person_bbox": _box("box"), "face_bbox": _box("face")}
+    boxes = {
+        "person_bbox": _build_box_expression("box"),
+        "face_bbox": _build_box_expression("face"),
+    }
     size_columns = sized.select(image_width="width", image_height="height", **boxes)
-    facts = pl.concat([names, size_columns, answers(world)], how="horizontal")
-    return facts.with_columns(keypoint_cells(sized), segment_cells(sized), other_face=pl.lit("[]"))
+    facts = pl.concat([names, size_columns, build_fhibe_answers(world)], how="horizontal")
+    return facts.with_columns(
+        format_keypoint_cells(sized), format_segment_cells(sized), other_face=pl.lit("[]")
+    )
 
 
-def _box(prefix: str) -> pl.Expr:
+def _build_box_expression(prefix: str) -> pl.Expr:
     corners = [pl.col(f"{prefix}_{axis}").round(2) for axis in "xywh"]
     return pl.format("[{}, {}, {}, {}]", *corners)
 
 
-def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
+def _build_aligned_face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     """Give each aligned face its row: its person's answers, its own joints and parts."""
     cells = dict.fromkeys(("keypoints", "segments", "CelebA"), pl.String())
     face_cells = pl.DataFrame(faces, schema={"person_id": pl.Int64, **cells}, orient="row")
@@ -255,17 +281,17 @@ def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
     )
 
 
-def _write_table(rows: pl.DataFrame, columns: tuple[str, ...], name: str, root: Path) -> None:
-    cells = as_cells(with_annotators(rows, columns), columns)
-    write_bytes(root, f"{_PROCESSED}/{name}/{name}.csv", cells.write_csv().encode())
+def _write_fhibe_csv(rows: pl.DataFrame, columns: tuple[str, ...], name: str, root: Path) -> None:
+    cells = format_cells_as_python(add_annotator_columns(rows, columns), columns)
+    write_bytes_below(root, f"{_PROCESSED}/{name}/{name}.csv", cells.write_csv().encode())
 
 
-def _write_json(rows: pl.DataFrame, root: Path) -> None:
+def _write_fhibe_json_files(rows: pl.DataFrame, root: Path) -> None:
     """Write the JSON of each photo, or of each face: what the table says, in JSON's own types."""
     drop = ("folder", "person", "filepath", "person_id", "CelebA", "multiple_subjects")
     facts = rows.drop(*drop, strict=False)
     for people in facts.partition_by("json_path", maintain_order=True):
-        subjects = [_subject(row) for row in people.iter_rows(named=True)]
+        subjects = [_convert_row_to_fhibe_json(row) for row in people.iter_rows(named=True)]
         image_annotation = {
             "image_id": people["image_id"][0],
             **{name: subjects[0][name] for name in _OF_IMAGES},
@@ -278,10 +304,10 @@ def _write_json(rows: pl.DataFrame, root: Path) -> None:
         content = msgspec.json.encode(
             {"image_annotation": image_annotation, "subject_annotation": of_people}
         )
-        write_bytes(root, people["json_path"][0], content)
+        write_bytes_below(root, people["json_path"][0], content)
 
 
-def _subject(row: dict[str, Any]) -> dict[str, Any]:
+def _convert_row_to_fhibe_json(row: dict[str, Any]) -> dict[str, Any]:
     """Take joints, polygons and boxes over as the JSON that they are, but for the quotes."""
     literal = {
         name: msgspec.Raw(str(row[name]).replace("'", '"').encode())

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.masks import masks_from_counts
-from isolux_worlds._joins import left_join
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.drawing import encode_image
-from isolux_worlds.layouts._files import PaintedPicture, write_bytes
-from isolux_worlds.layouts.fhibe.outlines import Polygon, outlines, outlines_of_bitmap
+from isolux_worlds.layouts._files import PaintedPicture, write_bytes_below
+from isolux_worlds.layouts.fhibe.outlines import Polygon, trace_bitmap_outlines, trace_mask_outlines
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
 
 __all__ = [
@@ -28,19 +28,19 @@ __all__ = [
     "CLASS_OF_PART",
     "SIDE_PX",
     "Face",
-    "keypoint_cells",
-    "segment_cells",
-    "write_face",
+    "format_keypoint_cells",
+    "format_segment_cells",
+    "write_aligned_face_or_none",
 ]
 
 
-def _name(number: int, joint: str) -> str:
+def _format_numbered_joint_name(number: int, joint: str) -> str:
     knuckle = joint.endswith(("_pinky", "_thumb")) or joint in ("right_index", "left_index")
     words = joint.replace("_", " ").capitalize() + (" knuckle" if knuckle else "")
     return f"{number}. {words}"
 
 
-KEYPOINTS = tuple(_name(number, joint) for number, joint in enumerate(JOINTS))
+KEYPOINTS = tuple(_format_numbered_joint_name(number, joint) for number, joint in enumerate(JOINTS))
 """``0. Nose`` to ``32. Left foot index``."""
 
 CLASSES = (
@@ -109,7 +109,7 @@ CLASS_OF_PART: Mapping[str, int] = {
 _OF_NUMBER = np.array([CLASS_OF_PART.get(part, -1) for part in ("", *PARTS)], dtype=np.int8)
 
 
-def keypoint_cells(people: pl.DataFrame) -> pl.Series:
+def format_keypoint_cells(people: pl.DataFrame) -> pl.Series:
     """Write each person's joints that lie in the photo: ``{'0. Nose': [x, y, 1], …}``."""
     is_painted = "joints_v" in people.columns
     lists = ["joints_x", "joints_y", *(["joints_v"] if is_painted else [])]
@@ -127,12 +127,12 @@ def keypoint_cells(people: pl.DataFrame) -> pl.Series:
     text = pl.format("'{}': [{}, {}, {}]", "name", x, y, is_visible)
     long = with_names.explode(*lists, "name").filter(is_present).select("person_id", text=text)
     cells = long.group_by("person_id", maintain_order=True).agg(pl.col("text").str.join(", "))
-    texts = left_join(people.select("person_id"), cells, "person_id")
+    texts = left_join_in_order(people.select("person_id"), cells, "person_id")
     json_text = pl.concat_str(pl.lit("{"), pl.col("text").fill_null(""), pl.lit("}"))
     return texts.select(keypoints=json_text)["keypoints"]
 
 
-def segment_cells(people: pl.DataFrame) -> pl.Series:
+def format_segment_cells(people: pl.DataFrame) -> pl.Series:
     """Write each person's parts as polygons, from their masks; ``[]`` where nothing is seen."""
     if "part_masks" not in people.columns:
         return pl.Series("segments", ["[]"] * people.height, dtype=pl.String)
@@ -145,7 +145,7 @@ def segment_cells(people: pl.DataFrame) -> pl.Series:
             part_rows["counts"], part_rows["height"].to_numpy(), part_rows["width"].to_numpy()
         )
         for k, (row, part_name) in enumerate(part_rows.select("row", "part").iter_rows()):
-            texts[row] += _texts(CLASS_OF_PART[part_name], outlines(masks, k))
+            texts[row] += _format_polygons(CLASS_OF_PART[part_name], trace_mask_outlines(masks, k))
     return pl.Series(
         "segments",
         [_format_numbered_object(segment_texts) for segment_texts in texts],
@@ -153,7 +153,7 @@ def segment_cells(people: pl.DataFrame) -> pl.Series:
     )
 
 
-def segments_of_picture(
+def trace_part_segments(
     labels: npt.NDArray[np.uint8],
 ) -> tuple[str, dict[int, npt.NDArray[np.bool_]]]:
     """Write the polygons of one person's parts from a picture of them.
@@ -163,11 +163,15 @@ def segments_of_picture(
     classes = _OF_NUMBER[labels]
     present = np.flatnonzero(np.bincount(labels.ravel()))
     masks = {c: classes == c for c in sorted({int(_OF_NUMBER[p]) for p in present}) if c >= 0}
-    texts = [text for c, mask in masks.items() for text in _texts(c, outlines_of_bitmap(mask))]
+    texts = [
+        text
+        for c, mask in masks.items()
+        for text in _format_polygons(c, trace_bitmap_outlines(mask))
+    ]
     return _format_numbered_object(texts), masks
 
 
-def _texts(number: int, polygons: Iterable[Polygon]) -> list[str]:
+def _format_polygons(number: int, polygons: Iterable[Polygon]) -> list[str]:
     name = f"{number}. {CLASSES[number]}"
     return [
         f"{{'class_name': '{name}', 'num': 0, 'polygon': ["
@@ -238,7 +242,7 @@ Face = tuple[int, str, str, str]
 """What the table says of one aligned face: its person, and the cells of joints, parts and masks."""
 
 
-def write_face(
+def write_aligned_face_or_none(
     picture: PaintedPicture, k: int, person: Mapping[str, Any], folder: str, name: str, root: Path
 ) -> Face | None:
     """Cut out, align and write the face of the k-th person (from 1) of a picture."""
@@ -247,7 +251,7 @@ def write_face(
     part_pixels = np.where(picture.owner == k, picture.part_pixels, 0).astype(np.uint8)
     if int((part_pixels == PARTS.index("face_skin") + 1).sum()) < _LEAST_FACE_PX:
         return None
-    inverse = _alignment(person)  # aligned pixel to the photo's
+    inverse = _compute_face_alignment(person)  # aligned pixel to the photo's
     size, coefficients = (SIDE_PX, SIDE_PX), tuple(inverse.ravel().tolist())
     transform = Image.Transform.AFFINE
     photo = Image.fromarray(picture.pixels)
@@ -255,15 +259,15 @@ def write_face(
     labels = Image.fromarray(part_pixels).transform(
         size, transform, coefficients, Image.Resampling.NEAREST
     )
-    write_bytes(
+    write_bytes_below(
         root, f"{folder}/faces_crop_and_align_{name}.png", encode_image(np.asarray(face), "png")
     )
-    cell, classes = segments_of_picture(np.asarray(labels))
-    masks = _write_masks(classes, name, root)
-    return person["person_id"], _points(person, inverse), cell, str(masks)
+    cell, classes = trace_part_segments(np.asarray(labels))
+    masks = _write_face_part_masks(classes, name, root)
+    return person["person_id"], _format_aligned_joints(person, inverse), cell, str(masks)
 
 
-def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+def _compute_face_alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     """Give the affine map from the aligned face to the photo: ``[2, 3]``."""
     x, y = person["joints_x"], person["joints_y"]
     right_eye, left_eye = JOINTS.index("right_eye"), JOINTS.index("left_eye")
@@ -279,7 +283,7 @@ def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     return np.array([across, [sin, cos, centre[1] - half * (sin + cos)]])
 
 
-def _points(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
+def _format_aligned_joints(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
     """Write the joints of the face that are seen, where they lie in the aligned face."""
     xy = np.array([person["joints_x"][:_OF_FACE], person["joints_y"][:_OF_FACE]])
     points = np.linalg.solve(inverse[:, :2], xy - inverse[:, 2:])
@@ -292,7 +296,9 @@ def _points(person: Mapping[str, Any], inverse: npt.NDArray[np.float64]) -> str:
     return "{" + ", ".join(sorted(cells)) + "}"
 
 
-def _write_masks(classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: Path) -> list[str]:
+def _write_face_part_masks(
+    classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: Path
+) -> list[str]:
     """Write a picture for each part that is seen, one of the background, and all in one."""
     combined = np.zeros((SIDE_PX, SIDE_PX), dtype=np.uint8)
     for number, mask in classes.items():
@@ -303,5 +309,5 @@ def _write_masks(classes: Mapping[int, npt.NDArray[np.bool_]], name: str, root: 
     pictures = {_LABELS[k]: ((combined == k) * 255).astype(np.uint8) for k in present}
     pictures["combined"] = combined
     for label, picture in pictures.items():
-        write_bytes(root, f"{MASKS}/{name}/{label}.png", encode_image(picture, "png"))
+        write_bytes_below(root, f"{MASKS}/{name}/{label}.png", encode_image(picture, "png"))
     return [f"{MASKS}/{name}/{label}.png" for label in pictures]

@@ -10,14 +10,14 @@ from numba import types
 
 from isolux.io.compile_cache import njit
 
-__all__ = ["walk_outlines"]
+__all__ = ["trace_pixel_outlines"]
 
 _FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}
 _Bits = npt.NDArray[np.uint8]
 
 
 @njit((types.uint8[:, ::1], types.int64, types.int64, types.int64, types.int64), **_FLAGS)
-def _turn(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
+def _choose_turn_at_corner(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
     """Say where to go on from the corner x, y: 1 right, -1 left, 0 straight."""
     # The pixels ahead, to the right and to the left of the way.
     right_y, right_x, left_y, left_x = y, x, y, x
@@ -35,7 +35,7 @@ def _turn(bits: _Bits, y: int, x: int, dx: int, dy: int) -> int:
 
 
 @njit((types.uint8[:, ::1], types.uint8[:, ::1], types.int32[:, ::1], types.int64[::1]), **_FLAGS)
-def walk_outlines(
+def trace_pixel_outlines(
     bits: _Bits, walked: _Bits, corners: npt.NDArray[np.int32], loop_ends: npt.NDArray[np.int64]
 ) -> int:
     """Walk along the pixels' edges around every region, the region on the right."""
@@ -54,7 +54,7 @@ def walk_outlines(
                     walked[y, x] = 1
                 x += dx
                 y += dy
-                turn = _turn(bits, y, x, dx, dy)
+                turn = _choose_turn_at_corner(bits, y, x, dx, dy)
                 if turn != 0:
                     corners[n, 0], corners[n, 1] = x, y
                     n += 1

@@ -20,14 +20,14 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from isolux_worlds._joins import left_join
-from isolux_worlds._random_streams import stream
-from isolux_worlds.layouts._annotators import error_of
+from isolux_worlds._joins import left_join_in_order
+from isolux_worlds._random_streams import build_named_rng
+from isolux_worlds.layouts._annotators import compute_annotator_error_rates
 from isolux_worlds.layouts._layout import Native
 from isolux_worlds.photo_world.locations import COUNTRIES
 from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["NAMES", "SKIN_LEVEL", "answers"]
+__all__ = ["NAMES", "SKIN_LEVEL", "build_fhibe_answers"]
 
 SKIN_LEVEL: Mapping[str, int] = {
     "1": 5,
@@ -192,24 +192,24 @@ _FARTHER = "4. CD V"  # a face of 1,500 pixels or more
 _REGIONS = {"af": "0. Africa", "am": "6. Americas", "as": "11. Asia", "eu": "17. Europe"}
 
 
-def _native(column: str) -> Native:
+def _build_native_attribute(column: str) -> Native:
     """Say an attribute in the loader's words: the answers without their numbers."""
     attribute = {**_SINGLE_ANSWERS, **_LIST_ANSWERS}[column][1]
     return Native(column, {word: text.rpartition(". ")[2] for word, text in attribute.items()})
 
 
 NAMES: Mapping[str, Native] = {
-    "perceived_gender_presentation": _native("pronoun"),
+    "perceived_gender_presentation": _build_native_attribute("pronoun"),
     "skin_tone": Native(
         "natural_skin_color",
         {tone: ("VI", "V", "IV", "III", "II", "I")[level] for tone, level in SKIN_LEVEL.items()},
         exact=False,
     ),
-    "lighting": _native("lighting"),
-    "weather": _native("weather"),
-    "facial_hair": _native("facial_hairstyle"),
-    "tattoo": _native("facial_marks"),
-    "time_of_day": _native("user_hour_captured"),
+    "lighting": _build_native_attribute("lighting"),
+    "weather": _build_native_attribute("weather"),
+    "facial_hair": _build_native_attribute("facial_hairstyle"),
+    "tattoo": _build_native_attribute("facial_marks"),
+    "time_of_day": _build_native_attribute("user_hour_captured"),
     "district": Native("location_region"),
     "country": Native("location_country"),
     "region": Native(
@@ -219,26 +219,29 @@ NAMES: Mapping[str, Native] = {
 """A world's attributes in FHIBE's words, as its loader says them."""
 
 
-def answers(world: PhotoWorld) -> pl.DataFrame:
+def build_fhibe_answers(world: PhotoWorld) -> pl.DataFrame:
     """Give FHIBE's answers of each person of the world, in the order of ``world.people``."""
     homes = world.households.select("household_id", "country", "country_code", "region")
     photos = world.photos.select("image_id", "household_id").join(homes, on="household_id")
     home_columns = ("household_id", "country", "country_code", "region")
-    people = left_join(world.people.drop(home_columns, strict=False), photos)
+    people = left_join_in_order(world.people.drop(home_columns, strict=False), photos)
     code = pl.col("country_code")
     sub = code.replace_strict({c.code: c.ancestry for c in COUNTRIES}, return_dtype=pl.String)
     nation = code.replace_strict({c.code: c.nationality for c in COUNTRIES}, return_dtype=pl.String)
     region = pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String)
     table = people.select(
-        **{name: _answer(*question) for name, question in _SINGLE_ANSWERS.items()},
-        **{name: pl.concat_list(_answer(*question)) for name, question in _LIST_ANSWERS.items()},
+        **{name: _build_answer_expression(*question) for name, question in _SINGLE_ANSWERS.items()},
+        **{
+            name: pl.concat_list(_build_answer_expression(*question))
+            for name, question in _LIST_ANSWERS.items()
+        },
         **{name: pl.lit(constant) for name, constant in _FIXED_ANSWERS.items()},
         location_country="country",
         location_region=pl.col("district") if "district" in people.columns else pl.lit(""),
         ancestry=pl.concat_list(region, sub).list.drop_nulls(),
         nationality=pl.concat_list(nation),
         age="age",
-        camera_distance=_distance(),
+        camera_distance=_build_camera_distance_expression(),
     )
     bald = (pl.col("natural_hair_type") == "0. None").alias("bald")
     no_hair = pl.lit(["0. None"])
@@ -257,7 +260,7 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
         natural_facial_haircolor=beard,
         apparent_facial_haircolor=beard,
         **eyes,
-        **_skin(world, people),
+        **_build_skin_colour_answers(world, people),
         multiple_subjects=(~is_alone).cast(pl.Int64),
         action_subject_subject_interaction=pl.when(is_alone)
         .then(not_applicable)
@@ -265,22 +268,22 @@ def answers(world: PhotoWorld) -> pl.DataFrame:
     )
 
 
-def _answer(attribute: str, words: Mapping[str, str], default: str) -> pl.Expr:
+def _build_answer_expression(attribute: str, words: Mapping[str, str], default: str) -> pl.Expr:
     return pl.col(attribute).replace_strict(dict(words), default=default, return_dtype=pl.String)
 
 
-def _skin(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
+def _build_skin_colour_answers(world: PhotoWorld, people: pl.DataFrame) -> dict[str, pl.Series]:
     """Give the natural colour as it is, and the apparent one as annotators see it: they may err."""
     level = people["skin_tone"].replace_strict(dict(SKIN_LEVEL), return_dtype=pl.Int64).to_numpy()
-    random = stream(world.seed, "annotators", "fhibe", "apparent_skin_color")
-    is_wrong = random.random(len(level)) < error_of(world, people)
+    random = build_named_rng(world.seed, "annotators", "fhibe", "apparent_skin_color")
+    is_wrong = random.random(len(level)) < compute_annotator_error_rates(world, people)
     wrong_level = (level + random.integers(1, len(_SKIN), len(level))) % len(_SKIN)
     colours = pl.Series(_SKIN)
     apparent = colours.gather(np.where(is_wrong, wrong_level, level))
     return {"natural_skin_color": colours.gather(level), "apparent_skin_color": apparent}
 
 
-def _distance() -> pl.Expr:
+def _build_camera_distance_expression() -> pl.Expr:
     """Tell the camera's distance by the height of the face, as FHIBE does."""
     distance: pl.Expr = pl.lit(_FARTHER)
     for max_height, name in reversed(_DISTANCES):

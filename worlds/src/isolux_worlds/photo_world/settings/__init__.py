@@ -1,8 +1,8 @@
 """A world in YAML: who lives in it, how they are photographed, who annotates, which models err how.
 
 ``world.yaml -> read_world -> WorldSettings``; ``preset`` reads one of those that come with isolux.
-``people.draw_people`` draws from it, ``injected_effects.photo_injected_rates`` gives the exact rate
-of every group.
+``people.draw_people`` draws from it, ``injected_effects.compute_photo_injected_rates`` gives the
+exact rate of every group.
 
 Attributes are a Bayesian network: each has ``shares``, and ``given`` a list of conditions on
 attributes named before it, of which the first that holds counts.
@@ -20,7 +20,7 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.vocabulary.spec import split_intersection
-from isolux_worlds.photo_world.settings.checks import check_world
+from isolux_worlds.photo_world.settings.checks import check_world_is_consistent
 from isolux_worlds.photo_world.settings.fields import SETTINGS_NAMES, ModelSettings, WorldFields
 from isolux_worlds.photo_world.settings.files import read_yaml_file
 
@@ -28,10 +28,10 @@ __all__ = [
     "PRESETS",
     "ModelSettings",
     "WorldSettings",
+    "format_world_yaml",
     "parse_world",
     "preset",
     "read_world",
-    "world_text",
 ]
 
 PRESETS = ("fair", "biased", "confounded", "masked", "small_groups", "noisy_annotators")
@@ -45,7 +45,7 @@ class WorldSettings(WorldFields):
 
     @model_validator(mode="after")
     def _sound(self) -> Self:
-        check_world(self)
+        check_world_is_consistent(self)
         return self
 
     @property
@@ -70,7 +70,7 @@ def parse_world(values: Mapping[str, Any], *, source: str | None = None) -> Worl
     try:
         return WorldSettings.model_validate(values)
     except ValidationError as error:
-        raise _first_problem(error, source) from error
+        raise _build_error_of_first_problem(error, source) from error
     except RecursionError as error:
         raise SpecError("the world is nested too deep to be one", where=source) from error
     except IsoluxError as error:
@@ -116,7 +116,7 @@ def preset(name: str) -> WorldSettings:
     return read_world(_FOLDER / f"{name}.yaml")
 
 
-def world_text(settings: WorldSettings) -> str:
+def format_world_yaml(settings: WorldSettings) -> str:
     """Write a world as YAML that ``read_world`` reads as the same world."""
     import yaml
 
@@ -129,17 +129,17 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
-def _key_path(keys: Sequence[object]) -> str:
+def _format_key_path(keys: Sequence[object]) -> str:
     """Write where a key stands: ``attributes.lighting.given[0].shares``."""
     text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in keys)
     return text.removeprefix(".")
 
 
-def _first_problem(error: ValidationError, source: str | None) -> SpecError:
+def _build_error_of_first_problem(error: ValidationError, source: str | None) -> SpecError:
     """Say what pydantic found first."""
     first = error.errors(include_url=False)[0]
     keys = [p for p in first["loc"] if p != "[key]"]
-    key = f"key {_key_path(keys)!r}" if keys else None
+    key = f"key {_format_key_path(keys)!r}" if keys else None
     location = ", ".join(p for p in (source, key) if p) or None
     if first["type"] == "extra_forbidden":
         name = str(keys[-1])

@@ -12,7 +12,7 @@ from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFi
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, LEVELS, Level
 
-__all__ = ["check_world"]
+__all__ = ["check_world_is_consistent"]
 
 _MAX_PEOPLE = 2_000_000
 """People in photos: some 5 GB while they are drawn."""
@@ -37,33 +37,35 @@ ConditionMap = Mapping[str, Sequence[str]]
 _ValuesByAttribute = Mapping[str, tuple[str, ...]]
 
 
-def _settings_error(
+def _build_settings_error(
     problem: str, key: str, expected: str | None, found: str, hint: str | None = None
 ) -> SpecError:
     return SpecError(problem, expected=expected, found=found, where=f"key {key!r}", hint=hint)
 
 
-def check_world(settings: WorldFields) -> None:
+def check_world_is_consistent(settings: WorldFields) -> None:
     """Refuse a world whose parts contradict one another; ``where`` is the key."""
-    _check_counts(settings)
+    _check_world_counts(settings)
     for name in ("attributes", "models", "by"):
         n = len(getattr(settings, name))
         if n > _MAX_ATTRIBUTES:
-            raise _settings_error(
+            raise _build_settings_error(
                 f"the world has too many {name}", name, f"at most {_MAX_ATTRIBUTES}", str(n)
             )
     _check_attributes(settings)
     values_by_attribute = {
         name: tuple(built_in.shares) for name, built_in in BUILT_IN_ATTRIBUTES.items()
     }
-    values_by_attribute |= {name: _values(name, a) for name, a in settings.attributes.items()}
+    values_by_attribute |= {
+        name: _find_values_of_attribute(name, a) for name, a in settings.attributes.items()
+    }
     for i, special in enumerate(settings.annotators.errors):
         _check_conditions(special.where, values_by_attribute, f"annotators.errors[{i}].where")
     names = [model.name for model in settings.models]
     for i, model in enumerate(settings.models):
         if names.index(model.name) != i:
             key = f"models[{i}].name"
-            raise _settings_error(
+            raise _build_settings_error(
                 "two models have one name", key, "every name once", repr(model.name)
             )
         for j, effect in enumerate(model.effects):
@@ -72,15 +74,15 @@ def check_world(settings: WorldFields) -> None:
         _check_grouping(entry, settings.by[:i], values_by_attribute, f"by[{i}]")
 
 
-def _check_counts(settings: WorldFields) -> None:
+def _check_world_counts(settings: WorldFields) -> None:
     for name in ("subjects", "photos", "people"):
         low, high = getattr(settings, name)
         if high < low:
             problem = f"the range of {name} is the wrong way round"
-            raise _settings_error(problem, name, "the lower end first", f"[{low}, {high}]")
+            raise _build_settings_error(problem, name, "the lower end first", f"[{low}, {high}]")
     min_places, max_subjects = settings.photos[0] * settings.people[1], settings.subjects[1]
     if max_subjects > min_places:
-        raise _settings_error(
+        raise _build_settings_error(
             "not every subject can be in a photo",
             "subjects",
             f"at most {min_places} subjects: the fewest photos of a home times the most people",
@@ -90,7 +92,9 @@ def _check_counts(settings: WorldFields) -> None:
     people = settings.households * settings.photos[1] * min(settings.people[1], max_subjects)
     if people > _MAX_PEOPLE:
         expected = f"at most {_MAX_PEOPLE:,} people in photos"
-        raise _settings_error("the world is too large", "households", expected, f"up to {people:,}")
+        raise _build_settings_error(
+            "the world is too large", "households", expected, f"up to {people:,}"
+        )
 
 
 def _check_attributes(settings: WorldFields) -> None:
@@ -100,37 +104,37 @@ def _check_attributes(settings: WorldFields) -> None:
         if not _NAME.fullmatch(name) or name in _RESERVED_NAMES:
             expected = "small letters, digits and _, and no column that every world has"
             problem = "an attribute cannot have this name"
-            raise _settings_error(problem, key[:120], expected, repr(name[:80]))
-        level = _level_of(name, attribute, f"{key}.level")
-        values = _values(name, attribute)
-        _check_values(name, values, f"{key}.shares")
+            raise _build_settings_error(problem, key[:120], expected, repr(name[:80]))
+        level = _find_level_of_attribute(name, attribute, f"{key}.level")
+        values = _find_values_of_attribute(name, attribute)
+        _check_attribute_values(name, values, f"{key}.shares")
         if attribute.shares is not None:
-            _check_shares(attribute.shares, values, f"{key}.shares")
+            _check_world_shares(attribute.shares, values, f"{key}.shares")
         for i, rule in enumerate(attribute.given):
             _check_conditional(rule.where, name, level, earlier, f"{key}.given[{i}].where")
-            _check_shares(rule.shares, values, f"{key}.given[{i}].shares")
+            _check_world_shares(rule.shares, values, f"{key}.given[{i}].shares")
         earlier[name] = (level, values)
     if {"region", "country"} <= set(settings.attributes):
         problem = "a country is in one region: only one of the two can be injected"
-        raise _settings_error(
+        raise _build_settings_error(
             problem, "attributes", None, "region and country", hint="plant the country"
         )
 
 
-def _level_of(name: str, attribute: AttributeSettings, key: str) -> Level:
+def _find_level_of_attribute(name: str, attribute: AttributeSettings, key: str) -> Level:
     fixed: Level | None = BUILT_IN_ATTRIBUTES[name].level if name in BUILT_IN_ATTRIBUTES else None
     if name in PLACE_VALUES:
         fixed = "household"
     level = attribute.level or fixed
     if level is None:
         problem = f"the painter does not know {name!r}: say who has it"
-        raise _settings_error(problem, key, "one of " + ", ".join(LEVELS), "nothing")
+        raise _build_settings_error(problem, key, "one of " + ", ".join(LEVELS), "nothing")
     if fixed not in (None, level):
-        raise _settings_error(f"{name!r} cannot be had at this level", key, fixed, level)
+        raise _build_settings_error(f"{name!r} cannot be had at this level", key, fixed, level)
     return level
 
 
-def _usual_values(name: str) -> tuple[str, ...]:
+def _find_built_in_values(name: str) -> tuple[str, ...]:
     return (
         tuple(BUILT_IN_ATTRIBUTES[name].shares)
         if name in BUILT_IN_ATTRIBUTES
@@ -138,15 +142,17 @@ def _usual_values(name: str) -> tuple[str, ...]:
     )
 
 
-def _values(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
-    return _usual_values(name) if attribute.shares is None else tuple(attribute.shares)
+def _find_values_of_attribute(name: str, attribute: AttributeSettings) -> tuple[str, ...]:
+    return _find_built_in_values(name) if attribute.shares is None else tuple(attribute.shares)
 
 
-def _check_values(name: str, values: tuple[str, ...], key: str) -> None:
+def _check_attribute_values(name: str, values: tuple[str, ...], key: str) -> None:
     if not values or len(values) > _MAX_VALUES or "" in values:
         expected = f"1 to {_MAX_VALUES}, with their shares, none of them empty"
-        raise _settings_error(f"{name!r} needs values", key, expected, f"{len(values)} of them")
-    _check_names_exist("value", values, _usual_values(name) or values, key)
+        raise _build_settings_error(
+            f"{name!r} needs values", key, expected, f"{len(values)} of them"
+        )
+    _check_names_exist("value", values, _find_built_in_values(name) or values, key)
 
 
 def _check_names_exist(
@@ -157,12 +163,12 @@ def _check_names_exist(
             raise UnknownNameError(description, name[:80], valid_names, where=f"key '{key}'")
 
 
-def _check_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str) -> None:
+def _check_world_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str) -> None:
     _check_names_exist("value", shares, values, key)
     total = sum(shares.values())
     if abs(total - 1) > _TOLERANCE:
         problem = "these shares are not a distribution"
-        raise _settings_error(problem, key, "a sum of 1", f"a sum of {total:.6g}")
+        raise _build_settings_error(problem, key, "a sum of 1", f"a sum of {total:.6g}")
 
 
 def _check_conditional(
@@ -182,13 +188,15 @@ def _check_conditional(
                 else "an attribute named before"
             )
             hint = f"write `{parent}: {{}}` above {name}" if parent != name else None
-            raise _settings_error(problem, key, expected, repr(parent), hint)
+            raise _build_settings_error(problem, key, expected, repr(parent), hint)
     _check_conditions(conditions, values_by_attribute, key)
     for parent in conditions:
         if earlier[parent][0] not in _LEVELS_ABOVE[level]:
             expected = f"an attribute of level {' or '.join(_LEVELS_ABOVE[level])}"
             description = f"one of level {earlier[parent][0]}"
-            raise _settings_error(f"{name!r} cannot hang on {parent!r}", key, expected, description)
+            raise _build_settings_error(
+                f"{name!r} cannot hang on {parent!r}", key, expected, description
+            )
 
 
 def _check_conditions(
@@ -197,7 +205,7 @@ def _check_conditions(
     if not conditions or not all(conditions.values()):
         expected = "attributes and values, such as lighting: dimly_lit"
         description = repr({k: list(v) for k, v in conditions.items()})[:80]
-        raise _settings_error("a condition names no group", key, expected, description)
+        raise _build_settings_error("a condition names no group", key, expected, description)
     _check_names_exist("attribute", conditions, values_by_attribute, key)
     for name, values in conditions.items():
         _check_names_exist("value", values, values_by_attribute[name], f"{key}.{name}")
@@ -207,9 +215,11 @@ def _check_grouping(
     entry: str, earlier: Sequence[str], values_by_attribute: _ValuesByAttribute, key: str
 ) -> None:
     if entry in earlier:
-        raise _settings_error("a grouping is listed twice", key, "every one once", repr(entry[:80]))
+        raise _build_settings_error(
+            "a grouping is listed twice", key, "every one once", repr(entry[:80])
+        )
     names = split_intersection(entry)
     _check_names_exist("attribute", names, values_by_attribute, key)
     if len(set(names)) < len(names):
         problem = "an intersection is of different attributes"
-        raise _settings_error(problem, key, "every name once", repr(entry[:80]))
+        raise _build_settings_error(problem, key, "every name once", repr(entry[:80]))

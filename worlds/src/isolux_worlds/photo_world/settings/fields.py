@@ -14,7 +14,7 @@ __all__ = ["SETTINGS_NAMES", "AttributeSettings", "ModelSettings", "WorldFields"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 
 
-def _to_text(raw: object) -> str:
+def _yaml_scalar_to_text(raw: object) -> str:
     """Write a value as the tables have it; YAML reads 9 as a number and true as a truth."""
     if isinstance(raw, bool):
         return str(raw).lower()
@@ -23,15 +23,19 @@ def _to_text(raw: object) -> str:
     raise ValueError("a value should be a word or a number")
 
 
-def _to_texts(raw: object) -> object:
-    return tuple(map(_to_text, raw)) if isinstance(raw, list | tuple) else (_to_text(raw),)
+def _yaml_scalars_to_texts(raw: object) -> object:
+    return (
+        tuple(map(_yaml_scalar_to_text, raw))
+        if isinstance(raw, list | tuple)
+        else (_yaml_scalar_to_text(raw),)
+    )
 
 
-def _with_text_keys(raw: object) -> object:
-    return {_to_text(k): v for k, v in raw.items()} if isinstance(raw, Mapping) else raw
+def _yaml_keys_to_text(raw: object) -> object:
+    return {_yaml_scalar_to_text(k): v for k, v in raw.items()} if isinstance(raw, Mapping) else raw
 
 
-def _to_range(raw: object) -> object:
+def _number_to_range(raw: object) -> object:
     return (raw, raw) if isinstance(raw, int) else raw
 
 
@@ -42,13 +46,13 @@ def _refuse_bool(raw: object) -> object:
 
 
 Count = Annotated[int, Field(strict=True, ge=1)]
-CountRange = Annotated[tuple[Count, Count], BeforeValidator(_to_range)]
+CountRange = Annotated[tuple[Count, Count], BeforeValidator(_number_to_range)]
 Number = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
 Share = Annotated[float, BeforeValidator(_refuse_bool), Field(ge=0, le=1, allow_inf_nan=False)]
-Shares = Annotated[dict[str, Share], BeforeValidator(_with_text_keys)]
+Shares = Annotated[dict[str, Share], BeforeValidator(_yaml_keys_to_text)]
 Conditions = Annotated[
-    dict[str, Annotated[tuple[str, ...], BeforeValidator(_to_texts)]],
-    BeforeValidator(_with_text_keys),
+    dict[str, Annotated[tuple[str, ...], BeforeValidator(_yaml_scalars_to_texts)]],
+    BeforeValidator(_yaml_keys_to_text),
 ]
 """Attribute to the values meant: all of them must hold; of one attribute any."""
 Name = Annotated[str, Field(pattern=_NAME)]
@@ -162,7 +166,7 @@ class WorldFields(_Frozen):
     attributes: dict[str, AttributeSettings] = {}
     annotators: AnnotatorSettings = AnnotatorSettings()
     models: tuple[ModelSettings, ...] = ()
-    by: Annotated[tuple[str, ...], BeforeValidator(_to_texts)] = ()
+    by: Annotated[tuple[str, ...], BeforeValidator(_yaml_scalars_to_texts)] = ()
 
 
 SETTINGS_NAMES = [name for kind in _Frozen.__subclasses__() for name in kind.model_fields]

@@ -45,7 +45,7 @@ def read_yaml_text(text: str, *, source: str | None = None) -> dict[str, Any]:
         try:
             root = loader.get_single_node()
             if root is not None:
-                _check_nodes(root, source)
+                _check_no_anchors_and_double_keys(root, source)
             document = None if root is None else loader.construct_document(root)
         finally:
             loader.dispose()
@@ -61,7 +61,7 @@ def read_yaml_text(text: str, *, source: str | None = None) -> dict[str, Any]:
     return {str(key): content for key, content in document.items()}
 
 
-def _check_nodes(root: Any, source: str | None) -> None:
+def _check_no_anchors_and_double_keys(root: Any, source: str | None) -> None:
     """Walk every node once: refuse anchors and double keys, and keep words as words."""
     visited_ids: set[int] = set()
     waiting = [root]
@@ -74,11 +74,14 @@ def _check_nodes(root: Any, source: str | None) -> None:
             )
             description = "an alias such as *name"
             raise SpecError(
-                problem, expected=expected, found=description, where=_line(node, source)
+                problem,
+                expected=expected,
+                found=description,
+                where=_format_source_line(node, source),
             )
         visited_ids.add(id(node))
         if node.id == "mapping":
-            _check_keys(node, source)
+            _check_keys_are_unique(node, source)
             waiting += [child for pair in node.value for child in pair]
         elif node.id == "sequence":
             waiting += node.value
@@ -86,15 +89,17 @@ def _check_nodes(root: Any, source: str | None) -> None:
             node.tag = _TEXT
 
 
-def _check_keys(node: Any, source: str | None) -> None:
+def _check_keys_are_unique(node: Any, source: str | None) -> None:
     seen_keys: set[str] = set()
     for key, _ in node.value:
         if key.id == "scalar" and key.value in seen_keys:
             problem = f"the key {key.value[:80]!r} occurs twice"
-            raise SpecError(problem, expected="every key once", where=_line(key, source))
+            raise SpecError(
+                problem, expected="every key once", where=_format_source_line(key, source)
+            )
         seen_keys.add(str(key.value))
 
 
-def _line(node: Any, source: str | None) -> str:
+def _format_source_line(node: Any, source: str | None) -> str:
     line = f"line {node.start_mark.line + 1}"
     return f"{source}, {line}" if source else line
