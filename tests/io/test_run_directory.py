@@ -13,7 +13,6 @@ from isolux.io.run_directory import carry_over_other_files, load_run, save_run
 from isolux.io.staging import StagingPath
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import (
-    DrawingError,
     FileError,
     OutputError,
     RunError,
@@ -214,16 +213,6 @@ def test_a_damaged_record_is_said(tmp_path, run, text):
 def test_the_record_is_strict_json(tmp_path, run):
     path = save_run(run, tmp_path / "run")
     assert json.loads((path / "audit.json").read_text())["families"] == {"all": 3}
-
-
-def test_a_run_without_its_figures_is_written_and_said(tmp_path, run):
-    def undrawn(_stage: Path) -> None:
-        raise DrawingError("the figures cannot be drawn", found="it ended", hint="raise the limit")
-
-    with pytest.raises(DrawingError, match=r"(?s)found: it ended.*isolux report .*makes its page"):
-        save_run(run, tmp_path / "run", extra=undrawn)
-    assert listing(tmp_path / "run") == FILES
-    assert load_run(tmp_path / "run").scores.equals(run.scores)
 
 
 def test_loading_removes_what_a_killed_command_left(tmp_path, run):

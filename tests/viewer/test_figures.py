@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from isolux.report import figures as drawings
+from isolux.report.figures import svg
 from isolux.report.summary import summarise_run
 from isolux.viewer import DisplayedRun, build_page_contents, tables
-from isolux.vocabulary.errors import DrawingError
 from tests.report import _runs as runs
 from tests.viewer._runs import many_groups
 
@@ -55,13 +55,11 @@ def test_what_is_left_out_is_named():
 
 
 def test_without_the_package_or_its_addresses_the_page_says_so(monkeypatch):
-    def ended(section):
-        raise DrawingError("the report's figures cannot be drawn", expected="a", found="b")
-
-    monkeypatch.setattr(drawings, "draw_intersection_heat_map", ended)
-    found = drawn(runs.full_run())
-    assert found.manifest["holds"]["undrawn"].startswith("the report's figures cannot be drawn")
-    monkeypatch.setattr(tables, "can_draw_figures", lambda: False)
+    monkeypatch.setattr(svg, "find_spec", lambda _: None)
     found = drawn(runs.full_run())
     assert "isolux[figures]" in found.manifest["holds"]["undrawn"]
+    monkeypatch.undo()
+    monkeypatch.setattr(svg, "read_address_space_limit_bytes", lambda: 2 << 30)
+    found = drawn(runs.full_run())
+    assert "ulimit -v allows 2,097,152 KiB" in found.manifest["holds"]["undrawn"]
     assert found.tables["groups"].height > 0

@@ -62,21 +62,20 @@ def _print_warning_to_console(console: Console, text: str) -> None:
 
 
 def print_missing_figures_hint(command: str | None = None) -> None:
-    """Print how to add figures to a page, where the extra is not installed.
+    """Print how to add figures to a page, where it has none.
 
     Parameters
     ----------
     command : str, optional
         The command that makes the page again; default: the one that was given.
     """
-    from isolux.report.figures.svg import can_draw_figures
+    from isolux.report.figures.svg import find_drawing_obstacle
 
-    if can_draw_figures():
+    obstacle = find_drawing_obstacle()
+    if obstacle is None:
         return
-    print_clean_lines(
-        "It has no figures, only tables: the package that draws them is not installed."
-    )
-    print_clean_lines("  to add them: pip install 'isolux[figures]'")
+    print_clean_lines(f"It has no figures, only tables: {obstacle[0]}.")
+    print_clean_lines(f"  to add them: {obstacle[1]}")
     print_clean_lines(f"  then: {command or 'the same command again'}")
 
 

@@ -31,7 +31,7 @@ from isolux.io.run_record import (
 )
 from isolux.io.staging import is_staging_name, remove_stale_staging
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import DrawingError, FileError
+from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
 _MAX_TEXT_LENGTH = 100  # characters of what was found
@@ -47,26 +47,13 @@ def save_run(
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a run as a directory, whole or not at all."""
-    drawing_error: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite, keeps_other_files=keeps_other_files) as stage:
         with run_in_background(lambda: _write_tables(run, stage)):
-            try:
-                if extra is not None:
-                    extra(stage)
-            except DrawingError as error:
-                drawing_error = error
+            if extra is not None:
+                extra(stage)
         record = {SCHEMA_KEY: SCHEMA_VERSION, **run.record}
         hashes = hash_run_files(stage, record)
         write_text(stage / RUN_MARK, format_record({**record, FILES_KEY: hashes}))
-    if drawing_error is not None:
-        raise DrawingError(
-            drawing_error.problem,
-            expected=drawing_error.expected,
-            found=drawing_error.found,
-            where=str(path),
-            hint=f"the run's tables are written whole; {drawing_error.hint}, "
-            f"then `isolux report {path}` makes its page",
-        ) from drawing_error
     return Path(path)
 
 

@@ -20,7 +20,7 @@ from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
-from isolux.report.figures.svg import can_draw_figures
+from isolux.report.figures.svg import can_draw_figures, find_drawing_obstacle
 from isolux.report.gaps import build_strip_table, format_group_gaps, format_pair_gaps
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_model_comparison, summarise_run
 from isolux.report.summary.sentences import explain_independence_assumption, sort_sections_by_rank
@@ -254,6 +254,7 @@ def _create_jinja_environment() -> Environment:
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "drawable": can_draw_figures,
+        "find_drawing_obstacle": find_drawing_obstacle,
         "interval": numbers.format_interval,
         "spread_interval": numbers.format_dispersion_interval,
     }

@@ -15,12 +15,12 @@ from isolux.report import figures as drawings
 from isolux.report.comparison import summarise_comparison
 from isolux.report.document import AttributeSection
 from isolux.report.figures import Figure
-from isolux.report.figures.svg import can_draw_figures
+from isolux.report.figures.svg import find_drawing_obstacle
 from isolux.report.summary import is_model_comparison, summarise_run
 from isolux.viewer.name_codes import NameCodes, encode_scores, read_group_members
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.errors import DrawingError, SpecError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.printable import clean_line
 from isolux.vocabulary.spec import split_intersection
 from isolux.vocabulary.tables import DISPARITIES
@@ -138,23 +138,19 @@ GROUPS_DRAWN = 60
 """An attribute of more groups is not drawn: nobody reads so many rows in a picture."""
 
 _SCHEMA = dict.fromkeys(("attribute", "title", "svg", "alt", "caption"), pl.String)
-_NOT_INSTALLED = "the package that draws them is not installed: pip install 'isolux[figures]'"
 
 
 def draw_run_figures(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]:
     """Draw runs as their reports do."""
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
-    if not can_draw_figures():
-        return empty, _NOT_INSTALLED
+    if (obstacle := find_drawing_obstacle()) is not None:
+        return empty, ": ".join(obstacle)
     figure_rows: list[tuple[object, ...]] = []
     omitted: list[str] = []
-    try:
-        for run_index, run in enumerate(runs):
-            for title, attribute, figure in _draw_figures_of_run(run, omitted, curves=curves):
-                figure_texts = (figure.svg, figure.alt, figure.caption)
-                figure_rows.append((run_index, attribute, title, *figure_texts))
-    except DrawingError as error:
-        return empty, str(error).splitlines()[0]
+    for run_index, run in enumerate(runs):
+        for title, attribute, figure in _draw_figures_of_run(run, omitted, curves=curves):
+            figure_texts = (figure.svg, figure.alt, figure.caption)
+            figure_rows.append((run_index, attribute, title, *figure_texts))
     note = f"too many to draw: {', '.join(dict.fromkeys(omitted))}" if omitted else ""
     return pl.DataFrame(figure_rows, schema=empty.schema, orient="row"), note
 

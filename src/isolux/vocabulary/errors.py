@@ -12,7 +12,6 @@
     ├── LicenceError            a dataset's licence does not allow what was asked for
     ├── UnknownNameError        no dataset, task, format, metric or column has that name
     └── OutputError             a result cannot be written where it was asked for
-        └── DrawingError      a report's figures cannot be drawn; its tables can be written
 
 A message says what is wrong, what was expected, what was found, where, and what to do,
 each on its own line, so that the command line can print it as it stands.
@@ -37,7 +36,6 @@ _MAX_FOUND_LENGTH = (
 )
 
 __all__ = [
-    "DrawingError",
     "FileError",
     "InputError",
     "IsoluxError",
@@ -136,10 +134,6 @@ class LicenceError(IsoluxError):
 
 class OutputError(IsoluxError):
     """A result cannot be written where it was asked for."""
-
-
-class DrawingError(OutputError):
-    """A report's figures cannot be drawn here; the tables that they show are not touched by it."""
 
 
 class UnknownNameError(IsoluxError):

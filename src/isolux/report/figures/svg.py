@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from isolux.vocabulary.address_space import read_address_space_limit_bytes
-from isolux.vocabulary.errors import DrawingError
 from isolux.vocabulary.printable import clean_line
 
 Spec = dict[str, Any]
@@ -72,8 +71,22 @@ def build_channel(column: str, data_type: str = "quantitative", **options: objec
 
 
 def can_draw_figures() -> bool:
-    """Tell whether figures can be drawn: whether the extra ``figures`` is installed."""
-    return find_spec("vl_convert") is not None
+    """Tell whether figures can be drawn; without them a report has its tables."""
+    return find_drawing_obstacle() is None
+
+
+def find_drawing_obstacle() -> tuple[str, str] | None:
+    """Say why no figure can be drawn and what helps; None where figures can be drawn."""
+    if find_spec("vl_convert") is None:
+        return "the package that draws them is not installed", "pip install 'isolux[figures]'"
+    limit = read_address_space_limit_bytes()
+    if limit is None or limit >= _ADDRESSES:
+        return None
+    reason = (
+        f"the engine that draws them reserves {_ADDRESSES >> 30} GiB of addresses, and ulimit -v"
+        f" allows {limit // 1024:,} KiB"
+    )
+    return reason, "ulimit -v unlimited"
 
 
 def draw_chart_svg(spec: Mapping[str, Any], *, scale: float = 1.0) -> str:
@@ -89,15 +102,7 @@ def draw_chart_svg(spec: Mapping[str, Any], *, scale: float = 1.0) -> str:
 
 
 def _draw_with_vl_convert(spec: Mapping[str, Any]) -> str:
-    """Draw a chart with vl-convert, or say why that would end the process."""
-    limit = read_address_space_limit_bytes()
-    if limit is not None and limit < _ADDRESSES:
-        raise DrawingError(
-            "the report's figures cannot be drawn",
-            expected="96 GiB of address space (not memory) for the figures' engine",
-            found=f"a limit of {limit // 1024:,} KiB",
-            hint="raise the limit (ulimit -v)",
-        )
+    """Draw a chart with vl-convert."""
     import vl_convert
 
     # No address may be read: data are in the spec, and a name that looks like one is a name.
