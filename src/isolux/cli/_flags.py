@@ -277,9 +277,9 @@ def _refuse_lone_flags(values: Mapping[str, Any]) -> None:
     for name, needed in NEEDED_FLAGS.items():
         if values.get(name) and not values.get(needed):
             raise SpecError(
-                f"{format_flag(name)} would do nothing",
-                expected=f"it with {format_flag(needed)}",
-                found=f"{format_flag(name)} without",
+                f"{format_cli_flag(name)} would do nothing",
+                expected=f"it with {format_cli_flag(needed)}",
+                found=f"{format_cli_flag(name)} without",
             )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks import repeats
-from isolux.groups.intersections import group_name
+from isolux.groups.intersections import format_group_name
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import PlausibilityInfo
@@ -87,7 +87,7 @@ def _count_by_group(inputs: AuditInputs, ids: pl.Series, exact_ids: pl.Series) -
             pl.DataFrame(
                 {
                     "attribute": [crossed.handle] * n_groups,
-                    "group": [group_name(cell) for cell in crossed.cells],
+                    "group": [format_group_name(cell) for cell in crossed.cells],
                     "n_units": counts[0],
                     "n": counts[1],
                     "n_exact": counts[2],

@@ -19,8 +19,8 @@ from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
     AuditSpec,
-    get_declaration,
-    name_as_typed,
+    find_setting_declaration,
+    format_setting_as_typed,
 )
 
 _OTHER_NEEDS = {
@@ -37,7 +37,7 @@ def refuse_unused_settings(spec: AuditSpec) -> None:
     settings = {
         name: value
         for name, value in spec.said().items()
-        if name in SETTING_BY_FLAT_NAME and value != get_declaration(name).default
+        if name in SETTING_BY_FLAT_NAME and value != find_setting_declaration(name).default
     }
     is_known_task = spec.task.name in registry.names("tasks")  # scores in memory may have others
     task_info = registry.task_info(spec.task.name) if is_known_task else None
@@ -49,11 +49,13 @@ def refuse_unused_settings(spec: AuditSpec) -> None:
         if kind is not None and is_other_kind and not _reads_own_outputs(name, spec):
             _refuse_kind(name, value, spec.task.name, kind)
         if extra["needs"] and not available & set(extra["needs"]):
-            alternatives = [_OTHER_NEEDS.get(n) or name_as_typed(n) for n in extra["needs"]]
+            alternatives = [
+                _OTHER_NEEDS.get(n) or format_setting_as_typed(n) for n in extra["needs"]
+            ]
             raise SpecError(
-                f"{name_as_typed(name)} would do nothing",
+                f"{format_setting_as_typed(name)} would do nothing",
                 expected=f"it with {join_words(alternatives)}",
-                found=f"{name_as_typed(name)} {_format_value(value)} without",
+                found=f"{format_setting_as_typed(name)} {_format_value(value)} without",
             )
 
 
@@ -92,9 +94,9 @@ def _refuse_kind(name: str, value: object, task: str, kind: str) -> None:
     if kind == "outputs":
         expected = "--predictions FILE only; several models go in its column model"
     raise SpecError(
-        f"{name_as_typed(name)} is about {about}, and the task {task} judges {_JUDGED[kind]}",
-        expected=expected,
-        found=f"{name_as_typed(name)} {_format_value(value)}",
+        f"{format_setting_as_typed(name)} is about {about}, and the task {task} judges
+        {_JUDGED[kind]}", expected=expected,
+        found=f"{format_setting_as_typed(name)} {_format_value(value)}",
     )
 
 
