@@ -93,10 +93,11 @@ def _refuse_kind(name: str, value: object, task: str, kind: str) -> None:
     expected = "no such setting"
     if kind == "outputs":
         expected = "--predictions FILE only; several models go in its column model"
+    flag = format_setting_as_typed(name)
     raise SpecError(
-        f"{format_setting_as_typed(name)} is about {about}, and the task {task} judges
-        {_JUDGED[kind]}", expected=expected,
-        found=f"{format_setting_as_typed(name)} {_format_value(value)}",
+        f"{flag} is about {about}, and the task {task} judges {_JUDGED[kind]}",
+        expected=expected,
+        found=f"{flag} {_format_value(value)}",
     )
 
 
