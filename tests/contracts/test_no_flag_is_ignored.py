@@ -15,13 +15,19 @@ import polars as pl
 import pytest
 
 from isolux.cli._flags import NEEDED_FLAGS
-from isolux.cli.app import build_program
+from isolux.cli.app import build_cli_program
 from isolux.people.loading import load_people
 from isolux.verbs.audit import run_audit
 from isolux.verbs.audit.unused_settings import refuse_unused_settings
 from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.plugin_options import format_flag
-from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, STAGES, People, name_as_typed, parse_spec
+from isolux.vocabulary.plugin_options import format_cli_flag
+from isolux.vocabulary.spec import (
+    SETTING_BY_FLAT_NAME,
+    STAGES,
+    People,
+    format_setting_as_typed,
+    parse_spec,
+)
 from tests.cli._run import isolux
 
 ANSWERS = {
@@ -207,7 +213,7 @@ def test_two_values_differ_or_are_refused(name) -> None:
         outcome = _audit(base, name, value)
         values = value if isinstance(value, tuple) else (value,)
         if outcome.startswith("refused"):
-            words = (name, name_as_typed(name), *(v for v in values if isinstance(v, str)))
+            words = (name, format_setting_as_typed(name), *(v for v in values if isinstance(v, str)))
             assert any(word in outcome for word in words), f"{name} is not named: {outcome}"
         outcomes.append(outcome)
     is_refused = [outcome.startswith("refused") for outcome in outcomes]
@@ -242,7 +248,7 @@ def test_a_setting_without_what_it_needs_is_refused_by_name(name) -> None:
         base = ANSWERS
     with pytest.raises(SpecError) as refusal:
         _set_alone(base, name)
-    assert name_as_typed(name) in str(refusal.value)
+    assert format_setting_as_typed(name) in str(refusal.value)
 
 
 @pytest.mark.parametrize("name", _declared("kinds"))
@@ -250,7 +256,7 @@ def test_a_setting_about_other_predictions_is_refused_by_name(name) -> None:
     base = {**PAIRS, "task": "detection", "data": "coco:gt.json", "predictions": "dt.json"}
     with pytest.raises(SpecError) as refusal:
         _set_alone({k: v for k, v in base.items() if k != "threshold"}, name)
-    assert name_as_typed(name) in str(refusal.value)
+    assert format_setting_as_typed(name) in str(refusal.value)
     assert "what pictures hold" in str(refusal.value)
 
 
@@ -272,15 +278,15 @@ MINIMAL = {
 def test_a_flag_of_a_command_is_refused_without_what_it_needs(
     command, flag, needed, monkeypatch, capsys
 ) -> None:
-    program = build_program([command], shows_all=True)
+    program = build_cli_program([command], shows_all=True)
     parameters = {p.name: p for p in program.commands[command].params}
     if flag not in parameters:
         return
     values = [] if parameters[flag].is_flag else ["a=b"]
-    ran = isolux(monkeypatch, capsys, command, *MINIMAL[command], format_flag(flag), *values)
+    ran = isolux(monkeypatch, capsys, command, *MINIMAL[command], format_cli_flag(flag), *values)
     assert ran.code == 2
-    assert f"{format_flag(flag)} would do nothing" in ran.plain
-    assert format_flag(needed) in ran.plain
+    assert f"{format_cli_flag(flag)} would do nothing" in ran.plain
+    assert format_cli_flag(needed) in ran.plain
 
 
 def test_people_are_not_loaded_with_a_setting_that_does_nothing() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import build_membership
-from isolux.groups.vote_rules import VoteRule, distinct, parse_vote_rule
+from isolux.groups.vote_rules import VoteRule, drop_duplicate_pairs, parse_vote_rule
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -232,4 +232,4 @@ def test_every_rule_agrees_with_plain_python(rows, rule):
 @pytest.mark.parametrize("units", [[0, 1, 2], [2, 0, 1], [0, 0, 1], [0, 1, 0]])
 def test_a_pair_stands_once_whether_or_not_units_come_in_order(units):
     pairs = pl.DataFrame({"unit": units, "code": [1, 1, 1]}, schema_overrides={"unit": pl.UInt32})
-    assert sorted(distinct(pairs).rows()) == sorted({(unit, 1) for unit in units})
+    assert sorted(drop_duplicate_pairs(pairs).rows()) == sorted({(unit, 1) for unit in units})

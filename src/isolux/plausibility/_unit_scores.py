@@ -190,20 +190,20 @@ def compare_means(scores: UnitScores, first: BoolArray, second: BoolArray) -> fl
     from scipy.special import stdtr
     from scipy.stats import fisher_exact
 
-    n = np.array([scores.times[side].sum() for side in (first, second)])
+    n = np.array([scores.times[mask].sum() for mask in (first, second)])
     if not n.all():
         return 1.0
-    means = np.array([scores.mean(side) for side in (first, second)])
+    means = np.array([scores.mean(mask) for mask in (first, second)])
     residuals = np.zeros(len(first))
-    for side, mean in zip((first, second), means, strict=True):
-        residuals[side] = scores.score[side] - mean
+    for mask, mean in zip((first, second), means, strict=True):
+        residuals[mask] = scores.score[mask] - mean
     deff = _compute_design_effect(residuals, scores.cluster, scores.times)
     if np.isin(scores.score[first | second], (0.0, 1.0)).all():
         return float(fisher_exact(np.rint(np.array([means * n, n - means * n]) / deff))[1])
     n_independent = n / deff
     if n_independent.min() < 2.0:
         return 1.0
-    squares = [scores.times[side] @ residuals[side] ** 2 for side in (first, second)]
+    squares = [scores.times[mask] @ residuals[mask] ** 2 for mask in (first, second)]
     variance = float((np.array(squares) / n / (n_independent - 1.0)).sum())
     if variance == 0.0:
         return 1.0
@@ -215,13 +215,13 @@ def compare_shares(missing: BoolArray, category: IntArray, scores: UnitScores) -
     """Test whether a share is the same in all categories ``[n]`` (codes; −1: in none)."""
     from scipy.stats import chi2_contingency, fisher_exact
 
-    counted = category >= 0
-    lacks, codes, times = missing[counted], category[counted], scores.times[counted]
+    is_counted = category >= 0
+    lacks, codes, times = missing[is_counted], category[is_counted], scores.times[is_counted]
     if not lacks.any() or lacks.all():
         return 1.0
     share = float(np.average(lacks, weights=times))
     deff = _compute_design_effect(
-        np.asarray(lacks - share, dtype=np.float64), scores.cluster[counted], times
+        np.asarray(lacks - share, dtype=np.float64), scores.cluster[is_counted], times
     )
     n = np.bincount(codes, times) / deff
     n_missing = np.bincount(codes, times * lacks) / deff
@@ -274,10 +274,10 @@ def bound_widest_gap(
     any_group = np.logical_or.reduce([*groups.values(), np.zeros(len(scored), dtype=np.bool_)])
     widest: tuple[float, str] | None = None
     for name, members in groups.items():
-        others = any_group & ~members
-        if (members & scored).any() and (others & scored).any():
+        other_members = any_group & ~members
+        if (members & scored).any() and (other_members & scored).any():
             gap = float(
-                scores.score[members & scored].mean() - scores.score[others & scored].mean()
+                scores.score[members & scored].mean() - scores.score[other_members & scored].mean()
             )
             if widest is None or abs(gap) > abs(widest[0]) + _ROUNDING:
                 widest = gap, name

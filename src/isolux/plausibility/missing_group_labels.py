@@ -43,18 +43,18 @@ def check(inputs: AuditInputs) -> list[Caution]:
     models = read_unit_scores(inputs) if masks else []
     cautions = []
     for name, groups in masks.items():
-        known = np.logical_or.reduce(
+        is_known = np.logical_or.reduce(
             [*groups.values(), np.zeros(len(inputs.membership.units), bool)]
         )
-        unknown = ~known & ~_mask_values(inputs, name)
+        unknown = ~is_known & ~_mask_values(inputs, name)
         for scores in models:
             scored = np.isfinite(scores.score)
-            sides = known & scored, unknown & scored
-            if compare_means(scores, *sides) >= ALPHA / (len(masks) * len(models)):
+            known_and_unknown = is_known & scored, unknown & scored
+            if compare_means(scores, *known_and_unknown) >= ALPHA / (len(masks) * len(models)):
                 continue
-            gap = _bound_gap(scores, groups, sides[1]) if can_bound(inputs) else None
+            gap = _bound_gap(scores, groups, known_and_unknown[1]) if can_bound(inputs) else None
             if gap is None or not scores.is_fraction or gap.max_bias >= MIN_BIAS:
-                cautions.append(_describe(name, scores, sides, gap))
+                cautions.append(_describe(name, scores, known_and_unknown, gap))
     return cautions
 
 
@@ -65,8 +65,8 @@ def _mask_values(inputs: AuditInputs, attribute: str) -> BoolArray:
         word.strip().lower() for word in inputs.options.get("unknown_values") or UNKNOWN_VALUES
     ]
     value = pl.col("value").cast(pl.String).str.strip_chars().str.to_lowercase()
-    known = rows.filter(value.is_not_null() & ~value.is_in(words))["unit_id"].cast(pl.String)
-    return inputs.membership.units.cast(pl.String).is_in(known.implode()).to_numpy()
+    is_known = rows.filter(value.is_not_null() & ~value.is_in(words))["unit_id"].cast(pl.String)
+    return inputs.membership.units.cast(pl.String).is_in(is_known.implode()).to_numpy()
 
 
 def _bound_gap(
@@ -75,9 +75,9 @@ def _bound_gap(
     """Bound the widest gap if people of unknown group are of any group."""
     scored = np.isfinite(scores.score)
 
-    def bound(members: BoolArray, others: BoolArray) -> GapBounds:
+    def bound(members: BoolArray, other_members: BoolArray) -> GapBounds:
         return gap_bounds_with_unknown_group(
-            *(scores.expand(mask & scored) for mask in (members, others, unknown))
+            *(scores.expand(mask & scored) for mask in (members, other_members, unknown))
         )
 
     return bound_widest_gap(scores, groups, bound)
@@ -86,11 +86,11 @@ def _bound_gap(
 def _describe(
     attribute: str,
     scores: UnitScores,
-    sides: tuple[BoolArray, BoolArray],
+    known_and_unknown: tuple[BoolArray, BoolArray],
     gap: BoundedGap | None,
 ) -> Caution:
-    known_mean, unknown_mean = (scores.format(scores.mean(side)) for side in sides)
-    n = int(scores.times[sides[1]].sum())
+    known_mean, unknown_mean = (scores.format(scores.mean(mask)) for mask in known_and_unknown)
+    n = int(scores.times[known_and_unknown[1]].sum())
     text = (
         f"{attribute}: the {n:,} people of unknown {attribute} score unlike the others"
         f" ({scores.title} {unknown_mean} against {known_mean}, model {scores.model!r}): labels are"

@@ -43,7 +43,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
     cautions: list[Caution] = []
     for scores in models:
         missing = (scores.reason == UNKNOWN_TRUTH).fill_null(value=False).to_numpy()
-        counted = missing | np.isfinite(scores.score)
+        is_counted = missing | np.isfinite(scores.score)
         gaps = {
             name: _bound_gap(scores, groups, missing) if can_bound(inputs) else None
             for name, groups in masks.items()
@@ -51,11 +51,11 @@ def check(inputs: AuditInputs) -> list[Caution]:
         by_group = [
             _describe(f"{name}, model {scores.model!r}", shares, scores, gaps[name])
             for name, groups in masks.items()
-            if (shares := _test_groups(scores, groups, missing, counted, alpha))
+            if (shares := _test_groups(scores, groups, missing, is_counted, alpha))
             and _is_relevant(scores, gaps[name])
         ]
         cautions += by_group
-        shares = _test_answers(inputs, scores, missing, counted, alpha)
+        shares = _test_answers(inputs, scores, missing, is_counted, alpha)
         widest = max(filter(None, gaps.values()), key=lambda gap: gap.max_bias, default=None)
         if shares and _is_relevant(scores, widest):
             subject = f"answers of {scores.model!r}"
@@ -71,26 +71,26 @@ def _test_groups(
     scores: UnitScores,
     groups: dict[str, BoolArray],
     missing: BoolArray,
-    counted: BoolArray,
+    is_counted: BoolArray,
     alpha: float,
 ) -> str:
     """List the shares of the groups where they differ; empty: they do not, or one is all."""
     category = np.full(len(missing), -1, dtype=np.int64)
     for k, members in enumerate(groups.values()):
-        category[members & counted] = k
+        category[members & is_counted] = k
     if len(groups) < 2 or compare_shares(missing, category, scores) >= alpha:
         return ""
-    sizes = [int(scores.times[members & counted].sum()) for members in groups.values()]
+    sizes = [int(scores.times[members & is_counted].sum()) for members in groups.values()]
     n_missing = [int(scores.times[members & missing].sum()) for members in groups.values()]
     return list_shares(list(groups), n_missing, sizes)
 
 
 def _test_answers(
-    inputs: AuditInputs, scores: UnitScores, missing: BoolArray, counted: BoolArray, alpha: float
+    inputs: AuditInputs, scores: UnitScores, missing: BoolArray, is_counted: BoolArray, alpha: float
 ) -> str:
     """List the shares of the answers where they differ; empty: they do not."""
     names, category = _read_answers(inputs, scores)
-    category = np.where(counted, category, -1)
+    category = np.where(is_counted, category, -1)
     if len(names) < 2 or compare_shares(missing, category, scores) >= alpha:
         return ""
     sizes, n_missing = (
@@ -104,8 +104,8 @@ def _read_answers(inputs: AuditInputs, scores: UnitScores) -> tuple[list[str], I
     """Read each person's first answer: names and codes ``[n]``; −1: none."""
     n_units = len(inputs.membership.units)
     predictions = inputs.predictions
-    needed = {"model", "instance_id", "label"}
-    if predictions is None or not needed <= set(predictions.columns):
+    required_columns = {"model", "instance_id", "label"}
+    if predictions is None or not required_columns <= set(predictions.columns):
         return [], np.full(n_units, -1, dtype=np.int64)
     rows = predictions.filter(pl.col("model").cast(pl.String) == scores.model)
     if "rank" in rows.columns:
@@ -128,14 +128,14 @@ def _bound_gap(
         return None
     scored = np.isfinite(scores.score)
 
-    def bound(members: BoolArray, others: BoolArray) -> GapBounds:
-        ends = []
-        for mask in (members, others):
+    def bound(members: BoolArray, other_members: BoolArray) -> GapBounds:
+        bounds = []
+        for mask in (members, other_members):
             n_missing = scores.times[mask & missing].sum()
             total = scores.times[mask & scored] @ scores.score[mask & scored]
             n = scores.times[mask & scored].sum() + n_missing
-            ends.append((total / n, (total + n_missing) / n))
-        return GapBounds(ends[0][0] - ends[1][1], ends[0][1] - ends[1][0])
+            bounds.append((total / n, (total + n_missing) / n))
+        return GapBounds(bounds[0][0] - bounds[1][1], bounds[0][1] - bounds[1][0])
 
     return bound_widest_gap(scores, groups, bound)
 
