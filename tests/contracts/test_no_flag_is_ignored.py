@@ -213,7 +213,8 @@ def test_two_values_differ_or_are_refused(name) -> None:
         outcome = _audit(base, name, value)
         values = value if isinstance(value, tuple) else (value,)
         if outcome.startswith("refused"):
-            words = (name, format_setting_as_typed(name), *(v for v in values if isinstance(v, str)))
+            texts = (v for v in values if isinstance(v, str))
+            words = (name, format_setting_as_typed(name), *texts)
             assert any(word in outcome for word in words), f"{name} is not named: {outcome}"
         outcomes.append(outcome)
     is_refused = [outcome.startswith("refused") for outcome in outcomes]
@@ -251,7 +252,7 @@ def test_a_setting_without_what_it_needs_is_refused_by_name(name) -> None:
     assert format_setting_as_typed(name) in str(refusal.value)
 
 
-@pytest.mark.parametrize("name", _declared("kinds"))
+@pytest.mark.parametrize("name", _declared("prediction_kinds"))
 def test_a_setting_about_other_predictions_is_refused_by_name(name) -> None:
     base = {**PAIRS, "task": "detection", "data": "coco:gt.json", "predictions": "dt.json"}
     with pytest.raises(SpecError) as refusal:

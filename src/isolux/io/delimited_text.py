@@ -45,8 +45,8 @@ def read_delimited(content: bytes, separator: str, source: str) -> pl.DataFrame:
         raise FileError(
             "the file is empty", expected="a line of column names, then rows", where=source
         )
-    if named := _EXCEL_SEPARATOR.match(content):  # the first line, by which Excel is told
-        content, separator = content[named.end() :], named[1].decode()
+    if separator_line := _EXCEL_SEPARATOR.match(content):  # the first line, by which Excel is told
+        content, separator = content[separator_line.end() :], separator_line[1].decode()
     else:
         separator = _detect_separator(content, separator)
     records = _locate_records(np.frombuffer(content, dtype=np.uint8), ord(separator))

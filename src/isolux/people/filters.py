@@ -126,8 +126,8 @@ def _describe_column(name: str, attributes: pl.DataFrame) -> str:
         )
         return f"{name!r} from {lowest:g} to {highest:g}"
     values = rows["value"].drop_nulls().unique().sort()
-    shown = ", ".join(map(repr, values.head(_MAX_LISTED_VALUES)))
-    return f"{name!r} one of {shown}" + (", …" if len(values) > _MAX_LISTED_VALUES else "")
+    listed_values = ", ".join(map(repr, values.head(_MAX_LISTED_VALUES)))
+    return f"{name!r} one of {listed_values}" + (", …" if len(values) > _MAX_LISTED_VALUES else "")
 
 
 def _note_values_excluded_by_comparison(

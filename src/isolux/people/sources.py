@@ -42,9 +42,9 @@ def load_people_or_take_dataset(
 ) -> Dataset:
     """Load people, or take a dataset in memory, with the requested attributes and filters."""
     options = {name: setting for name, setting in settings.items() if setting not in (None, (), [])}
-    only = _to_tuple(options.pop("only", ()))
+    condition_texts = _to_tuple(options.pop("only", ()))
     attribute_names = [attribute for entry in attributes for attribute in split_intersection(entry)]
-    condition_attributes = [condition.attribute for condition in parse_conditions(only)]
+    condition_attributes = [condition.attribute for condition in parse_conditions(condition_texts)]
     computed = list_computed_attributes(_to_tuple(options.pop("derive", ())))
     requested = [*attribute_names, *computed]
     if isinstance(data, Dataset):
@@ -64,7 +64,7 @@ def load_people_or_take_dataset(
         dataset = add_captions_from_file(dataset, captions)
         requested = [*_LOCATION_ATTRIBUTES, *requested]
     dataset = derive.add_missing_derived_attributes(dataset, [*requested, *condition_attributes])
-    return filter_people(drop_unscored_people(dataset), only, uses_unscored_people=False)
+    return filter_people(drop_unscored_people(dataset), condition_texts, uses_unscored_people=False)
 
 
 def _filter_and_complete_dataset(

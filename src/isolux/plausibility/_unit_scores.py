@@ -35,7 +35,7 @@ _MAX_LISTED, _ROUNDING = 3, 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class UnitScores:
+class PersonScores:
     """A model's scores: NaN where there is none; ``reason`` says why.
 
     ``cluster`` are codes, −1 where a unit is of none; ``times``: for how many people it stands.
@@ -79,7 +79,7 @@ class UnitScores:
         return " to ".join(texts) + (" points" if self.is_fraction else "")
 
 
-def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[UnitScores]:
+def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[PersonScores]:
     """Read the scores of each model; empty where a row is a case of a table, or has no score.
 
     ``reason``: only if people are without a score for it. Whoever has no truth is in no row of a
@@ -109,7 +109,7 @@ def read_unit_scores(inputs: AuditInputs, reason: str | None = None) -> list[Uni
         )
         aligned = units.join(by_unit, on="unit_id", how="left", maintain_order="left")
         unit_scores.append(
-            UnitScores(
+            PersonScores(
                 str(model),
                 metric,
                 aligned["value"].fill_null(float("nan")).to_numpy(),
@@ -185,7 +185,7 @@ def _compute_design_effect(residuals: FloatArray, cluster: IntArray, times: Floa
     return max(clustered / squares, 1.0) if squares > 0 else 1.0
 
 
-def compare_means(scores: UnitScores, first: BoolArray, second: BoolArray) -> float:
+def compare_means(scores: PersonScores, first: BoolArray, second: BoolArray) -> float:
     """Test whether two sets of people score alike: Fisher's test of 0 and 1, else Welch's."""
     from scipy.special import stdtr
     from scipy.stats import fisher_exact
@@ -211,7 +211,7 @@ def compare_means(scores: UnitScores, first: BoolArray, second: BoolArray) -> fl
     return 2.0 * float(stdtr(n_independent.min() - 1.0, -abs(means[0] - means[1]) / variance**0.5))
 
 
-def compare_shares(missing: BoolArray, category: IntArray, scores: UnitScores) -> float:
+def compare_shares(missing: BoolArray, category: IntArray, scores: PersonScores) -> float:
     """Test whether a share is the same in all categories ``[n]`` (codes; −1: in none)."""
     from scipy.stats import chi2_contingency, fisher_exact
 
@@ -265,7 +265,7 @@ class BoundedGap:
 
 
 def bound_widest_gap(
-    scores: UnitScores,
+    scores: PersonScores,
     groups: dict[str, BoolArray],
     bound: Callable[[BoolArray, BoolArray], GapBounds],
 ) -> BoundedGap | None:

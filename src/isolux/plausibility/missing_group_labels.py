@@ -11,7 +11,7 @@ from isolux.plausibility._unit_scores import (
     MIN_BIAS,
     BoolArray,
     BoundedGap,
-    UnitScores,
+    PersonScores,
     bound_widest_gap,
     can_bound,
     compare_means,
@@ -70,7 +70,7 @@ def _mask_values(inputs: AuditInputs, attribute: str) -> BoolArray:
 
 
 def _bound_gap(
-    scores: UnitScores, groups: dict[str, BoolArray], unknown: BoolArray
+    scores: PersonScores, groups: dict[str, BoolArray], unknown: BoolArray
 ) -> BoundedGap | None:
     """Bound the widest gap if people of unknown group are of any group."""
     scored = np.isfinite(scores.score)
@@ -85,7 +85,7 @@ def _bound_gap(
 
 def _describe(
     attribute: str,
-    scores: UnitScores,
+    scores: PersonScores,
     known_and_unknown: tuple[BoolArray, BoolArray],
     gap: BoundedGap | None,
 ) -> Caution:

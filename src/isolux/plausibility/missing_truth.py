@@ -11,7 +11,7 @@ from isolux.plausibility._unit_scores import (
     MIN_BIAS,
     BoolArray,
     BoundedGap,
-    UnitScores,
+    PersonScores,
     bound_widest_gap,
     can_bound,
     compare_shares,
@@ -63,12 +63,12 @@ def check(inputs: AuditInputs) -> list[Caution]:
     return cautions
 
 
-def _is_relevant(scores: UnitScores, gap: BoundedGap | None) -> bool:
+def _is_relevant(scores: PersonScores, gap: BoundedGap | None) -> bool:
     return gap is None or not scores.is_fraction or gap.max_bias >= MIN_BIAS
 
 
 def _test_groups(
-    scores: UnitScores,
+    scores: PersonScores,
     groups: dict[str, BoolArray],
     missing: BoolArray,
     is_counted: BoolArray,
@@ -86,7 +86,11 @@ def _test_groups(
 
 
 def _test_answers(
-    inputs: AuditInputs, scores: UnitScores, missing: BoolArray, is_counted: BoolArray, alpha: float
+    inputs: AuditInputs,
+    scores: PersonScores,
+    missing: BoolArray,
+    is_counted: BoolArray,
+    alpha: float,
 ) -> str:
     """List the shares of the answers where they differ; empty: they do not."""
     names, category = _read_answers(inputs, scores)
@@ -100,7 +104,7 @@ def _test_answers(
     return list_shares(names, n_missing, sizes)
 
 
-def _read_answers(inputs: AuditInputs, scores: UnitScores) -> tuple[list[str], IntArray]:
+def _read_answers(inputs: AuditInputs, scores: PersonScores) -> tuple[list[str], IntArray]:
     """Read each person's first answer: names and codes ``[n]``; −1: none."""
     n_units = len(inputs.membership.units)
     predictions = inputs.predictions
@@ -121,7 +125,7 @@ def _read_answers(inputs: AuditInputs, scores: UnitScores) -> tuple[list[str], I
 
 
 def _bound_gap(
-    scores: UnitScores, groups: dict[str, BoolArray], missing: BoolArray
+    scores: PersonScores, groups: dict[str, BoolArray], missing: BoolArray
 ) -> BoundedGap | None:
     """Bound the widest gap, whatever scores people without truth would have."""
     if scores.metric is not None and (scores.metric.low, scores.metric.high) != (0.0, 1.0):
@@ -140,7 +144,7 @@ def _bound_gap(
     return bound_widest_gap(scores, groups, bound)
 
 
-def _describe(subject: str, shares: str, scores: UnitScores, gap: BoundedGap | None) -> Caution:
+def _describe(subject: str, shares: str, scores: PersonScores, gap: BoundedGap | None) -> Caution:
     """``subject``: as in the caution on missing scores, which this one then replaces."""
     text = (
         f"Missing truths are uneven ({subject}): {shares}. Whoever has no truth counts in no metric"

@@ -32,8 +32,8 @@ def _class_sums(evidence: pl.DataFrame) -> csr_array:
     codes = pairs["truth"].cast(pl.Enum(names)).to_physical().to_numpy()
     rows, classes = pairs["row"].to_numpy(), len(names)
     entries = np.concatenate([pairs["hit"].to_numpy(), np.ones(len(rows))])
-    places = np.concatenate([rows, rows]), np.concatenate([codes, classes + codes])
-    sums = csr_array((entries, places), shape=(evidence.height, 2 * classes))
+    positions = np.concatenate([rows, rows]), np.concatenate([codes, classes + codes])
+    sums = csr_array((entries, positions), shape=(evidence.height, 2 * classes))
     sums.eliminate_zeros()
     np.minimum(sums.data, 1.0, out=sums.data)  # a class that a row names twice counts once
     return sums

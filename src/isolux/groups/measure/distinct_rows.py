@@ -113,18 +113,20 @@ class DistinctRows:
 
         order = self._order_types()
         parent, column = (np.array(i, dtype=np.int64) for i in (self.parent, self.column_of_type))
-        value = np.array(self.value_of_type)
+        type_value = np.array(self.value_of_type)
         rows, ancestors = np.arange(len(order)), order
         entries: list[tuple[FloatArray, IntArray, IntArray]] = []
         while len(ancestors):
-            entries.append((value[ancestors], rows, column[ancestors]))
+            entries.append((type_value[ancestors], rows, column[ancestors]))
             has_parent = parent[ancestors] >= 0
             rows, ancestors = rows[has_parent], parent[ancestors[has_parent]]
-        data, row, col = (
+        entry_values, row, col = (
             np.concatenate([e[k] for e in entries] or [np.zeros(0, dtype=np.int64)])
             for k in range(3)
         )
-        type_matrix = csr_array(coo_array((data, (row, col)), shape=(len(order), self.width)))
+        type_matrix = csr_array(
+            coo_array((entry_values, (row, col)), shape=(len(order), self.width))
+        )
         row_of_type = np.empty(len(parent), dtype=np.int64)
         row_of_type[order] = np.arange(len(order))
         row_index = row_of_type[self.type_index]

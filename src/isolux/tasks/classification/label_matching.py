@@ -211,8 +211,10 @@ def _match_spellings(
     """Map labels to the class that they seem to spell: other case, blanks, signs, or initials."""
     folded = {_fold_spelling(label): label for label in classes}
     class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
-    unseen = sorted((spelling, c) for c in unseen_classes if (spelling := _fold_spelling(c)))
-    spellings = [spelling for spelling, _ in unseen]
+    unanswered_classes = sorted(
+        (spelling, c) for c in unseen_classes if (spelling := _fold_spelling(c))
+    )
+    spellings = [spelling for spelling, _ in unanswered_classes]
     for answer in foreign:
         folded_answer = _fold_spelling(answer)
         # "1" is no abbreviation of "10".
@@ -221,7 +223,7 @@ def _match_spellings(
         candidates = _find_abbreviated(folded_answer, spellings)
         # An abbreviation of one class that no answer names, such as "F" for "Female".
         if len(candidates) == 1:
-            class_by_answer[answer] = unseen[candidates[0]][1]
+            class_by_answer[answer] = unanswered_classes[candidates[0]][1]
     return class_by_answer
 
 
@@ -229,13 +231,13 @@ def _find_abbreviated(text: str, spellings: Sequence[str]) -> list[int]:
     """Find up to two of the sorted spellings that begin with the text, or with which it begins."""
     start = bisect_left(spellings, text)
     nearest = range(start, min(start + 2, len(spellings)))
-    found = [k for k in nearest if spellings[k].startswith(text)]
+    matches = [k for k in nearest if spellings[k].startswith(text)]
     for length in range(1, len(text)):
         k = bisect_left(spellings, text[:length])
-        while k < len(spellings) and spellings[k] == text[:length] and len(found) < 2:
-            found.append(k)
+        while k < len(spellings) and spellings[k] == text[:length] and len(matches) < 2:
+            matches.append(k)
             k += 1
-    return found
+    return matches
 
 
 def _are_scores(foreign: list[str], classes: list[str]) -> bool:

@@ -1,6 +1,7 @@
 """Settings that would do nothing: refused by name, for whoever set one expects an effect.
 
-What a setting needs is declared with it (``needs`` and ``kinds`` of ``spec.stage.setting``).
+What a setting needs is declared with it (``needs`` and ``prediction_kinds`` of
+``spec.stage.setting``).
 """
 
 from __future__ import annotations
@@ -35,19 +36,21 @@ _JUDGED = {"outputs": "what pictures hold", "numbers": "numbers", "labels": "ans
 def refuse_unused_settings(spec: AuditSpec) -> None:
     """Refuse a setting that has no effect without another, or on what the task judges."""
     settings = {
-        name: value
-        for name, value in spec.said().items()
-        if name in SETTING_BY_FLAT_NAME and value != find_setting_declaration(name).default
+        name: setting_value
+        for name, setting_value in spec.said().items()
+        if name in SETTING_BY_FLAT_NAME and setting_value != find_setting_declaration(name).default
     }
     is_known_task = spec.task.name in registry.names("tasks")  # scores in memory may have others
     task_info = registry.task_info(spec.task.name) if is_known_task else None
     kind = None if task_info is None else task_info.predictions
     available = {*settings, *_list_conditions(spec, task_info)}
-    for name, value in settings.items():
+    for name, setting_value in settings.items():
         extra = _read_declared(name)
-        is_other_kind = kind is not None and extra["kinds"] and kind not in extra["kinds"]
+        is_other_kind = (
+            kind is not None and extra["prediction_kinds"] and kind not in extra["prediction_kinds"]
+        )
         if kind is not None and is_other_kind and not _reads_own_outputs(name, spec):
-            _refuse_kind(name, value, spec.task.name, kind)
+            _refuse_kind(name, setting_value, spec.task.name, kind)
         if extra["needs"] and not available & set(extra["needs"]):
             alternatives = [
                 _OTHER_NEEDS.get(n) or format_setting_as_typed(n) for n in extra["needs"]
@@ -55,7 +58,7 @@ def refuse_unused_settings(spec: AuditSpec) -> None:
             raise SpecError(
                 f"{format_setting_as_typed(name)} would do nothing",
                 expected=f"it with {join_words(alternatives)}",
-                found=f"{format_setting_as_typed(name)} {_format_value(value)} without",
+                found=f"{format_setting_as_typed(name)} {_format_value(setting_value)} without",
             )
 
 
@@ -88,7 +91,7 @@ def _reads_own_outputs(name: str, spec: AuditSpec) -> bool:
     return name == "score_column" and "score" in parameters
 
 
-def _refuse_kind(name: str, value: object, task: str, kind: str) -> None:
+def _refuse_kind(name: str, setting_value: object, task: str, kind: str) -> None:
     about = "answers of people" if kind == "outputs" else "answers in words"
     expected = "no such setting"
     if kind == "outputs":
@@ -97,9 +100,13 @@ def _refuse_kind(name: str, value: object, task: str, kind: str) -> None:
     raise SpecError(
         f"{flag} is about {about}, and the task {task} judges {_JUDGED[kind]}",
         expected=expected,
-        found=f"{flag} {_format_value(value)}",
+        found=f"{flag} {_format_value(setting_value)}",
     )
 
 
-def _format_value(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+def _format_value(setting_value: object) -> str:
+    return (
+        " ".join(map(str, setting_value))
+        if isinstance(setting_value, tuple | list)
+        else str(setting_value)
+    )

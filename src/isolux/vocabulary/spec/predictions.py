@@ -27,7 +27,7 @@ class Predictions(SettingsStage):
         needs=("predictions",),
     )
     prediction_column: str | None = setting(
-        None, "the column with the answer", often=True, kinds=("labels", "numbers")
+        None, "the column with the answer", often=True, prediction_kinds=("labels", "numbers")
     )
     question_column: str | None = setting(
         None,
@@ -35,13 +35,13 @@ class Predictions(SettingsStage):
         "question or prompt",
         flag=False,
         needs=("predictions", "prediction_column"),
-        kinds=("labels",),
+        prediction_kinds=("labels",),
     )
     score_column: str | None = setting(
         None,
         "the column with the confidence (with --positive: in that class); if there are no "
         "answers, a score on any scale",
-        kinds=("labels", "numbers"),
+        prediction_kinds=("labels", "numbers"),
     )
     score_scale: float = setting(
         1.0,
@@ -49,32 +49,32 @@ class Predictions(SettingsStage):
         gt=0,
         flag=False,
         needs=("predictions", "score_column", "scores"),
-        kinds=("labels", "numbers"),
+        prediction_kinds=("labels", "numbers"),
     )
     detected_column: str | None = setting(
         None,
         "column of 1 or 0, yes or no: whether a face was found (empty: no); if there are no "
         "answers, only this is judged",
         flag=False,
-        kinds=("labels",),
+        prediction_kinds=("labels",),
     )
     scores: str | None = setting(
         None,
         "file with the confidences, if they are not in the same file as the answers",
         flag=False,
-        kinds=("labels",),
+        prediction_kinds=("labels",),
     )
     found: str | None = setting(
         None,
         "instead of --predictions: a list of the ids of people whom the model found",
         flag=False,
-        kinds=("labels",),
+        prediction_kinds=("labels",),
     )
     missed: str | None = setting(
         None,
         "instead of --predictions: a list of the ids of people whom the model missed",
         flag=False,
-        kinds=("labels",),
+        prediction_kinds=("labels",),
     )
     prediction_id: str | None = setting(
         None,
@@ -91,7 +91,7 @@ class Predictions(SettingsStage):
         "the column of --predictions that names the model, if the file holds the answers of "
         "several; each gets its own run (of a table of counts, the column there: one run of all)",
         needs=("predictions", "counts"),
-        kinds=("labels", "numbers"),
+        prediction_kinds=("labels", "numbers"),
     )
     model_name: str | None = setting(
         None,

@@ -50,7 +50,7 @@ def setting(
     often: bool = False,
     flag: bool = True,
     needs: tuple[str, ...] = (),
-    kinds: tuple[PredictionKind, ...] = (),
+    prediction_kinds: tuple[PredictionKind, ...] = (),
     **limits: Any,
 ) -> Any:
     """Declare a setting: its default, what it does, and the limits of its value.
@@ -70,7 +70,7 @@ def setting(
     needs : tuple of str
         Flat names of settings, one of which must be set for this one to have an effect, or what
         the data or the task must be (``verbs.audit.unused_settings``). Empty: none.
-    kinds : tuple of str
+    prediction_kinds : tuple of str
         The kinds of predictions (``TaskInfo.predictions``) that it is about. Empty: all.
     **limits
         As ``pydantic.Field`` takes them: ``gt``, ``ge``, ``lt``, ``le``.
@@ -80,7 +80,7 @@ def setting(
         "often": often,
         "flag": flag,
         "needs": needs,
-        "kinds": kinds,
+        "prediction_kinds": prediction_kinds,
     }
     return Field(default, description=description, json_schema_extra=extra, **limits)
 
