@@ -261,7 +261,7 @@ def _check_no_percent_or_thousands_signs(cells: pl.Series, source: str) -> None:
     if not has_dots.any() or cells.str.contains(_FRACTION).any():  # refused as fractions
         return
     text = str(cells[first_true_row(has_dots)]).strip()
-    whole, _, decimals = text.partition(".")
+    integer_part, _, decimals = text.partition(".")
     refuse_cells(
         has_dots,
         cells.str.strip_chars(),
@@ -269,5 +269,9 @@ def _check_no_percent_or_thousands_signs(cells: pl.Series, source: str) -> None:
         "whole numbers without dots",
         source,
         hint=f"write {text.replace('.', '')} if dots part thousands"
-        + ("; fractions are no counts" if decimals.strip("0.") else f", {whole} if they do not"),
+        + (
+            "; fractions are no counts"
+            if decimals.strip("0.")
+            else f", {integer_part} if they do not"
+        ),
     )

@@ -61,12 +61,14 @@ def caution_on_permuted_sets(labels: pl.Series) -> list[Caution]:
     """
     texts = labels.drop_nulls().unique(maintain_order=True)
     for mark in _MARKS:
-        parted = texts.filter(texts.str.contains(mark, literal=True))
-        values = parted.str.split(mark).list.eval(pl.element().str.strip_chars()).list.sort()
+        separated_texts = texts.filter(texts.str.contains(mark, literal=True))
+        values = (
+            separated_texts.str.split(mark).list.eval(pl.element().str.strip_chars()).list.sort()
+        )
         keys = values.list.join(mark)
         is_repeated = keys.is_duplicated()
         if is_repeated.any():
-            first, second = parted.filter(keys == keys.filter(is_repeated)[0])[:2]
+            first, second = separated_texts.filter(keys == keys.filter(is_repeated)[0])[:2]
             return [
                 Caution(
                     f"The answers {first!r} and {second!r} are the same values in another order,"

@@ -30,7 +30,11 @@ _OTHER_NEEDS = {
     "pictures": "people in pictures",
     "pairs": "a task that compares pairs",
 }
-_JUDGED = {"outputs": "what pictures hold", "numbers": "numbers", "labels": "answers in words"}
+_EVALUATED_CONTENT = {
+    "outputs": "what pictures hold",
+    "numbers": "numbers",
+    "labels": "answers in words",
+}
 
 
 def refuse_unused_settings(spec: AuditSpec) -> None:
@@ -42,15 +46,17 @@ def refuse_unused_settings(spec: AuditSpec) -> None:
     }
     is_known_task = spec.task.name in registry.names("tasks")  # scores in memory may have others
     task_info = registry.task_info(spec.task.name) if is_known_task else None
-    kind = None if task_info is None else task_info.predictions
+    prediction_kind = None if task_info is None else task_info.predictions
     available = {*settings, *_list_conditions(spec, task_info)}
     for name, setting_value in settings.items():
         extra = _read_declared(name)
         is_other_kind = (
-            kind is not None and extra["prediction_kinds"] and kind not in extra["prediction_kinds"]
+            prediction_kind is not None
+            and extra["prediction_kinds"]
+            and prediction_kind not in extra["prediction_kinds"]
         )
-        if kind is not None and is_other_kind and not _reads_own_outputs(name, spec):
-            _refuse_kind(name, setting_value, spec.task.name, kind)
+        if prediction_kind is not None and is_other_kind and not _reads_own_outputs(name, spec):
+            _refuse_kind(name, setting_value, spec.task.name, prediction_kind)
         if extra["needs"] and not available & set(extra["needs"]):
             alternatives = [
                 _OTHER_NEEDS.get(n) or format_setting_as_typed(n) for n in extra["needs"]
@@ -91,14 +97,15 @@ def _reads_own_outputs(name: str, spec: AuditSpec) -> bool:
     return name == "score_column" and "score" in parameters
 
 
-def _refuse_kind(name: str, setting_value: object, task: str, kind: str) -> None:
-    about = "answers of people" if kind == "outputs" else "answers in words"
+def _refuse_kind(name: str, setting_value: object, task: str, prediction_kind: str) -> None:
+    subject = "answers of people" if prediction_kind == "outputs" else "answers in words"
     expected = "no such setting"
-    if kind == "outputs":
+    if prediction_kind == "outputs":
         expected = "--predictions FILE only; several models go in its column model"
     flag = format_setting_as_typed(name)
     raise SpecError(
-        f"{flag} is about {about}, and the task {task} judges {_JUDGED[kind]}",
+        f"{flag} is about {subject}, and the task {task} judges"
+        f" {_EVALUATED_CONTENT[prediction_kind]}",
         expected=expected,
         found=f"{flag} {_format_value(setting_value)}",
     )
