@@ -51,7 +51,7 @@ def make_problems(
     >>> made = make_problems("image_sizes", rows, "no size", severity="error", unit_kind="image",
     ...                    unit_id="image_id")
     >>> made.select("check", "problem", "unit_id").rows()
-    [('sizes', 'no size', 'a')]
+    [('image_sizes', 'no size', 'a')]
     """
     return PROBLEMS.conform(
         rows.select(

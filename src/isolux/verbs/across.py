@@ -102,7 +102,7 @@ def across(
     if not any(runs_by_dataset.values()):
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
-    values = paper.compare_across_datasets(runs_by_dataset, average)
+    values = paper.measure_accuracy_across_datasets(runs_by_dataset, average)
     notes = tuple(
         dict.fromkeys(
             f"{name}: {text}"
@@ -117,7 +117,7 @@ def across(
         *notes,
         *_note_incomplete_models(values, tuple(average) or tuple(runs_by_dataset)),
     )
-    tables = paper.lay_out_values(values)
+    tables = paper.build_accuracy_tables_by_caption(values)
     folder = None
     if out is not None:
         folder = _write_tables(
