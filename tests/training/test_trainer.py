@@ -160,7 +160,7 @@ def test_a_picture_that_goes_away_meanwhile_ends_it_by_name():
     torch = torch_here()
     made = learning(torch)
     made.pictures._cached.clear()
-    made.pictures.open = lambda row: DecodedTrainingImage(None, None, "no such picture")
+    made.pictures.decode = lambda row: DecodedTrainingImage(None, None, "no such picture")
     with pytest.raises(IsoluxError, match="cannot be read any more"):
         train_or_resume(made, HOW, None, lambda _: None)
 
@@ -203,6 +203,6 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 def test_no_step_has_one_row():
     """Five rows in steps of two: a normalised layer learns nothing from one row, and raises."""
     torch = torch_here()
-    few = learning(torch, train=np.arange(5), held=np.arange(72, 96))
+    few = learning(torch, training_rows=np.arange(5), held_out=np.arange(72, 96))
     state = train_or_resume(few, replace(HOW, batch=2, epochs=1), None, lambda _: None)
     assert len(state.history) == 1

@@ -49,7 +49,11 @@ def load_other_datasets(
     apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
     """Load the datasets to label; images are looked for in ``images`` if not found nearby."""
-    settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
+    settings: dict[str, Any] = {
+        "id": ids,
+        "withdrawn": withdrawn,
+        "allow_unmatched": withdrawn is not None,
+    }
     datasets = []
     for text in apply:
         dataset = load_people_or_take_dataset(text, **settings)
