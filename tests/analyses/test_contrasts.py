@@ -136,7 +136,7 @@ def test_several_parts_are_one_family():
         contrast_means_of_disjoint_sets(*(s.take(np.array([k])) for s in found.sums))
         for k in range(4)
     ]
-    how = {"replicates": 499, "seed": 3, "one_sided": False, "tested": np.ones(4, dtype=bool)}
+    how = {"replicates": 499, "seed": 3, "one_sided": False, "is_tested": np.ones(4, dtype=bool)}
     assert adjust_contrast_p_max_t(alone, **how) == pytest.approx(
         adjust_contrast_p_max_t([found], **how)
     )

@@ -128,7 +128,7 @@ def test_the_command_prints_the_table(study, people, monkeypatch, capsys, tmp_pa
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "Table 1 of nurses" in ran.out
-    assert "everyone  0.800" in ran.out
+    assert "overall  0.800" in ran.out
 
 
 @pytest.mark.parametrize(
