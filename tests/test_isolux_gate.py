@@ -33,18 +33,18 @@ def gated(tmp_path):
 
 
 def test_the_fixture_passes(gated):
-    assert gated(accuracy(within="6 points")).outcomes == [("test_release", "passed")]
+    assert gated(accuracy(max_difference="6 points")).outcomes == [("test_release", "passed")]
 
 
 def test_the_fixture_fails_with_the_commands_text(gated):
-    seen = gated(accuracy(within="4 points"))
+    seen = gated(accuracy(max_difference="4 points"))
     assert seen.outcomes == [("test_release", "failed")]
     assert "INSUFFICIENT: no rule is shown not to hold" in seen.said[0]
     assert "Traceback" not in seen.said[0]
 
 
 def test_rules_and_tests_stand_side_by_side(gated):
-    seen = gated(accuracy(within="4 points"), *HALVES, "run")
+    seen = gated(accuracy(max_difference="4 points"), *HALVES, "run")
     rule = "1. Accuracy: no two of the groups of light more than 4 points apart"
     assert seen.outcomes == [(rule, "failed"), ("test_release", "failed")]
 
@@ -61,7 +61,7 @@ def test_a_pass_says_what_no_rule_asks_about(gated, capsys):
 
 @pytest.mark.parametrize("args", [HALVES[:2], (HALVES[2], "run"), (*HALVES, "none")])
 def test_half_a_question_and_no_run_are_errors_not_skips(gated, args):
-    seen = gated(accuracy(within="6 points"), *args)
+    seen = gated(accuracy(max_difference="6 points"), *args)
     assert seen.code == pytest.ExitCode.USAGE_ERROR
     assert seen.outcomes == []
 

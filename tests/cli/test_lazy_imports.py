@@ -14,7 +14,8 @@ def _says(code: str) -> str:
 
 def test_a_module_is_loaded_with_the_first_look_into_it():
     begin = (
-        "import sys\nfrom isolux.cli.lazy_imports import load_lazily\nload_lazily('numpy.f2py')\n"
+        "import sys\nfrom isolux.cli.lazy_imports import install_lazy_modules\n"
+        "install_lazy_modules('numpy.f2py')\n"
     )
     loaded = "print('numpy.f2py.f2py2e' in sys.modules)\n"
     assert _says(f"{begin}import scipy.sparse, scipy.special\n{loaded}") == "False"
@@ -23,8 +24,10 @@ def test_a_module_is_loaded_with_the_first_look_into_it():
 
 
 def test_a_module_that_is_loaded_or_is_not_there_is_left():
-    begin = "import json, sys\nfrom isolux.cli.lazy_imports import load_lazily\n"
-    assert _says(f"{begin}own = json\nload_lazily('json')\nprint(sys.modules['json'] is own)") == (
-        "True"
+    begin = "import json, sys\nfrom isolux.cli.lazy_imports import install_lazy_modules\n"
+    assert _says(
+        f"{begin}own = json\ninstall_lazy_modules('json')\nprint(sys.modules['json'] is own)"
+    ) == ("True")
+    assert (
+        _says(f"{begin}install_lazy_modules('nobody')\nprint('nobody' in sys.modules)") == "False"
     )
-    assert _says(f"{begin}load_lazily('nobody')\nprint('nobody' in sys.modules)") == "False"

@@ -90,7 +90,7 @@ def test_a_file_of_settings_is_refused_in_our_words(monkeypatch, capsys, tmp_pat
 
 
 @pytest.mark.parametrize(("args", "said"), [
-    (("report", "run", "--overwrite"), "`isolux report` has no option --overwrite"),
+    (("report", "run", "--galery", "x"), "did you mean --gallery"),
     (("describe", "table:x", "--bye", "race"), "did you mean --by"),
     (("audit", "table:x", "--task", "classificaton", "--target", "a"), "'classification'"),
     (("list", "tsks"), "did you mean 'tasks'?"),

@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.groups.membership import build_membership
+from isolux.plausibility import AuditInputs, check_plausibility
 from isolux.predictions import join_predictions
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
@@ -26,13 +28,18 @@ DRAWN = [(name, way, seed) for name in CASES for way in WAYS if fits(name, way) 
 
 
 def scored(name, case):
-    """Score a case as an audit does: labels are joined by id first."""
+    """Score a case as an audit does: labels joined by id, then the checks of plausibility."""
     task = CASES[name][0]
     predictions, notes = case.predictions, ()
     if task == "classification":
         predictions, notes = join_predictions(case.dataset, predictions)
     scores = isolux.score(task, case.dataset, predictions, **case.options)
-    return scores, [n for n in (*notes, *scores.notes) if isinstance(n, Caution)]
+    membership = build_membership(case.dataset.attributes, [], units=scores.evaluated_units())
+    inputs = AuditInputs(
+        task, case.dataset, predictions, scores, membership, case.options, case.options
+    )
+    notes = (*check_plausibility(inputs), *notes, *scores.notes)
+    return scores, [note for note in notes if isinstance(note, Caution)]
 
 
 def numbers(scores):

@@ -106,7 +106,7 @@ def test_each_is_listed(elsewhere, tmp_path) -> None:
 _PREDICT = """
 import sys
 import numpy as np
-from isolux.models import predict_table
+from isolux.models import predict_and_check_table
 from isolux.vocabulary import registry
 family, people = registry.load("models", "brightest"), registry.load("datasets", "lanterns")
 open("limit.txt", "w").write("60")
@@ -117,7 +117,8 @@ rows = dataset.instances.select("instance_id", "image_id").rows()
 pictures = [np.full((8, 8, 3), 20 if who in dim and k % 2 else 200, np.uint8)
             for k, (who, _) in enumerate(rows)]
 images = [image for _, image in rows]
-boxes = predict_table(family.load("limit.txt"), family.INFO, pictures, images, model="net")
+predictor = family.load("limit.txt")
+boxes = predict_and_check_table(predictor, family.INFO, pictures, images, model="net")
 sides = ("image_id", "box_x", "box_y", "box_w", "box_h", "score")
 lines = [" ".join(map(str, row)) for row in boxes.select(sides).rows()]
 open("net.txt", "w").write("\\n".join(["dots 1", *lines]) + "\\n")

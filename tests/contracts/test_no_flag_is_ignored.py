@@ -232,7 +232,6 @@ def _declared(key: str) -> list[str]:
 def _set_alone(base: dict[str, Any], name: str) -> None:
     examples = {"engine": "ray", "input_unit": "person", "id_from": "stem", "keep_pairs": False,
                 "attributes_id_from": "stem", "ungrouped_values": "drop",
-                "unmatched_values": "ignore",
                 "allow_unmatched": True, "gpus": 0.5, "box_factor": 2.0, "time_limit": 5.0,
                 "max_failures": 0.5, "score_scale": 2.0}  # fmt: skip
     stage, field = SETTING_BY_FLAT_NAME[name]

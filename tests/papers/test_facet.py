@@ -330,7 +330,7 @@ def test_table_7_is_of_those_who_have_a_mask(folder, people):
         for gender, shown in zip(("masc", "fem", "non_binary"), found.rows(), strict=True):
             by_hand = recalls(masked, lambda p, gender=gender: p.gender == gender)
             assert shown[2:] == pytest.approx(by_hand)
-    both = load("papers", "facet").recall_of_boxes_masks(masks, boxes)
+    both = load("papers", "facet").build_box_and_mask_recall_by_gender(masks, boxes)
     assert both.columns[2:] == [f"{name}_{shape}" for name in RECALLS for shape in ("box", "mask")]
     assert both.select(alone["mask"].columns).equals(alone["mask"])
     assert both.select(alone["box"].columns).equals(alone["box"])

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from isolux.plausibility import AuditInputs
+from tests.contracts._other_people import CASES
 from tests.plausibility._inputs import classify, make_dataset, make_inputs, predict_numbers
 from tests.plausibility._shapes import Scene, detect, draw_scene, mask, pose
 
@@ -95,6 +96,13 @@ _ALIKE = {"A": 0.85, "B": 0.85, "C": 0.85}
 _UNLIKE = {"A": 0.95, "B": 0.9, "C": 0.45}
 _EVEN = (0.2,) * 5
 
+
+def _ground() -> AuditInputs:
+    case = CASES["grounding"][1](np.random.default_rng(1))
+    attribute = case.dataset.attributes["attribute"].unique().sort()[0]
+    return make_inputs("grounding", case.dataset, case.predictions, by=attribute, **case.options)
+
+
 _BUILDERS: dict[str, dict[str, Callable[[], AuditInputs]]] = {
     "classification": {
         "plain": lambda: _classify(600, _ALIKE, _EVEN),
@@ -141,6 +149,7 @@ _BUILDERS: dict[str, dict[str, Callable[[], AuditInputs]]] = {
     "open_vocabulary": {
         "classes": lambda: _detect_classes(draw_scene(), 0.1, task="open_vocabulary")
     },
+    "grounding": {"phrases": _ground},
     "face_verification": {
         "plain": lambda: _verify(300, dict.fromkeys("ABC", 0.6), threshold=0.35),
         "groups that differ": lambda: _verify(300, {"A": 0.7, "B": 0.6, "C": 0.2}, threshold=0.35),

@@ -377,11 +377,9 @@ def test_a_runs_warnings_stand_in_the_comparison(tmp_path):
     spec = {"data": f"table:{tmp_path / 'a.csv'}", "by": "tone", "target": "truth", **SETTINGS}
     runs = [run_audit(parse_spec({**spec, "prediction_column": c})) for c in ("said", "same")]
     found = isolux.compare(*runs)
-    assert found.run.record["warnings"] == [
-        "said: Every answer of 'said' is exactly the truth (120 of 120 people). Are the answers a copy"
-        " of the truth?",
-        "same: Every answer of 'same' is 'x': one answer for everyone.",
-    ]
+    warnings = found.run.record["warnings"]
+    assert warnings[0].startswith("said: Every answer of 'said' is exactly the truth (120 of 120")
+    assert warnings[1:] == ["same: Every answer of 'same' is 'x': one answer for everyone."]
     page = found.report(tmp_path / "both").read_text(encoding="utf-8")
     first_screen = page[page.index("<header>") : page.index("</header>")]
     assert "one answer for everyone" in first_screen

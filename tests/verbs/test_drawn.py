@@ -310,7 +310,10 @@ def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
     first = pl.int_range(pl.len()).over("tone") == 0
     rows = _rows().with_columns(weight=pl.when(first).then(300.0).otherwise(1.0))
     found = _audited(rows, strata=None)
-    rules = [{"metric": "score", "attribute": "tone", "at_least": "10 %"}, {"covered": "tone"}]
+    rules = [
+        {"metric": "score", "attribute": "tone", "at_least": "10 %"},
+        {"required_groups": "tone"},
+    ]
     held, covered = gate(found, policy={"policy": 1, "rules": rules}).rules
     short = [case for case in held.cases if "are worth" in str(case.reason)]
     assert short

@@ -43,8 +43,8 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
         unit="",
     ),
     "difference_to_overall": _build_measure_info(
-        "difference to everyone",
-        "The value of a group minus that of everyone.",
+        "difference to overall",
+        "The value of a group minus the overall value.",
         direction="none",
         low=None,
     ),

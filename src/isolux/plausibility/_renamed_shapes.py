@@ -35,7 +35,7 @@ _MAX_LISTED = 4
 def find_renamed_shapes(preview: ShapePreview, inputs: AuditInputs) -> str | None:
     """Describe labels that keep predictions from people whom they fit; None: there are none."""
     classes, labels = _distinct(preview.people.label), _distinct(preview.predicted.label)
-    if not classes or not labels or inputs.task == "open_vocabulary":
+    if not classes or not labels:
         return None
     judged_labels = _distinct(preview.predicted.label[preview.is_judged])
     by_label = _similarity_by_label(preview, labels)

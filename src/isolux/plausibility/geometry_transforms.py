@@ -21,7 +21,14 @@ INFO = PlausibilityInfo(
     rule=f"Warns where similarity rises by {MIN_GAIN:g} on average in both halves of the images, "
     "one of which chose the transformation; of formats from 3 images and 2 % on; and where "
     "predictions fit other images as well.",
-    tasks=("detection", "face_detection", "segmentation", "keypoints", "open_vocabulary"),
+    tasks=(
+        "detection",
+        "face_detection",
+        "segmentation",
+        "keypoints",
+        "open_vocabulary",
+        "grounding",
+    ),
 )
 
 

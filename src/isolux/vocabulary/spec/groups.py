@@ -41,8 +41,7 @@ class Groups(SettingsStage):
     unmatched_values: AbsentHandling = setting(
         "refuse",
         "what to do if --group or nested names a value that does not occur",
-        flag=False,
-        needs=("group", "nested"),
+        flag=False,  # a protocol's choice for whatever merges it may meet: it needs none
     )
     bins: tuple[str, ...] = setting(
         (),
