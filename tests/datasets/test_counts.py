@@ -236,7 +236,7 @@ def test_a_model_column_of_a_table_of_pairs_is_refused_by_name(monkeypatch, caps
                "--data-option", "first=a", "--data-option", "second=b", "--by", "group",
                "--model-column", "net", "--out", tmp_path / "none")  # fmt: skip
     assert done.code == 2, done.plain
-    assert "--model-column names a column of --predictions" in done.plain
+    assert "--model-column is about answers of people" in done.plain
 
 
 def test_models_are_not_added_up_in_a_group_of_one_attribute_alone(monkeypatch, capsys, tmp_path):

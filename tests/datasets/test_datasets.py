@@ -51,5 +51,6 @@ def test_options_are_the_loaders_own():
         "sheet",
         "header_row",
         "format",
-        "first_and",
+        "required_columns",
+        "max_columns",
     )

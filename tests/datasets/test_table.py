@@ -355,7 +355,7 @@ def test_of_many_columns_the_first_and_the_named_are_read(tmp_path):
     file.write_text(
         f"id,{','.join(names)}\n" + "".join(f"{r},{','.join('x' * 40)}\n" for r in "ab")
     )
-    found = load(file, first_and=["c30", "c9"], max_columns=10)
+    found = load(file, required_columns=["c30", "c9"], max_columns=10)
     assert found.attributes["attribute"].unique(maintain_order=True).to_list() == [
         *names[:10],
         "c30",

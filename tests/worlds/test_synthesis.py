@@ -89,7 +89,7 @@ def commands_of(path: Path) -> list[list[str]]:
 
 def test_the_directory_holds_what_is_promised(done, layout):
     assert sorted(p.name for p in done.path.iterdir()) == [
-        "README.txt", "data", "people.csv", "injected.json", "predictions", "world.yaml",
+        "README.txt", "data", "injected.json", "people.csv", "predictions", "world.yaml",
     ]  # fmt: skip
     people = pl.read_csv(done.path / "people.csv", infer_schema=False)
     assert people.height == done.world.people.height

@@ -69,7 +69,7 @@ def load(
     sheet: str | None = None,
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
-    first_and: Sequence[str] | None = None,
+    required_columns: Sequence[str] | None = None,
     max_columns: int = 50,
 ) -> Dataset:
     r"""Load a table.
@@ -109,11 +109,11 @@ def load(
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
         where not given.
-    first_and : sequence of str, optional
+    required_columns : sequence of str, optional
         Of a table of more than ``max_columns`` columns, only the first ones and these become
         attributes, which ``notes`` says. Not given: all do.
     max_columns : int
-        Their number; needs ``first_and``.
+        Their number; needs ``required_columns``.
 
     Returns
     -------
@@ -162,11 +162,11 @@ def load(
         separator=separator,
         root=root,
         repair_ages=repair_ages,
-        first_and=first_and,
+        required_columns=required_columns,
         max_columns=max_columns,
     )
     read_columns = list(columns) if columns is not None else frame.columns
-    if first_and is not None and len(read_columns) > max_columns:
+    if required_columns is not None and len(read_columns) > max_columns:
         attributes = set(dataset.attributes["attribute"].unique())
         read_columns = [name for name in read_columns if name in attributes]
     notes += [
@@ -206,7 +206,7 @@ def build_dataset_from_frame(
     separator: str | None = None,
     root: str | Path | None = None,
     repair_ages: bool = False,
-    first_and: Sequence[str] | None = None,
+    required_columns: Sequence[str] | None = None,
     max_columns: int = 50,
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
@@ -222,9 +222,9 @@ def build_dataset_from_frame(
     skipped_notes = _note_skipped_columns(
         frame, columns, attribute_columns, {row_ids.column, image_column_name}
     )
-    if first_and is not None and columns is None:
+    if required_columns is not None and columns is None:
         attribute_columns, limit_notes = _limit_number_of_columns(
-            attribute_columns, first_and, max_columns
+            attribute_columns, required_columns, max_columns
         )
         notes += limit_notes
     frame, repaired = repair_or_refuse_date_damaged_ranges(

@@ -51,7 +51,7 @@ def load_audit_people(spec: AuditSpec, in_memory_table: object = None) -> Datase
         shards=_open_sharded_table_lazily(spec) if in_memory_table is None else None,
         sample=spec.sample,
         in_memory_table=in_memory_table,
-        first_and=None if spec.people.derive else _list_possible_columns(spec),
+        required_columns=None if spec.people.derive else _list_possible_columns(spec),
         max_columns=_MAX_COLUMNS,
     )
 
@@ -87,7 +87,7 @@ def load_people(
     *,
     uses_unscored_people: bool = False,
     outputs: Mapping[str, str | None] | None = None,
-    first_and: Sequence[str] | None = None,
+    required_columns: Sequence[str] | None = None,
     max_columns: int | None = None,
     shards: ShardedTable | None = None,
     sample: Sample | None = None,
@@ -112,11 +112,11 @@ def load_people(
     condition_attributes = [condition.attribute for condition in parse_conditions(people.only)]
     columns = (
         None
-        if first_and is None or shards is not None
-        else (*attributes, *condition_attributes, *first_and)
+        if required_columns is None or shards is not None
+        else (*attributes, *condition_attributes, *required_columns)
     )
     options = _collect_loader_options(name, people, items, outputs or {}, columns)
-    if max_columns is not None and "first_and" in options:
+    if max_columns is not None and "required_columns" in options:
         options["max_columns"] = max_columns
     requested = [*attributes, *list_computed_attributes(people.derive), *condition_attributes]
     computed = cluster is not None and cluster in derive.map_derived_attributes_to_plugins()
@@ -193,10 +193,10 @@ def _collect_loader_options(
         items,
         owner=f"the dataset {name}",
         flag="--data-option",
-        hidden=(*options, "first_and", "max_columns"),
+        hidden=(*options, "required_columns", "max_columns"),
     )
-    if columns is not None and "first_and" in parameters:
-        options["first_and"] = columns
+    if columns is not None and "required_columns" in parameters:
+        options["required_columns"] = columns
     return options
 
 

@@ -36,7 +36,7 @@ def load_people_or_take_dataset(
     attributes: Sequence[str] = (),
     *,
     captions: str | Path | None = None,
-    first_and: Sequence[str] | None = None,
+    required_columns: Sequence[str] | None = None,
     purpose: Purpose = "evaluation",
     **settings: Any,
 ) -> Dataset:
@@ -56,10 +56,12 @@ def load_people_or_take_dataset(
         people = parse_spec({"data": str(data), **options}).people
         needed_columns = (
             None
-            if computed or first_and is None
-            else (*attribute_names, *condition_attributes, *first_and)
+            if computed or required_columns is None
+            else (*attribute_names, *condition_attributes, *required_columns)
         )
-        dataset = load_people(people, loaded_attributes, first_and=needed_columns, purpose=purpose)
+        dataset = load_people(
+            people, loaded_attributes, required_columns=needed_columns, purpose=purpose
+        )
     if captions is not None:
         dataset = add_captions_from_file(dataset, captions)
         requested = [*_LOCATION_ATTRIBUTES, *requested]

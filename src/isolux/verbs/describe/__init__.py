@@ -141,7 +141,7 @@ def describe(
             id=id,
             cluster=cluster,
             separator=separator,
-            first_and=first_attributes,
+            required_columns=first_attributes,
         )
         for name, source in sources.items()
     }
