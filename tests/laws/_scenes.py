@@ -34,9 +34,9 @@ def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> 
         of_groups.append(found.group_metrics.join(truth, on=[*_CERTAIN, "group"], nulls_equal=True))
         pairs = found.disparities.filter(kind="difference")
         for side in ("group_a", "group_b"):
-            known = truth.rename({"group": side, "planted": f"planted_{side}"})
+            known = truth.rename({"group": side, "injected": f"injected_{side}"})
             pairs = pairs.join(known, on=[*_CERTAIN, side])
-        gap = pl.col("planted_group_a") - pl.col("planted_group_b")
+        gap = pl.col("injected_group_a") - pl.col("injected_group_b")
         of_pairs.append(pairs.with_columns(injected=gap))
     rates, gaps = pl.concat(of_groups), pl.concat(of_pairs)
     return {
@@ -50,7 +50,7 @@ def cover_scenes(matters: str, varies: str, *, worlds: int, replicates: int) -> 
 
 
 def _covered(rows: pl.DataFrame) -> float:
-    inside = pl.col("planted").is_between(pl.col("low"), pl.col("high"))
+    inside = pl.col("injected").is_between(pl.col("low"), pl.col("high"))
     return float(rows.drop_nulls("low").select(inside.mean()).item())
 
 

@@ -80,7 +80,7 @@ def test_error_models_of_nothing_explain_nothing(scores, uneven):
     )
 
 
-@pytest.mark.parametrize(("scores", "planted", "subjects"), PLANTED if FULL else PLANTED[1:])
+@pytest.mark.parametrize(("scores", "injected", "subjects"), PLANTED if FULL else PLANTED[1:])
 def test_what_is_planted_is_found(scores, injected, subjects):
     worlds, replicates = scaled(50, 4), sized(999, 299)  # of 100 all but two were found
     rng = np.random.default_rng([33, len(scores)])

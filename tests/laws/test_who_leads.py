@@ -154,7 +154,7 @@ def all_told() -> tuple[Told, ...]:
     return tuple(audit_world(cell, seed) for cell, seed in asked())
 
 
-@pytest.mark.parametrize("planted", PLANTED)
+@pytest.mark.parametrize("injected", PLANTED)
 def test_the_first_sentence_names_the_group_that_is_served_worst(injected):
     told = [t for t in all_told() if t.cell.injected == injected]
     established = [t for t in told if t.is_established]

@@ -176,14 +176,16 @@ def test_the_only_model_is_called_as_asked(audit, files):
 def test_boxes_of_one_of_several_models_are_chosen(files, monkeypatch, capsys):
     box = {"image_id": 1, "iscrowd": 0, "area": 100, "category_id": 1, "bbox": [0, 0, 10, 10]}
     (files / "gt.json").write_text(json.dumps({
-        "images": [{"id": 1}], "annotations": [{"id": k, **box} for k in (1, 2)],
+        "images": [{"id": 1}], "annotations": [
+            {"id": 1, **box}, {"id": 2, **box, "bbox": [20, 0, 10, 10]},
+        ],
         "categories": [{"id": 1, "name": "person"}],
     }))  # fmt: skip
     sides = {"box_x": 0.0, "box_y": 0.0, "box_w": 10.0, "box_h": 10.0}
     pl.DataFrame([
         {"image_id": "1", "model": "a", "score": 0.9, **sides},
         {"image_id": "1", "model": "b", "score": 0.9, **sides},
-        {"image_id": "1", "model": "b", "score": 0.8, **sides},
+        {"image_id": "1", "model": "b", "score": 0.8, **sides, "box_x": 20.0},
     ]).write_csv(files / "boxes.csv")  # fmt: skip
     monkeypatch.chdir(files)
     done = isolux(

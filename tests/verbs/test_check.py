@@ -14,7 +14,15 @@ from tests.checks._dataset import dataset, picture, with_files
 def test_tables_alone_are_checked_without_pictures(tmp_path):
     data = with_files(tmp_path, ["a.jpg"])
     found = check(data, no_images=True)
-    assert set(found.checks) == {"boxes", "ids", "keypoints", "masks", "splits", "value_ranges"}
+    assert set(found.checks) == {
+        "boxes",
+        "ids",
+        "keypoints",
+        "masks",
+        "repeats",
+        "splits",
+        "value_ranges",
+    }
     assert "Without pictures these were not checked: files, paths" in found.notes[0]
     check_table(found.problems, PROBLEMS)
 
