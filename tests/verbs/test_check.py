@@ -23,7 +23,7 @@ def test_tables_alone_are_checked_without_pictures(tmp_path):
         "splits",
         "value_ranges",
     }
-    assert "Without pictures these were not checked: files, paths" in found.notes[0]
+    assert "Without pictures these were not checked: missing_files, paths" in found.notes[0]
     check_table(found.problems, PROBLEMS)
 
 
