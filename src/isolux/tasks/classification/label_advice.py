@@ -43,7 +43,7 @@ def advise_label_map(
             " (label_map={…}); or give the answers of the same people and the same question"
         )
     answers_by_class: dict[str, list[str]] = {}
-    for answer, label in mapping.items():
+    for answer, label in sorted(mapping.items()):  # the same advice in every run
         answers_by_class.setdefault(label, []).append(answer)
     entries = list(answers_by_class.items())[:_MAX_LISTED_CLASSES]
     flags = " ".join(f'--label-map "{k}={",".join(v)}"' for k, v in entries)
