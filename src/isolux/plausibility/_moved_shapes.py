@@ -28,7 +28,7 @@ _MIN_IMAGE_GAIN, _MIN_IMAGE_IOU, _MIN_IMAGES, _MIN_IMAGE_SHARE = 0.3, 0.5, 3, 0.
 def find_moved_shapes(preview: ShapePreview) -> tuple[str, FloatArray, FloatArray] | None:
     """Find the transformation of predictions that fits people far better, with both similarities.
 
-    Returned are words for it and similarities before and after, ``[m]``; None: there is none.
+    Returns words for it and the similarities before and after, ``[m]``, or None.
     """
     halves = Halves.split(preview)
     if not halves.have_enough():

@@ -33,7 +33,7 @@ _MAX_LISTED = 4
 
 
 def find_renamed_shapes(preview: ShapePreview, inputs: AuditInputs) -> str | None:
-    """Describe labels that keep predictions from people whom they fit; None: there are none."""
+    """Describe labels that keep predictions from matching people, or return None."""
     classes, labels = _distinct(preview.people.label), _distinct(preview.predicted.label)
     if not classes or not labels:
         return None

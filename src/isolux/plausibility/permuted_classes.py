@@ -179,7 +179,7 @@ def _compose_map(
 def _measure_shares_right(
     inputs: AuditInputs, options: Mapping[str, Any]
 ) -> tuple[float, float] | None:
-    """Score with other options: the share that is right without and with them; None: refused."""
+    """Return the share right without and with other options, or None where they are refused."""
     try:
         rescored = inputs.rescore(**options)
     except IsoluxError:

@@ -55,7 +55,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
 
 
 def _measure_area(score: FloatArray, is_right: NDArray[np.bool_]) -> tuple[float, float] | None:
-    """Measure the area under the curve and its standard error under the null; None: too few."""
+    """Return the AUC and its standard error under the null, or None for too few."""
     n, m = int(is_right.sum()), int((~is_right).sum())
     if min(n, m) < _MIN_ROWS:
         return None

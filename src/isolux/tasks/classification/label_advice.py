@@ -65,7 +65,7 @@ def _find_foreign_classes(answers: pl.DataFrame, foreign: Collection[str]) -> di
 def _measure_share_right(
     answers: pl.DataFrame, mapping: Mapping[str, str]
 ) -> tuple[float, float] | None:
-    """Measure which share of the mapped answers is right, and by chance; None: too few people."""
+    """Return the share of mapped answers that is right, and that by chance, or None."""
     mapped = answers.filter(pl.col("prediction").is_in(list(mapping))).with_columns(
         pl.col("prediction").replace(dict(mapping)),
         pl.col(TIMES) if TIMES in answers.columns else pl.lit(1, dtype=pl.Int64).alias(TIMES),

@@ -1,4 +1,4 @@
-"""Settings that would do nothing: refused by name, for whoever set one expects an effect.
+"""Refuses settings that would have no effect: a user who sets one expects an effect.
 
 What a setting needs is declared with it (``needs`` and ``prediction_kinds`` of
 ``spec.stage.setting``).

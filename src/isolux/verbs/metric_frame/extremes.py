@@ -18,7 +18,7 @@ Method = Literal["between_groups", "to_overall"]
 def name_exclusions(
     metric: MetricByGroup, groups: IntArray, group_names: Sequence[str], min_groups: int
 ) -> str | None:
-    """Name the groups that have no part in an extreme, with reasons; None: all have."""
+    """Name the groups that are left out of an extreme, with reasons, or return None."""
     names_by_reason: dict[str, list[str]] = {}
     for g in groups:
         if (exclusion := metric.exclusions[g]) is not None:

@@ -294,7 +294,7 @@ def measure_functions(
 def _exclude_groups(
     inputs: FrameInputs, estimates: FloatArray, min_clusters: int
 ) -> tuple[str | None, ...]:
-    """Say why a function's value of a group, ``[g]``, has no part in a difference; None: it has."""
+    """Return why each group's value, ``[g]``, is left out of a difference, or None."""
     rows = pl.Series(np.arange(len(inputs.group_of_row)))
     clusters = rows if inputs.cluster is None else inputs.cluster
     cluster_rows = pl.DataFrame({"group": inputs.group_of_row, "cluster": clusters}).unique()
