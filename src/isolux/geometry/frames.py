@@ -34,7 +34,7 @@ def reaches_beyond(
 
 
 def choose_frame(boxes: pl.DataFrame) -> Frame | None:
-    """Choose the frame of images that EXIF turns by a quarter, or None where boxes fit both or neither.
+    """Choose the frame that the boxes fit where EXIF turns images by a quarter; None: undecided.
 
     ``boxes`` [n] has ``box_x`` to ``box_h``, and ``width`` and ``height`` of the stored image.
 
