@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 import isolux
@@ -19,6 +21,15 @@ def test_numbers_that_are_the_truth() -> None:
     inputs = predict_numbers("regression", truth, ["A", "B"] * 10, truth)
     (caution,) = perfect_answers.check(inputs)
     assert caution.startswith("Every answer of 'm' is exactly the truth (20 of 20 people).")
+
+
+def test_a_row_of_a_table_in_shards_counts_as_its_people() -> None:
+    inputs = classify(["cat", "dog"], ["cat", "dog"], ["A", "B"])
+    times = pl.DataFrame({"model": "m", "unit_id": ["p0", "p1"], "times": [70, 30]})
+    evidence = {**inputs.scores.evidence, "counts": times}
+    inputs = replace(inputs, scores=replace(inputs.scores, evidence=evidence))
+    (caution,) = perfect_answers.check(inputs)
+    assert caution.startswith("Every answer of 'm' is exactly the truth (100 of 100 people).")
 
 
 def test_one_wrong_answer_is_an_answer() -> None:
