@@ -73,8 +73,9 @@ def test_any_difference_is_the_largest_pair_against_its_own_null():
     tested = measured.family.tested["g", 0]
     t = np.abs(tested.null.t[:3]).max()
     assert row["value"] == pytest.approx(t)
+    # Of 500 replicates the largest 20 are smoothed, so p is near the share that reaches t.
     reached = (tested.null.max_pair_z >= t * (1 - 1e-12)).sum()
-    assert row["p_value"] == pytest.approx((1 + reached) / 501)
+    assert row["p_value"] == pytest.approx((1 + reached) / 501, abs=0.01)
     assert row["p_adjusted"] >= row["p_value"]
 
 

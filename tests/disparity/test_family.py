@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -10,7 +12,7 @@ from scipy import stats
 from isolux.disparity import contrast_z
 from isolux.disparity import family as families
 from isolux.groups.measure import measure_groups
-from isolux.stats.multiplicity import adjust_p_bonferroni, adjust_p_holm, adjust_p_max_t
+from isolux.stats.multiplicity import MaxNormalTail, adjust_p_bonferroni, adjust_p_holm
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import SumStatistic
 from isolux.vocabulary.info import Metric
@@ -85,9 +87,7 @@ def test_contrasts_are_all_pairs_and_each_group_against_the_rest():
         [1, COMPLEMENT],
         [2, COMPLEMENT],
     ]
-    assert found.n_tests == 6
-    assert "m = 6" in found.name
-    assert found.name.startswith("all pairs and groups against the rest")
+    assert found.sizes == {"all pairs and groups against the rest, metrics by g (m = 6)": 6}
 
 
 def test_with_a_reference_only_pairs_with_it_are_tested():
@@ -96,7 +96,7 @@ def test_with_a_reference_only_pairs_with_it_are_tested():
     tested = found.tested["g", 0]
     assert tested.has_reference
     assert tested.contrasts[:2].tolist() == [[0, 1], [2, 1]]
-    assert found.n_tests == 5
+    assert found.sizes == {"all comparisons and groups against the rest, metrics by g (m = 5)": 5}
 
 
 def test_a_reference_too_small_to_judge_leaves_nothing_to_compare():
@@ -113,34 +113,71 @@ def test_a_group_too_small_to_judge_is_not_compared():
 
 @pytest.mark.parametrize(
     ("correction", "adjust"),
-    [
-        ("max-t", None),
-        ("holm", adjust_p_holm),
-        ("bonferroni", adjust_p_bonferroni),
-        ("none", lambda p: p),
-    ],
+    [("holm", adjust_p_holm), ("bonferroni", adjust_p_bonferroni), ("none", lambda p: p)],
 )
-def test_corrections_are_over_the_whole_family(correction, adjust):
+def test_other_corrections_are_over_all_attributes(correction, adjust):
     _, found = _family(members(g=BETWEEN, h=WITHIN), correction=correction)
-    nulls = [x.null for x in found.tested.values()]
-    if adjust is None:  # never below the raw p, which its replicates scatter about
-        raw = np.concatenate([n.p_value for n in nulls])
-        expected = np.maximum(
-            adjust_p_max_t(np.concatenate([n.t for n in nulls]), found.null_max), raw
-        )
-    else:
-        expected = adjust(np.concatenate([n.p_value for n in nulls]))
+    expected = adjust(np.concatenate([x.null.p_value for x in found.tested.values()]))
     got = np.concatenate([x.adjusted for x in found.tested.values()])
     np.testing.assert_allclose(got, expected)
-    np.testing.assert_allclose(found.null_max, np.maximum(*(n.max_z for n in nulls)))
-    assert found.n_tests == 6
+    assert sum(found.sizes.values()) == 6
+
+
+def _adjusted_alone(attribute_tests):
+    """Adjust one question's tests at the whole error rate: max-T, never below the raw p."""
+    null = attribute_tests.null
+    tail = MaxNormalTail(null.max_z, int(np.isfinite(null.t).sum()))
+    return np.maximum(tail.adjust_p(null.t), null.p_value)
+
+
+QUESTIONS = [
+    # Two attributes: half of the rate each.
+    (("g", "h"), {"g": 0.5, "h": 0.5}),
+    (("h", "g"), {"g": 0.5, "h": 0.5}),
+    # With an intersection they have four fifths together, and it has the rest.
+    (("g", "h", "g*h"), {"g": 0.4, "h": 0.4, "g*h": 0.2}),
+    (("g*h",), {"g*h": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("asked", "shares"), QUESTIONS)
+def test_each_attribute_has_its_part_of_the_error_rate(asked, shares):
+    groups = {"g": BETWEEN, "h": WITHIN}
+    groups["g*h"] = [f"{a} × {b}" for a, b in zip(BETWEEN, WITHIN, strict=True)]
+    _, found = _family(members(**{name: groups[name] for name in asked}))
+    assert {attribute for attribute, _ in found.tested} == set(shares)
+    for (attribute, _), tested in found.tested.items():
+        share = shares[attribute]
+        np.testing.assert_allclose(
+            tested.adjusted, np.minimum(_adjusted_alone(tested) / share, 1.0)
+        )
+        assert f"metrics by {attribute} (m = " in tested.family
+        says_share = f"{100 * share:.3g} % of the error rate" in tested.family
+        assert says_share == (share < 1.0)
+
+
+def test_single_classes_do_not_cost_the_metric_over_all_classes():
+    scores = scored(VALUES, SUBJECTS)
+    by_class = [scores.units.with_columns(label=pl.lit(name)) for name in ("cat", "dog")]
+    scores = replace(scores, units=pl.concat([scores.units, *by_class]))
+    _, found = _family(members(g=BETWEEN), scores=scores)
+    families = {tested.family for tested in found.tested.values()}
+    pairs = "all pairs and groups against the rest"
+    assert (
+        families
+        == set(found.sizes)
+        == {
+            f"{pairs}, metrics by g (m = 3), 80 % of the error rate of the report",
+            f"{pairs}, single classes by g (m = 6), 20 % of the error rate of the report",
+        }
+    )
 
 
 def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
     values = [1.0] * 30 + [1.0, 0.0] * 15
     _, found = _family(members(g=["a"] * 30 + ["b"] * 30), scores=scored(values), replicates=999)
     tested = found.tested["g", 0]
-    above = np.abs(tested.null.t) > found.critical
+    above = np.abs(tested.null.t) > tested.critical
     np.testing.assert_array_equal(above, tested.adjusted <= 0.05)
     assert above.any()
 
@@ -148,15 +185,14 @@ def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
 def test_nothing_to_compare_is_an_empty_family():
     _, found = _family(members(g=["a"] * 16))
     assert found.tested == {}
-    assert found.n_tests == 0
-    assert "m = 0" in found.name
+    assert found.sizes == {}
 
 
 def test_everyone_right_is_not_tested():
     _, found = _family(
         members(g=BETWEEN, h=WITHIN), scores=scored([1.0] * 16, SUBJECTS), correction="holm"
     )
-    assert found.n_tests == 0
+    assert sum(found.sizes.values()) == 0
     for tested in found.tested.values():
         assert np.isnan(tested.adjusted).all()
 

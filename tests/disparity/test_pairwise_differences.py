@@ -117,10 +117,10 @@ def test_detectable_is_where_reach_and_power_add_up_to_it():
     least = _pairs(measured.table)["b", "a"]["detectable"]
     apart = measured.family.tested["g", 0].comparisons.compare_pairs(np.array([2]), np.array([1]))
     sure = find_detectable_difference(
-        apart, measured.family.critical, worse_is_lower=True, power=0.95
+        apart, measured.family.tested["g", 0].critical, worse_is_lower=True, power=0.95
     )
     even = find_detectable_difference(
-        apart, measured.family.critical, worse_is_lower=True, power=0.5
+        apart, measured.family.tested["g", 0].critical, worse_is_lower=True, power=0.5
     )
     assert even.item() < least < sure.item() < 1
     ratio = _pairs(measured.table, "ratio")["b", "a"]["detectable"]

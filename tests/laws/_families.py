@@ -32,7 +32,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
         by_max_t += bool(np.nanmin(adjusted[true]) <= 0.05)
         by_holm += bool(np.nanmin(adjust_p_holm(p)[true]) <= 0.05)
         raw.append(float(np.nanmean(p[true] <= 0.05)))
-        tests = family.n_tests
+        tests = sum(family.sizes.values())
         name = ", ".join(sorted({x.test for x in family.tested.values()}))
     return {
         "worlds": kind, "rate": rate, "icc": icc, "test": name, "tests": tests,

@@ -36,7 +36,7 @@ def _tau(estimates, spec: ComparisonSettings) -> dict[str, float]:
     tested = families.AttributeTests(
         members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none", compared
     )
-    family = families.ComparisonFamily({}, nothing, 0, 0.0, "none")
+    family = families.ComparisonFamily({}, {})
     whole = _AttributeMeasures(estimates, family, spec, "a", 0, tested)
     row = whole._build_noise_corrected_row()
     freedom = estimates.n_clusters[members, 0] - 1.0

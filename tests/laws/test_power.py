@@ -40,8 +40,9 @@ def _power(
     least = []
     for world in _draw(rng, groups, sizes, rate, scaled(100, 20), shared=shared):
         found = run_family(world, spec, {})
-        apart = found.tested["a", 0].comparisons.compare_pairs(np.array([1]), np.array([2]))
-        least.append(find_detectable_difference(apart, found.critical, worse_is_lower=True)[0])
+        tested = found.tested["a", 0]
+        apart = tested.comparisons.compare_pairs(np.array([1]), np.array([2]))
+        least.append(find_detectable_difference(apart, tested.critical, worse_is_lower=True)[0])
     injected = float(np.nanmean(least))
     rates = [rate - injected] + [rate] * (groups - 1)
     hits = [

@@ -2,7 +2,7 @@
 
 From the scores of the task ``answers`` to one table: counts and log odds ratios with intervals.
 FHIBE (Xiang et al. 2025, Methods, foundation models) examines which answers are associated with
-which group. It tests nothing: p-values are those of the audit, corrected for its whole family.
+which group. It tests nothing: p-values are those of the audit, corrected over their family.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Minimum detectable differences of this audit, and the people to add for a smaller one.
 
 From the minimum detectable difference of each pair (``disparities.detectable``: power .8 at the
-level of the whole family) to the fewest people who would reduce it to a target difference. With
+level of its family) to the fewest people who would reduce it to a target difference. With
 v_a = n_a · SE_a², the variance per person, and W = (SE_a² + SE_b²) · (target / detectable)², the
 fewest people with v_a / n_a' + v_b / n_b' = W have Neyman's allocation:
 

@@ -34,7 +34,7 @@ from isolux.stats.cluster_sums import has_whole_clusters
 from isolux.stats.constants import MIN_GROUPS_FOR_DISPERSION
 from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
 from isolux.stats.intervals import percentile_interval, two_sided_normal_quantile
-from isolux.stats.multiplicity import is_null_t_at_least_observed, max_t_critical_value
+from isolux.stats.multiplicity import MaxNormalTail, max_t_critical_value
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.power_analysis import bonferroni_critical_t
 from isolux.stats.statistic import FloatArray, IntArray
@@ -150,7 +150,7 @@ class _AttributeMeasures:
             p_value=np.array([p[0]]),
             p_adjusted=np.array([p[1]]),
             test=test,
-            family=self.family.name if test else None,
+            family=self.tested.family if test else None,
             status=[(Status.UNDEFINED if undefined else defined_status).value],
             reason=[undefined_reason if undefined else boundary_reason],
         )
@@ -165,9 +165,8 @@ class _AttributeMeasures:
                 return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
             return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
-        largest = self.tested.null.max_pair_z
-        # The observed data count as one more replicate (Phipson and Smyth 2010).
-        p = (1.0 + is_null_t_at_least_observed(largest, t[strongest]).sum()) / (len(largest) + 1.0)
+        tail = MaxNormalTail(self.tested.null.max_pair_z, int(np.isfinite(t).sum()))
+        p = float(tail.adjust_p(t[strongest]))
         p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
         adjusted = float(self.tested.adjusted[strongest])
         if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's

@@ -1,13 +1,14 @@
-"""Tests of every pair of groups on every metric, corrected over the whole family.
+"""Tests of every pair of groups on every metric, corrected question by question.
 
-The family is every comparison of the audit: all pairs (or all comparisons with the reference), all
-groups against their complement, all metrics, all attributes and intersections.
+A question is one attribute (or intersection) on all metrics, or on all single classes: all pairs of
+its groups (or all comparisons with the reference) and all groups against their complement. Each
+question has its part of the error rate (decision 44).
 
 Each test inverts the interval of its difference (``stats/test_inversion``): z is the critical value
 at which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
-distribution of a family's tests is simulated: clusters' contributions to every difference get one
-random normal weight each, which gives normal deviates with the right correlations over groups,
-attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
+distribution of a question's tests is simulated: clusters' contributions to every difference get
+one random normal weight each, which gives normal deviates with the right correlations over groups
+and metrics. Max-T compares each |z| with the largest of these in every replicate.
 
 Metrics that are not means (balanced accuracy, AUC) have the correlations of their bootstrap
 replicates. They are simulated independently of the others: where the two are positively dependent
@@ -36,19 +37,14 @@ from isolux.disparity.contrast_z import (
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import map_in_threads
 from isolux.stats.constants import Z_STEP
-from isolux.stats.correlation_shrinkage import (
-    correlation_shrinkage_factors,
-    mean_influences_from_overall,
-)
 from isolux.stats.multiplicity import (
+    MaxNormalTail,
     adjust_p_benjamini_hochberg,
     adjust_p_bonferroni,
     adjust_p_holm,
     adjust_p_max_t,
-    max_t_critical_value,
 )
 from isolux.stats.multiplier_bootstrap import (
-    CorrelationBlocks,
     draw_correlated_normals,
     draw_multiplier_bootstrap_sums,
     replicate_correlation_matrix,
@@ -62,11 +58,13 @@ from isolux.stats.null_distribution import (
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums, residual_strata_or_none
 from isolux.stats.test_inversion import two_sided_p_from_z
-from isolux.vocabulary.spec import ComparisonSettings
+from isolux.vocabulary.spec import ComparisonSettings, split_intersection
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+_ATTRIBUTES_SHARE = 0.8
+"""Part of the error rate for attributes; intersections and single classes have the rest."""
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
 _RELATIVE_TOLERANCE = 1e-12
@@ -90,14 +88,18 @@ class AttributeTests:
         Positions in ``members``; the second is ``COMPLEMENT`` for the group's complement.
     null : NullTest
         Observed z statistics, raw p, and the largest of each replicate.
-    adjusted : [h] float
-        Family-adjusted p.
     test : str
         Which interval is inverted.
     comparisons : Comparisons
         Gives the differences, from which intervals and detectable differences are computed.
+    adjusted : [h] float
+        P adjusted over the family that these tests belong to.
     has_reference : bool
         Whether the second group of every pair is the reference.
+    family : str
+        What is corrected together, and with which part of the error rate.
+    critical : float
+        The |z| at which the adjusted p is 1 − level.
     """
 
     members: IntArray
@@ -107,21 +109,16 @@ class AttributeTests:
     comparisons: Comparisons
     adjusted: FloatArray = field(default_factory=lambda: np.zeros(0))
     has_reference: bool = False
+    family: str = ""
+    critical: float = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFamily:
-    """All tests of an audit and what they have in common.
+    """All tests of an audit by attribute and measure, and the size of each family by name."""
 
-    ``tested`` is keyed by attribute and measure; ``null_max [r]`` is the largest |t| over the
-    family; ``critical`` is the |t| at which the adjusted p is 1 − level.
-    """
-
-    tested: dict[tuple[str, int], AttributeTests]
-    null_max: FloatArray
-    n_tests: int
-    critical: float
-    name: str
+    tested: dict[Key, AttributeTests]
+    sizes: dict[str, int]
 
 
 def run_family_tests(
@@ -131,7 +128,7 @@ def run_family_tests(
     *,
     share: float = 1.0,
 ) -> ComparisonFamily:
-    """Run every test and adjust over the family."""
+    """Run every test and adjust; ``share`` is this audit's part of the report's error rate."""
     plans = _plan_contrasts(estimates, references, spec.min_units)
     attribute_tests = {
         **_test_mean_differences(estimates, plans, spec),
@@ -140,25 +137,58 @@ def run_family_tests(
     tested = {
         key: replace(attribute_tests[key], has_reference=key[0] in references) for key in plans
     }
-    null_max = np.zeros(spec.replicates)
-    for test in tested.values():
-        null_max = np.maximum(null_max, test.null.max_z)
-    size = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
-    # ``share`` is this audit's part of the report's error rate: p-values are divided by it.
     share = share if spec.correction != "none" else 1.0
-    critical = _find_critical_value(null_max, size, spec, share)
-    if spec.correction == "max-t" and np.isfinite(critical):
-        tested = {
-            key: _refine_z_near_critical(test, spec, critical) for key, test in tested.items()
-        }
-    tested = _adjust_tests(tested, null_max, spec, share)
-    name = (
-        f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
-        f"metrics and attributes of this audit (m = {size})"
+    pairs_name = f"all {'comparisons' if references else 'pairs'} and groups against the rest"
+    families = (
+        _split_into_questions(estimates, list(plans))
+        if spec.correction == "max-t"
+        else {"metrics and attributes of this audit": (list(plans), 1.0)}
     )
-    if share < 1.0:
-        name += f", {100 * share:g} % of the error rate of the report"
-    return ComparisonFamily(tested, null_max, size, critical, name)
+    corrected: dict[Key, AttributeTests] = {}
+    sizes: dict[str, int] = {}
+    for scope, (keys, family_share) in families.items():
+        size = int(sum(np.isfinite(tested[key].null.t).sum() for key in keys))
+        name = f"{pairs_name}, {scope} (m = {size})"
+        if family_share * share < 1.0:
+            name += f", {100 * family_share * share:.3g} % of the error rate of the report"
+        sizes[name] = size
+        corrected |= _correct_family(
+            {key: tested[key] for key in keys}, name, spec, family_share * share
+        )
+    return ComparisonFamily({key: corrected[key] for key in plans}, sizes)
+
+
+def _split_into_questions(
+    estimates: Estimates, keys: list[Key]
+) -> dict[str, tuple[list[Key], float]]:
+    """Group tests by what one person asks; give each question its part of the error rate.
+
+    Attributes on whole metrics share four fifths equally, intersections and single classes one
+    fifth; where only one of the two is asked, it has everything.
+    """
+    labels: dict[tuple[str, str], set[str | None]] = {}
+    for measure in estimates.measures:
+        labels.setdefault((measure.model, measure.metric), set()).add(measure.label)
+    keys_by_question: dict[tuple[str, bool], list[Key]] = {}
+    for attribute, j in keys:
+        measure = estimates.measures[j]
+        is_class = measure.label is not None and len(labels[measure.model, measure.metric]) > 1
+        keys_by_question.setdefault((attribute, is_class), []).append((attribute, j))
+    is_main = {
+        (attribute, is_class): not is_class and len(split_intersection(attribute)) == 1
+        for attribute, is_class in keys_by_question
+    }
+    n_main = sum(is_main.values())
+    n_other = len(is_main) - n_main
+    main_share = _ATTRIBUTES_SHARE if n_main and n_other else 1.0
+    other_share = 1.0 - main_share if n_main else 1.0
+    return {
+        f"{'single classes' if question[1] else 'metrics'} by {question[0]}": (
+            question_keys,
+            main_share / n_main if is_main[question] else other_share / n_other,
+        )
+        for question, question_keys in keys_by_question.items()
+    }
 
 
 def choose_max_workers(contrasts: Iterable[IntArray]) -> int:
@@ -218,57 +248,26 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
 def _test_mean_differences(
     estimates: Estimates, plans: Plans, spec: ComparisonSettings
 ) -> dict[tuple[str, int], AttributeTests]:
-    """Test means; all metrics and attributes share one simulation of cluster weights."""
-    from scipy.sparse import csr_array, vstack
-
-    design, mean_keys = (
-        estimates.cluster_sums,
-        [key for key in plans if _is_mean(estimates, key[1])],
-    )
-    if not mean_keys:
-        return {}
-    stacked_rows: list[csr_array] = []
-    sums_and_counts, varying_rows = {}, {}
-    for attribute, j in mean_keys:
-        rows = np.append(plans[attribute, j][0], estimates.domain_rows[attribute])
-        sums, counts = (
-            design.group_rows(rows, q) for q in estimates.measures[j].sum_and_count_columns
-        )
-        sums_and_counts[attribute, j] = sums, counts
-        if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
-            sum_column, count_column = estimates.measures[j].sum_and_count_columns
-            varying_rows[attribute, j] = (
-                design.residual_rows(rows, sum_column),
-                design.residual_rows(rows, count_column),
-            )
-        stacked_rows += varying_rows.get((attribute, j), (sums, counts))
-    # One simulation for all keys keeps the correlations between metrics and attributes. Of a
-    # survey sample the rows are residuals of calibration, and two-way clusterings stand side by
-    # side; there each column is one cluster.
-    strata = residual_strata_or_none(design)
-    rows = csr_array(vstack(stacked_rows))
-    multiplicity = (
-        design.multiplicity if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
-    )
-    correlation_blocks = _shrink_attribute_correlations(
-        sums_and_counts, varying_rows, design.multiplicity, multiplicity
-    )
-    draws = draw_multiplier_bootstrap_sums(
-        rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks
-    )
-    # Each key has the rows of its sums, then those of its counts.
-    split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
-    draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
+    """Test means; all metrics of an attribute share one simulation of cluster weights."""
+    design, strata = estimates.cluster_sums, residual_strata_or_none(estimates.cluster_sums)
+    mean_keys = [key for key in plans if _is_mean(estimates, key[1])]
+    keys_by_attribute: dict[str, list[Key]] = {}
+    for key in mean_keys:
+        keys_by_attribute.setdefault(key[0], []).append(key)
+    simulations: dict[Key, _MeanSimulation] = {}
+    for keys in keys_by_attribute.values():
+        simulations |= _simulate_means(estimates, plans, keys, spec)
 
     def test_contrasts(key: Key, compared: Comparisons, z: FloatArray) -> AttributeTests:
         members, contrasts = plans[key]
+        simulation = simulations[key]
         null_draws = iterate_null_z_statistics(
-            *sums_and_counts[key],
+            *simulation.sums_and_counts,
             design.multiplicity,
             contrasts,
-            draws_by_key[key],
+            simulation.draws,
             strata,
-            varying_rows.get(key),
+            simulation.varying_rows,
         )
         null = run_joint_null_test(z, null_draws, contrasts[:, 1] != COMPLEMENT, two_sided_p_from_z)
         is_proportion = getattr(compared, "means").is_proportion  # noqa: B009 - a protocol has no fields
@@ -293,34 +292,52 @@ def _test_mean_differences(
     }
 
 
-_SumsAndCounts = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
+@dataclass(frozen=True, slots=True)
+class _MeanSimulation:
+    """One mean's sums and counts by group and cluster, what varies of them, and their draws."""
+
+    sums_and_counts: tuple[csr_array, csr_array]
+    varying_rows: tuple[csr_array, csr_array] | None
+    draws: FloatArray
 
 
-def _shrink_attribute_correlations(
-    rows_by_key: _SumsAndCounts,
-    varying_by_key: _SumsAndCounts,
-    sum_multiplicity: IntArray,
-    varying_multiplicity: IntArray,
-) -> CorrelationBlocks | None:
-    """Shrink correlations between attributes' tests; None of one attribute."""
-    attribute_index = {
-        attribute: k for k, attribute in enumerate(dict.fromkeys(name for name, _ in rows_by_key))
-    }
-    if len(attribute_index) < 2:
-        return None
-    deviations: list[list[tuple[csr_array, csr_array]]] = [[] for _ in attribute_index]
-    block_index = []
-    for (attribute, j), (sums, counts) in rows_by_key.items():
-        totals = np.asarray(sums @ sum_multiplicity), np.asarray(counts @ sum_multiplicity)
-        varying_rows = varying_by_key.get((attribute, j), (sums, counts))
-        deviations[attribute_index[attribute]].append(
-            mean_influences_from_overall(*varying_rows, totals)
-        )
-        # Sums and counts of a group are two rows of one block.
-        block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
-    return CorrelationBlocks(
-        np.array(block_index), correlation_shrinkage_factors(deviations, varying_multiplicity)
+def _simulate_means(
+    estimates: Estimates, plans: Plans, keys: list[Key], spec: ComparisonSettings
+) -> dict[Key, _MeanSimulation]:
+    """Draw the sums of one attribute's groups for all metrics at once: they stay correlated."""
+    from scipy.sparse import csr_array, vstack
+
+    design = estimates.cluster_sums
+    rows_by_key = {}
+    for attribute, j in keys:
+        rows = np.append(plans[attribute, j][0], estimates.domain_rows[attribute])
+        columns = estimates.measures[j].sum_and_count_columns
+        sums, counts = (design.group_rows(rows, q) for q in columns)
+        # Of a survey sample the rows that vary are residuals of calibration, and two-way
+        # clusterings stand side by side; there each column is one cluster.
+        varying_rows = None
+        if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
+            first, second = (design.residual_rows(rows, q) for q in columns)
+            varying_rows = first, second
+        rows_by_key[attribute, j] = (sums, counts), varying_rows
+    stacked_rows = csr_array(
+        vstack([row for pair, varying in rows_by_key.values() for row in varying or pair])
     )
+    is_survey = any(varying is not None for _, varying in rows_by_key.values())
+    multiplicity = (
+        np.ones(stacked_rows.shape[1], dtype=np.int64) if is_survey else design.multiplicity
+    )
+    draws = draw_multiplier_bootstrap_sums(
+        stacked_rows, multiplicity, spec.replicates, spec.seed, residual_strata_or_none(design)
+    )
+    # Each key has the rows of its sums, then those of its counts.
+    split_points = np.cumsum([2 * pair[0].shape[0] for pair, _ in rows_by_key.values()])
+    return {
+        key: _MeanSimulation(*rows, key_draws)
+        for (key, rows), key_draws in zip(
+            rows_by_key.items(), np.split(draws, split_points[:-1]), strict=True
+        )
+    }
 
 
 def _test_replicate_differences(
@@ -414,23 +431,33 @@ def _refine_z_near_critical(
     return replace(tested, null=replace(tested.null, t=t, p_value=p))
 
 
-def _adjust_tests(
-    tested: dict[tuple[str, int], AttributeTests],
-    null_max: FloatArray,
-    spec: ComparisonSettings,
-    share: float,
-) -> dict[tuple[str, int], AttributeTests]:
-    if not tested:
-        return tested
+def _correct_family(
+    tested: dict[Key, AttributeTests], name: str, spec: ComparisonSettings, share: float
+) -> dict[Key, AttributeTests]:
+    """Adjust the p-values of one family, and find its critical value."""
+    n_tests = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
+    null_max = np.zeros(spec.replicates)
+    for test in tested.values():
+        null_max = np.maximum(null_max, test.null.max_z)
+    tail = MaxNormalTail(null_max, n_tests)
+    alpha = (1.0 - spec.level) * share
+    is_max_t = spec.correction == "max-t" and n_tests > 0
+    critical = tail.find_critical_value(alpha) if is_max_t else _critical_z(alpha, n_tests, spec)
+    if is_max_t:
+        tested = {
+            key: _refine_z_near_critical(test, spec, critical) for key, test in tested.items()
+        }
     all_p = np.concatenate([test.null.p_value for test in tested.values()])
     all_t = np.concatenate([test.null.t for test in tested.values()])
-    adjusted = np.minimum(adjust_p_values(all_t, all_p, null_max, spec.correction) / share, 1.0)
-    adjusted_by_test = np.split(
-        adjusted, np.cumsum([len(test.null.t) for test in tested.values()])[:-1]
+    # Simulation error must not make an adjusted p smaller than the raw one.
+    p = np.maximum(tail.adjust_p(all_t), all_p) if is_max_t else _adjust_p(all_p, spec.correction)
+    adjusted = np.split(
+        np.minimum(p / share, 1.0),
+        np.cumsum([len(test.null.t) for test in tested.values()])[:-1],
     )
     return {
-        key: replace(test, adjusted=p_adjusted)
-        for (key, test), p_adjusted in zip(tested.items(), adjusted_by_test, strict=True)
+        key: replace(test, adjusted=test_adjusted, family=name, critical=critical)
+        for (key, test), test_adjusted in zip(tested.items(), adjusted, strict=True)
     }
 
 
@@ -441,6 +468,11 @@ def adjust_p_values(
     if correction == "max-t":
         # Simulation error must not make an adjusted p smaller than the raw one.
         return np.asarray(np.maximum(adjust_p_max_t(t, null_max), p))
+    return _adjust_p(p, correction)
+
+
+def _adjust_p(p: FloatArray, correction: str) -> FloatArray:
+    """Adjust raw p-values by the method of this name."""
     by_name = {
         "holm": adjust_p_holm,
         "bonferroni": adjust_p_bonferroni,
@@ -449,14 +481,10 @@ def adjust_p_values(
     return by_name[correction](p) if correction in by_name else p
 
 
-def _find_critical_value(
-    null_max: FloatArray, size: int, spec: ComparisonSettings, share: float
-) -> float:
+def _critical_z(alpha: float, n_tests: int, spec: ComparisonSettings) -> float:
+    """Return the critical value of Bonferroni's method, or of one test."""
     from scipy.special import ndtri
 
-    alpha = (1.0 - spec.level) * share
-    if spec.correction == "max-t" and size:  # never less than for one test: see `adjust_p_values`
-        # Benjamini and Hochberg's method has no fixed critical value: that of one test is used.
-        return max(float(max_t_critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
-    n_tests = size if spec.correction in ("holm", "bonferroni") else 1
+    # Benjamini and Hochberg's method has no fixed critical value: that of one test is used.
+    n_tests = n_tests if spec.correction in ("holm", "bonferroni") else 1
     return float(ndtri(1.0 - alpha / (2.0 * max(n_tests, 1))))

@@ -167,7 +167,7 @@ class _AttributeComparison:
             p_value=p,
             p_adjusted=adjusted,
             test=self.tested.test,
-            family=self.family.name,
+            family=self.tested.family,
             detectable=numbers.detectable,
             status=np.where(undefined, Status.UNDEFINED.value, defined_status).tolist(),
             reason=reasons.tolist(),
@@ -256,7 +256,7 @@ class _AttributeComparison:
         worse_is_lower, max_difference = self.measure.sign > 0, self.measure.value_range
         return find_detectable_difference(
             differences,
-            self.family.critical,
+            self.tested.critical,
             worse_is_lower=worse_is_lower,
             max_difference=max_difference,
         )
@@ -267,10 +267,10 @@ class _AttributeComparison:
         """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
         # Only then do p-value and interval have one critical value (docs/methods/uncertainty.md).
         inverted = self.spec.correction == "max-t" and self.interval_method == "score"
-        if not (inverted and np.isfinite(self.family.critical)):
+        if not (inverted and np.isfinite(self.tested.critical)):
             return interval.scale(np.nan)
         has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
-        return differences.interval(self.family.critical, log=log).set_nan_where_false(has_bounds)
+        return differences.interval(self.tested.critical, log=log).set_nan_where_false(has_bounds)
 
     def _compute_interval(
         self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False

@@ -9,7 +9,6 @@ Also the correlation of bootstrap replicates, of groups or models on the same re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,25 +29,12 @@ _SPARSE_COST = 16.0
 """Approximate cost of a sparse multiplication in dense ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class CorrelationBlocks:
-    """The block of each row, ``[k]``, and the factors of covariances between blocks, ``[b, b]``.
-
-    ``correlation_factors`` is a correlation matrix: 1 within a block, 0 for blocks without common
-    variation.
-    """
-
-    block_index: IntArray
-    correlation_factors: FloatArray
-
-
 def draw_multiplier_bootstrap_sums(
     cluster_rows: csr_array,
     multiplicity: IntArray,
     replicates: int,
     seed: int,
     strata: Strata | None = None,
-    correlation_blocks: CorrelationBlocks | None = None,
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
@@ -64,10 +50,6 @@ def draw_multiplier_bootstrap_sums(
             if strata is None
             else stratified_cross_products(cluster_rows, strata)
         )
-        if correlation_blocks is not None:
-            covariance *= correlation_blocks.correlation_factors[
-                correlation_blocks.block_index[:, None], correlation_blocks.block_index
-            ]
         return draw_correlated_normals(covariance, replicates, seed)
     # The sum of m normal weights, for m identical clusters, has standard deviation sqrt(m).
     sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
@@ -79,25 +61,7 @@ def draw_multiplier_bootstrap_sums(
             sqrt_multiplicity * draw_stratified_normal_weights(rng, n_clusters, strata, size)
         )
         start += size
-    if correlation_blocks is not None:
-        _shrink_block_correlations_inplace(draws, correlation_blocks)
     return draws
-
-
-def _shrink_block_correlations_inplace(draws: FloatArray, blocks: CorrelationBlocks) -> None:
-    """Scale covariances between blocks: each block mixes draws of several replicates, in place."""
-    shares = _symmetric_square_root(blocks.correlation_factors)
-    step = max(1, draws.shape[1] // len(shares))
-    for block, row_shares in enumerate(shares):
-        rows = np.flatnonzero(blocks.block_index == block)
-        original = draws[rows]
-        draws[rows] = sum(
-            # Replicates are independent, so only common ones correlate: the root of the factors
-            # gives exactly the reduced covariances.
-            share * np.roll(original, k * step, axis=1)
-            for k, share in enumerate(row_shares)
-            if share
-        )
 
 
 def draw_correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:

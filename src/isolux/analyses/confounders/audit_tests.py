@@ -7,7 +7,7 @@ replicates are the same resampled clusters throughout. With C clusters a statist
 of C − 1 degrees of freedom, and is first converted to the normal deviate of the same tail.
 
 One report must have one p-value of one gap. So where the audit has tested a gap, that test,
-corrected over the audit's whole family, decides whether there is anything to explain. A gap is the
+corrected over its family in the audit, decides whether there is anything to explain. A gap is the
 audit's where metric, class, threshold, attribute, groups and value are the same: average precision
 that is computed differently here is another number, and is tested here.
 

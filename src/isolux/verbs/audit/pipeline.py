@@ -112,7 +112,7 @@ def run_pipeline(
     losses = _count_losses(scores, members)
     notes = _build_notes(spec, dataset, scores, members, disparities, losses)
     record = build_record(spec, dataset, scores, estimates, inputs, notes) | {
-        "families": {disparities.family.name: disparities.family.n_tests},
+        "families": disparities.family.sizes,
         **sample_record,
     }
     cluster_counts = record["clusters"]
