@@ -454,6 +454,23 @@ def test_one_group_alone():
     assert "ewer than two groups of tone are" in found.findings["claim"].item()
 
 
+def test_two_attributes_explain_each_other_unless_others_are_named():
+    # Small people are half as often right, whatever their tone; most of a are small.
+    run = made(SIZE_ONLY)
+    named = pl.col("attribute").replace("size", "height")
+    run = replace(run, attributes=run.attributes.with_columns(named))
+    both = confounders.explain(run, sensitive=["tone", "height"], min_cell=10)
+    by_tone, by_height = (both.findings.filter(attribute=name) for name in ("tone", "height"))
+    as_named = confounders.explain(run, sensitive=["tone"], explanatory=["height"], min_cell=10)
+    assert by_tone["effect"].to_list() == as_named.findings["effect"].to_list()
+    assert "height" in by_tone["claim"][0]
+    assert "tone" in by_height["claim"][0]
+    one = confounders.explain(
+        run, sensitive=["tone", "height"], explanatory=["height"], min_cell=10
+    )
+    assert one.findings["attribute"].unique().to_list() == ["tone"]
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "text"),
     [

@@ -195,7 +195,8 @@ def explain(
         People of unknown value are left out.
     explanatory : sequence of str
         Attributes that may explain them. Default: those that have a role or are in the graph, or
-        else those that were computed (``--derive``). Unknown is a separate value. The
+        else those that were computed (``--derive``), or else the sensitive attributes: each is
+        compared at an equal mix of the others. Unknown is a separate value. The
         first three that came ``before``, if there are at least two, or else the first three, are
         also crossed.
     roles : mapping of str to {"before", "mediator", "after", "unknown"}
@@ -250,8 +251,8 @@ def explain(
     Raises
     ------
     SpecError, UnknownNameError
-        No such attribute or metric; an attribute that is to explain itself; a metric without
-        direction; nothing said that may explain, and nothing computed; a graph with a cycle, or
+        No such attribute or metric; one attribute that is to explain itself; a metric without
+        direction; nothing that may explain one attribute; a graph with a cycle, or
         against the roles; an explanatory attribute that came after.
 
     Examples
@@ -280,11 +281,18 @@ def explain(
     )
     names = choose_explanatory_attributes(run, role_settings, explanatory, sensitive_names)
     singles = build_explanatory_strata(run, spec.groups, numbers.units, names, bins)
+    other_strata = {
+        name: [stratum for stratum in singles if stratum.name != name] for name in sensitive_names
+    }
+    groups = [attribute for attribute in groups if other_strata[attribute.name]]
     strata = {
-        name: select_and_cross_strata_to_adjust(
-            role_settings, name, singles, is_named=bool(explanatory)
+        attribute.name: select_and_cross_strata_to_adjust(
+            role_settings,
+            attribute.name,
+            other_strata[attribute.name],
+            is_named=bool(explanatory),
         )
-        for name in sensitive_names
+        for attribute in groups
     }
     ddof = spec.disparity.ddof if ddof is None else ddof
     min_units, min_clusters = statistics.min_units, statistics.min_clusters

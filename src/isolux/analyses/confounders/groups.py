@@ -98,16 +98,15 @@ def list_computed_attributes(run: Run, sensitive: Sequence[str]) -> list[str]:
 def choose_explanatory_attributes(
     run: Run, roles: AttributeRoles, names: Sequence[str], sensitive: Sequence[str]
 ) -> list[str]:
-    """Choose the explanatory attributes: those requested, else with a role, else computed."""
+    """Choose the explanatory attributes: those requested, with a role, computed, or each other."""
     names = list(names) or [name for name in roles.list_names() if name not in sensitive]
     source = f"{_OPTION_PREFIX}explanatory"
     check_attributes_exist(run, names, source)
-    repeated = sorted(set(names) & set(sensitive))
-    if repeated:
+    if names and set(names) == set(sensitive) and len(sensitive) == 1:
         raise SpecError(
             "an attribute cannot explain itself",
-            expected="explanatory attributes other than " + ", ".join(sensitive),
-            found=", ".join(repeated),
+            expected="an explanatory attribute other than " + sensitive[0],
+            found=sensitive[0],
             where=source,
         )
     prediction_column = read_recorded_spec(run.record).predictions.prediction_column
@@ -119,6 +118,8 @@ def choose_explanatory_attributes(
             where=f"{source}, or --role",
         )
     names = list(dict.fromkeys(names)) or list_computed_attributes(run, sensitive)
+    if not names and len(sensitive) > 1:
+        names = list(sensitive)  # each at an equal mix of the others
     if not names:
         present = run.attributes["attribute"].unique(maintain_order=True)
         other_names = [name for name in present if name not in sensitive]
@@ -129,7 +130,8 @@ def choose_explanatory_attributes(
             if other_names
             else "no other attribute",
             where=source,
-            hint="name some of them there, or compute some with the audit: --derive box_size",
+            hint="name some of them there, audit two attributes, or compute some with the audit: "
+            "--derive box_size",
         )
     return names
 
