@@ -225,3 +225,24 @@ def test_infinite_and_constant_numbers_are_no_numbers(world):
             attribute=pl.lit("odd"), value=bad, number=pl.lit(None, pl.Float64)))  # fmt: skip
         with pytest.raises(SpecError, match=r"needs numbers(.|\n)*odd"):
             explain(replace(run, attributes=pl.concat([run.attributes, odd])), attribute=["odd"])
+
+
+def test_ids_and_the_models_own_score_are_no_numbers_to_go_along_unless_named():
+    rng = np.random.default_rng(3)
+    n = 400
+    table = pl.DataFrame(
+        {"id": [f"u{k}" for k in range(n)], "truth": rng.integers(0, 2, n),
+         "answer": rng.integers(0, 2, n), "confidence": rng.random(n).round(3),
+         "number": np.arange(n) + 1000, "light": rng.normal(size=n).round(2),
+         "group": rng.choice(["a", "b"], n)}
+    )  # fmt: skip
+    settings = {
+        "id": "id", "target": "truth", "prediction_column": "answer", "by": "group",
+        "score_column": "confidence", "replicates": 200,
+    }  # fmt: skip
+    run = isolux.audit(table, **settings).run
+    assert explain(run).findings["attribute"].to_list() == ["light"]
+    assert set(explain(run, attribute=["number"]).findings["attribute"]) == {"number"}
+    bare = isolux.audit(table.drop("light"), **settings).run
+    with pytest.raises(SpecError, match="(?s)all are ids, or the model's own answers.*name one"):
+        explain(bare)

@@ -109,7 +109,8 @@ def explain(
         Its scores, attributes and settings are read.
     attribute : sequence of str
         Numeric attributes to measure along. Default: the first four that were computed
-        (``--derive``), or else the first four numeric ones.
+        (``--derive``), or else the first four numeric ones that are neither ids nor the model's
+        answers and scores.
     bins : mapping of str to str
         Attribute to its bins: ``quantile:K`` or ``edges:A,B``; ``ita: edges:-30,10,28,41,55`` are
         its six classes. A number at an edge is in the bin above. Default: fifths.

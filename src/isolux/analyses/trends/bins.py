@@ -17,7 +17,7 @@ from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Groups, Statistics
+from isolux.vocabulary.spec import Groups, Statistics, read_recorded_spec
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles that describe a distribution; the middle one is the median."""
@@ -70,15 +70,39 @@ def choose_numeric_attributes(run: Run, settings: Groups, names: Sequence[str]) 
     if names:
         return list(dict.fromkeys(usable))
     computed = [name for name in usable if name in derive.map_derived_attributes_to_plugins()]
-    return (computed or usable)[:_MAX_ATTRIBUTES]
+    spec = read_recorded_spec(run.record)
+    not_of_people = {
+        spec.predictions.score_column,
+        spec.predictions.prediction_column,
+        spec.people.cluster,
+    }
+    described = [
+        name
+        for name in usable
+        if name not in not_of_people and not _is_identifier(_read_numbers(run, settings, name))
+    ]
+    if not (computed or described):
+        raise SpecError(
+            "no number describes people or pictures: all are ids, or the model's own answers",
+            expected="a measured number, such as age, brightness or size",
+            found=", ".join(usable),
+            where="--analysis-option trends.attribute",
+            hint="name one there to use it all the same",
+        )
+    return (computed or described)[:_MAX_ATTRIBUTES]
+
+
+def _is_identifier(rows: pl.DataFrame) -> bool:
+    """Tell whether every row has a whole number of its own, as ids have."""
+    number = rows["number"]
+    return bool(number.n_unique() == len(number) and (number == number.floor()).all())
 
 
 def bin_numeric_attribute(
     run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None
 ) -> BinnedNumber:
     """Assign every scored unit its bin."""
-    rows = _read_numbers_or_none(run, settings, name)
-    assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
+    rows = _read_numbers(run, settings, name)
     medians = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
     unit_rows = pl.DataFrame({"unit_id": units})
     numbers = unit_rows.join(medians, on="unit_id", how="left", maintain_order="left")
@@ -117,6 +141,13 @@ def tabulate_group_quantiles(binned_number: BinnedNumber, members: pl.DataFrame)
         pl.col("number").null_count().alias("unknown"),
         *quantiles,
     )
+
+
+def _read_numbers(run: Run, settings: Groups, name: str) -> pl.DataFrame:
+    """Return ``unit_id, number`` of an attribute that is known to be numeric."""
+    rows = _read_numbers_or_none(run, settings, name)
+    assert rows is not None  # noqa: S101 - choose_numeric_attributes kept numbers only
+    return rows
 
 
 def _read_numbers_or_none(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
