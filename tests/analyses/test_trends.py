@@ -244,5 +244,5 @@ def test_ids_and_the_models_own_score_are_no_numbers_to_go_along_unless_named():
     assert explain(run).findings["attribute"].to_list() == ["light"]
     assert set(explain(run, attribute=["number"]).findings["attribute"]) == {"number"}
     bare = isolux.audit(table.drop("light"), **settings).run
-    with pytest.raises(SpecError, match="(?s)all are ids, or the model's own answers.*name one"):
+    with pytest.raises(SpecError, match=r"(?s)all are ids, or the model's own answers.*name one"):
         explain(bare)
