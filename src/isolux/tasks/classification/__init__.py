@@ -17,7 +17,11 @@ import polars as pl
 import polars.selectors as cs
 
 from isolux.tasks._scores import read_metrics, restrict_task_info
-from isolux.tasks._truth import instances_with_truth, list_truth_values
+from isolux.tasks._truth import (
+    fill_blank_truths,
+    instances_with_truth,
+    list_truth_values,
+)
 from isolux.tasks.classification.answers import (
     Confidence,
     ScoreOf,
@@ -72,7 +76,7 @@ from isolux.tasks.classification.without_truth import (
     score_selection_only,
 )
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import TIMES
+from isolux.vocabulary.counts import TIMES, count_people
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import to_polars
@@ -150,7 +154,8 @@ def score(
     label_map : mapping of str to sequence of str, optional
         Classes to merge, both in the true labels and in the answers: new class to old ones. Others
         stay. A merged class has the rank and the score of the first of its members among the
-        answers.
+        answers. The old class ``""`` (in text ``0=""``) is an empty cell of the truth, which is
+        unknown otherwise: where what is not mentioned is absent, as in CheXpert.
     prediction_map : mapping of str to str, optional
         Maps the model's labels to the classes, before ``label_map``; in text ``CLASS=LABEL,LABEL``
         or a file. A class scores the
@@ -272,7 +277,7 @@ def score(
             prediction_map=prediction_map,
             undetected=undetected,
         )
-    instances = _read_instances(dataset, target, label_matching, unknown_values)
+    instances, truth_notes = _read_instances(dataset, target, label_matching, unknown_values)
     if "label" not in table.columns and "score" in table.columns:
         refuse_answer_settings(
             one_vs_rest=one_vs_rest,
@@ -295,6 +300,7 @@ def score(
             lower_score_means=lower_score_means,
             model=model,
         )
+        score_input = replace(score_input, notes=(*truth_notes, *score_input.notes))
         return _evaluate_scores_only(score_input, positive, requested)
     # With predicted labels a threshold would have no effect; that must not pass unnoticed.
     refuse_score_settings(
@@ -333,7 +339,7 @@ def score(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=prediction_map is not None),
         evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
-        notes=(*cautions, *_build_notes(outcomes, confidence, missing, undetected)),
+        notes=(*cautions, *truth_notes, *_build_notes(outcomes, confidence, missing, undetected)),
     )
 
 
@@ -389,8 +395,8 @@ def _read_instances(
     target: str | None,
     label_matching: LabelMatching,
     unknown_values: Sequence[str],
-) -> pl.DataFrame:
-    """Read instances with their truth, spelt as the matching of labels has it."""
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read instances with their truth, spelt as the matching of labels has it, and notes."""
     unknown_words = (*unknown_values, *label_matching.unknown_spellings)
     instances = instances_with_truth(dataset, target, label_matching.merge, unknown_words)
     if label_matching.canonical_spellings:
@@ -400,8 +406,17 @@ def _read_instances(
             .list.unique()
         )
         instances = instances.with_columns(truth=merged_truth)
+    notes: list[str] = []
+    if label_matching.blank_class is not None:
+        n_known = count_people(instances.drop_nulls("truth"))
+        instances = fill_blank_truths(instances, dataset, target, label_matching.blank_class)
+        n_blank = count_people(instances.drop_nulls("truth")) - n_known
+        notes.append(
+            f"The truth of {n_blank:,} of {count_people(instances):,} people is an empty cell, and"
+            f" counts as {label_matching.blank_class!r} (--label-map)."
+        )
     check_similar_classes(instances)
-    return instances
+    return instances, notes
 
 
 def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
