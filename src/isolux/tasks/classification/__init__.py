@@ -19,6 +19,7 @@ import polars.selectors as cs
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._truth import (
     fill_blank_truths,
+    instances_with_empty_truths,
     instances_with_truth,
     list_truth_values,
 )
@@ -71,7 +72,9 @@ from isolux.tasks.classification.score_only_evaluation import (
 )
 from isolux.tasks.classification.thresholding import read_cutoff
 from isolux.tasks.classification.without_truth import (
+    answer_by_threshold,
     is_selection_only,
+    refuse_unanswered_class,
     score_detection_only,
     score_selection_only,
 )
@@ -265,9 +268,33 @@ def score(
     )
     # The setting may be spelt as in either file ("1" for "1.0").
     positive = label_matching.canonical(positive)
+    answer_settings = {
+        "one_vs_rest": one_vs_rest,
+        "prediction_map": prediction_map,
+        "score_of": score_of,
+        "top_k": ks,
+        "undetected": undetected,
+    }
+    threshold_settings = {
+        "threshold": threshold,
+        "threshold_on": threshold_on,
+        "lower_score_means": lower_score_means,
+    }
+    has_only_scores = "label" not in table.columns and "score" in table.columns
+    # With predicted labels a threshold would have no effect; that must not pass unnoticed.
+    if has_only_scores:
+        refuse_answer_settings(**answer_settings)
+    else:
+        refuse_score_settings(**threshold_settings)
     # A selection rate needs no truth, so a dataset without one can be audited.
-    if is_selection_only(target, requested, table) and not one_vs_rest:
-        return score_selection_only(
+    needs_truth = one_vs_rest or not is_selection_only(requested)
+    if target is None and not needs_truth and label_matching.blank_class is None:
+        notes, choices = [], {}
+        if has_only_scores:
+            units = instances_with_empty_truths(dataset)
+            cutoff = read_cutoff(threshold, threshold_on, dataset, units, seed)
+            table, notes, choices = answer_by_threshold(table, positive, cutoff, lower_score_means)
+        selection = score_selection_only(
             dataset,
             table,
             INFO,
@@ -277,18 +304,13 @@ def score(
             prediction_map=prediction_map,
             undetected=undetected,
         )
+        return replace(selection, notes=(*notes, *selection.notes), task_choices=choices)
     instances, truth_notes = _read_instances(dataset, target, label_matching, unknown_values)
-    if "label" not in table.columns and "score" in table.columns:
-        refuse_answer_settings(
-            one_vs_rest=one_vs_rest,
-            prediction_map=prediction_map,
-            score_of=score_of,
-            top_k=ks,
-            undetected=undetected,
-        )
+    if has_only_scores:
         check_merge(label_matching, list_truth_values(dataset, target))
         positive = default_positive(instances["truth"], positive)
-        check_positive(instances["truth"], positive, one_vs_rest=False)
+        if needs_truth:  # else the class may be true of nobody
+            check_positive(instances["truth"], positive, one_vs_rest=False)
         truth, other_class = binarise_truth(instances["truth"], positive)
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
@@ -302,10 +324,6 @@ def score(
         )
         score_input = replace(score_input, notes=(*truth_notes, *score_input.notes))
         return _evaluate_scores_only(score_input, positive, requested)
-    # With predicted labels a threshold would have no effect; that must not pass unnoticed.
-    refuse_score_settings(
-        threshold=threshold, threshold_on=threshold_on, lower_score_means=lower_score_means
-    )
     answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
@@ -313,13 +331,16 @@ def score(
         label_matching=label_matching,
         model=model,
     )
-    check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    if needs_truth:
+        check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    else:
+        refuse_unanswered_class(positive, answers.ranked["label"])
     units = join_outcomes(instances, answers)
     # These checks refuse or warn about files that would otherwise give plausible numbers: labels of
     # other classes, shifted rows, other people.
     cautions = [
         *describe_missing_answers(units, undetected),
-        *check_foreign_answers(units, answers.ranked),
+        *(check_foreign_answers(units, answers.ranked) if needs_truth else ()),
         *caution_on_chance_agreement(units),
     ]
     confidence = read_confidence(units, answers, positive, score_of)
