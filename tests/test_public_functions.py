@@ -57,8 +57,22 @@ def test_an_audit_of_files_is_the_commands(people, tmp_path):
     assert by_file.group_metrics.equals(found.group_metrics)
 
 
+def test_attributes_are_a_file_beside_files_and_a_table_in_memory(people, tmp_path):
+    frame = pl.read_csv(people)
+    frame.drop("light").write_csv(tmp_path / "answers.csv")
+    frame.select("id", "light").write_csv(tmp_path / "light.csv")
+    settings = {"by": "light", "id": "id", "target": "truth", "prediction_column": "said"}
+    settings["replicates"] = 200
+    whole = isolux.audit(f"table:{people}", **settings).group_metrics
+    for source in (f"table:{tmp_path / 'answers.csv'}", frame.drop("light")):
+        for path in (tmp_path / "light.csv", str(tmp_path / "light.csv")):
+            joined = isolux.audit(source, attributes=path, **settings)
+            assert joined.group_metrics.equals(whole)
+            assert joined.spec.people.attributes == str(path)
+
+
 def test_an_audit_of_files_takes_settings_by_name_alone(people):
-    with pytest.raises(SpecError, match="files say themselves who is who"):
+    with pytest.raises(SpecError, match=r"files say themselves who is who(.|\n)*attributes=FILE"):
         isolux.audit(f"table:{people}", pl.DataFrame(), by="light")
     with pytest.raises(SpecError, match=r"data are not named(.|\n)*table:people.csv reads"):
         isolux.audit("people.csv", by="light")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import polars as pl
 import pytest
 
 from isolux.datasets import load
 from isolux.people.attribute_join import join_attributes
+from isolux.people.loading import load_people
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import People
 
 THREE = Dataset(
     name="three people",
@@ -113,3 +117,34 @@ def test_what_both_sides_know_must_agree(tmp_path):
 def test_a_table_holds_more_than_ids(tmp_path):
     with pytest.raises(SpecError, match="nothing to join"):
         join_attributes(THREE, table(tmp_path, "id\na\n"))
+
+
+@pytest.mark.parametrize("name", ["table", "coco"])
+def test_clusters_may_be_a_column_of_the_joined_table(tmp_path, name):
+    people = table(tmp_path, "id,pred\n1,x\n2,y\n3,x\n", "people.csv")
+    if name == "coco":
+        boxes = [
+            {"id": k, "image_id": 1, "category_id": 1, "bbox": [k, 0, 9, 9], "area": 81}
+            for k in (1, 2, 3)
+        ]
+        image = {"id": 1, "file_name": "1.jpg", "width": 50, "height": 50}
+        contents = {"images": [image], "annotations": boxes, "categories": [{"id": 1, "name": "x"}]}
+        people = table(tmp_path, json.dumps(contents), "people.json")
+    more = table(tmp_path, "instance_id,patient_id\n1,p1\n2,p2\n3,p1\n")
+    settings = {"data": f"{name}:{people}", "attributes": str(more)}
+    dataset = load_people(People(**settings, cluster="patient_id"))
+    assert dataset.instances["cluster_id"].to_list() == ["p1", "p2", "p1"]
+    assert not [note for note in dataset.notes if "--cluster" in note]
+    with pytest.raises(UnknownNameError, match="patient_id") as refused:
+        load_people(People(**settings, cluster="patientid"))
+    assert refused.value.hint == "did you mean 'patient_id'?"
+
+
+def test_a_person_who_is_not_in_the_joined_table_is_a_cluster_of_their_own(tmp_path):
+    people = table(tmp_path, "id,pred\na,x\nb,y\nc,x\n", "people.csv")
+    more = table(tmp_path, "id,patient_id\na,p1\nb,p1\n")
+    dataset = load_people(
+        People(data=f"table:{people}", attributes=str(more), cluster="patient_id")
+    )
+    assert dataset.instances["cluster_id"].to_list() == ["p1", "p1", None]
+    assert "1 row(s) have no 'patient_id', and each is a cluster by itself." in dataset.notes

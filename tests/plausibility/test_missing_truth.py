@@ -48,6 +48,27 @@ def test_the_audit_says_it_once_before_any_number(metric) -> None:
     warnings = found.run.record["warnings"]
     assert sum("truths are uneven" in text for text in warnings) == 1
     assert any("points whatever is missing" in text for text in warnings)
+    assert any("say so: --label-map 'CLASS=\"\"'" in text for text in warnings)
+
+
+def test_empty_cells_that_mean_a_class_are_not_missing(tmp_path) -> None:
+    """All 65 of B have a truth then, in one table as in several files."""
+    frame = pl.DataFrame({"race": RACE, "truth": TRUTH, "answer": ANSWERS})
+    frame[:60].write_parquet(tmp_path / "1.parquet")
+    frame[60:].write_parquet(tmp_path / "2.parquet")
+    settings = {"by": "race", "target": "truth", "prediction_column": "answer", "replicates": 100}
+    settings["label_map"] = ['dog=""']
+    tables = []
+    for source in (frame, f"table:{tmp_path}/"):
+        found = isolux.audit(source, **settings, metric=["accuracy"])
+        assert not [text for text in found.run.record["warnings"] if "uneven" in text]
+        assert any("truth of 15 of 115 people" in text for text in found.run.record["notes"])
+        tables.append(found.group_metrics)
+    # A: 45 of 50 say cat. B: 50 of 65; the 15 without a mention were called cats.
+    assert dict(tables[0].select("group", "value").rows()) == pytest.approx(
+        {"overall": 95 / 115, "A": 45 / 50, "B": 50 / 65}
+    )
+    assert tables[0].equals(tables[1])
 
 
 @pytest.mark.parametrize("world", SOUND)

@@ -244,6 +244,34 @@ def test_a_score_that_is_no_confidence_names_its_row(tmp_path, cell, words):
     assert "net.csv, row 2, column 'score'" in str(caught.value)
 
 
+# Logits of CLIP for three pronouns of two people, as its model gives them: 100 times a cosine.
+_LOGITS = {("a", "he"): 25.8, ("a", "she"): 24.1, ("a", "they"): 22.9,
+           ("b", "he"): 23.0, ("b", "she"): 26.4, ("b", "they"): 23.1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shift", "words"),
+    [
+        (0.0, "logits such as CLIP's.*softmax over each person's answers.*only if these are perc"),
+        (-30.0, r"look like log-probabilities: give exp\(score\), or keep each person's best"),
+        (-25.0, "logits and distances are not confidences.*softmax over each person's answers"),
+    ],
+)
+def test_logits_of_several_answers_are_no_percents(tmp_path, shift, words):
+    rows = [f"{who},{label},{number + shift}" for (who, label), number in _LOGITS.items()]
+    path = written(tmp_path, "\n".join(["id,label,score", *rows, ""]))
+    with pytest.raises(TableError, match=f"(?s)outside 0 to 1.*{words}"):
+        read_predictions(path)
+    # What the advice says is read, and each person's best answer comes first.
+    logits = pl.read_csv(path)
+    softmax = pl.col("score").exp() / pl.col("score").exp().sum().over("id")
+    logits.with_columns(softmax).write_csv(path)
+    best = read_predictions(path).filter(rank=1)
+    assert best.select("instance_id", "label").sort("instance_id").rows() == [
+        ("a", "he"), ("b", "she"),
+    ]  # fmt: skip
+
+
 def test_scores_beyond_their_scale_say_so(tmp_path):
     path = written(tmp_path, "id,label,score\na,x,101\n")
     with pytest.raises(TableError, match=r"(?s)outside 0 to 1.*0 to 1 after division by 100"):

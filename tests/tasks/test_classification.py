@@ -182,6 +182,51 @@ def test_a_selection_rate_needs_no_truth_and_says_nothing_of_one():
     assert values(left, "selection_rate", "yes")["c"] == "not detected"
 
 
+@pytest.mark.parametrize(("lower", "selected"), [("other", "ab"), ("positive", "bc")])
+def test_scores_at_a_threshold_have_a_selection_rate_without_a_truth(lower, selected):
+    """Scores of .9, .7 and .2 at .7, which itself is in; d has none and is in no rate."""
+    crowd = people({"a": [], "b": [], "c": [], "d": []})
+    given = pl.DataFrame(
+        {"model": "m", "instance_id": ["a", "b", "c", "d"], "score": [0.9, 0.7, 0.2, None]}
+    )
+    options = {"positive": "yes", "metrics": ["selection_rate"], "lower_score_means": lower}
+    found = score(crowd, given, threshold=0.7, **options)
+    expected = {name: float(name in selected) for name in "abc"} | {"d": "no prediction"}
+    assert values(found, "selection_rate", "yes") == expected
+    relation = "at most" if lower == "positive" else "at least"
+    assert f"Scores of {relation} 0.7 are answers 'yes'" in found.notes[0]
+    assert found.task_choices["threshold"]["value"] == {"m": 0.7}
+    for rule in (None, "fpr=0.1"):
+        with pytest.raises(SpecError, match=r"cannot be measured(.|\n)*--threshold NUMBER"):
+            score(crowd, given, threshold=rule, **options)
+    with pytest.raises(SpecError, match=r"no score reaches the threshold(.|\n)*0\.2 to 0\.9"):
+        score(crowd, given, threshold=-1.0 if lower == "positive" else 2.0, **options)
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_a_selection_rate_needs_nobody_of_whom_the_class_is_true(scored):
+    crowd = people({"a": "no", "b": "no", "c": "no"}, target="t")
+    given, options = answers({"a": "yes", "b": "no", "c": "yes"}), {}
+    if scored:
+        given, options = (
+            pl.DataFrame({"model": "m", "instance_id": ["a", "b", "c"], "score": [0.9, 0.1, 0.8]}),
+            {"threshold": 0.5},
+        )
+    found = score(crowd, given, target="t", positive="yes", metrics=["selection_rate"], **options)
+    assert values(found, "selection_rate", "yes") == {"a": 1.0, "b": 0.0, "c": 1.0}
+    with pytest.raises(SpecError, match="the positive class 'yes' is true of nobody"):
+        score(crowd, given, target="t", positive="yes", metrics=["precision"], **options)
+    if not scored:
+        with pytest.raises(SpecError, match="nobody was given the positive class 'Yes'"):
+            score(crowd, given, target="t", positive="Yes", metrics=["selection_rate"])
+
+
+def test_a_threshold_beside_answers_is_refused_without_a_truth_too():
+    with pytest.raises(SpecError, match="threshold makes answers of scores"):
+        score(people({"a": []}), answers({"a": ["yes"]}), positive="yes",
+              metrics=["selection_rate"], threshold=0.5)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [({"positive": "y"}, "nobody was given the positive class 'y'(.|\n)*no, yes"),

@@ -47,6 +47,42 @@ def test_a_single_old_class_need_not_be_a_list():
     assert values(scores, "accuracy") == {"a": 1.0}
 
 
+FINDING = {"a": "1", "b": None, "c": "0", "d": "not sure", "e": None, "f": [None, "1"]}
+"""A finding that is named, not mentioned (twice), denied, and doubtful; one annotator's of two."""
+SAID = {"a": "1", "b": "0", "c": "0", "d": "1", "e": "1", "f": "1"}
+
+
+@pytest.mark.parametrize("name", ["0", "0.0"])
+def test_an_empty_truth_is_the_class_that_is_said_and_a_word_for_unknown_stays_unknown(name):
+    truth, given = people(FINDING, target="finding"), answers(SAID)
+    scores = score(truth, given, target="finding", positive="1", label_map={name: [""]})
+    right = {"a": 1.0, "b": 1.0, "c": 1.0, "d": "unknown truth", "e": 0.0, "f": 1.0}
+    assert values(scores, "accuracy") == right
+    assert values(scores, "false_positive_rate", "1") == {"b": 0.0, "c": 0.0, "e": 1.0}
+    assert scores.notes[0].startswith("The truth of 2 of 6 people is an empty cell, and counts")
+    unknown = score(truth, given, target="finding", positive="1")
+    assert values(unknown, "accuracy") == right | dict.fromkeys("be", "unknown truth")
+
+
+def test_a_truth_that_names_the_finding_alone_has_negatives_from_its_empty_cells():
+    truth = people({"a": "1", "b": None, "c": "1", "d": None}, target="finding")
+    scored = pl.DataFrame(
+        {"model": "m", "instance_id": list("abcd"), "score": [0.9, 0.2, 0.7, 0.8]}
+    )
+    found = score(truth, scored, target="finding", label_map={"0": ""}, threshold=0.5)
+    assert values(found, "false_positive_rate", "1") == {"b": 0.0, "d": 1.0}
+    assert "is an empty cell" in found.notes[0]
+    named = score(truth, answers(dict.fromkeys("abcd", "1")), target="finding", positive="1",
+                  label_map={"absent": [""]})  # fmt: skip
+    assert values(named, "recall", "absent") == {"b": 0.0, "d": 0.0}
+
+
+def test_a_class_of_empty_cells_that_nothing_else_has_is_a_spelling_mistake():
+    truth = people({"a": "yes", "b": "no", "c": None}, target="finding")
+    with pytest.raises(SpecError, match=r"empty cells the class 'No'(.|\n)*one of 'no', 'yes'"):
+        score(truth, answers(dict.fromkeys("abc", "yes")), target="finding", label_map={"No": [""]})
+
+
 MAP = {"tutu": "dancer", "ballet": "dancer", "guitar": "guitarist"}
 
 

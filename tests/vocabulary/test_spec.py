@@ -74,6 +74,11 @@ def test_merges_of_one_class_are_united():
     assert parse_value_merges(("A=b", "A=c,d"), "label_map") == {"A": ("b", "c", "d")}
 
 
+def test_a_label_map_alone_names_empty_cells():
+    assert parse_value_merges(('A="",b',), "label_map") == {"A": ("", "b")}
+    assert parse_value_merges(('A="",b',), "prediction_map") == {"A": ('""', "b")}
+
+
 @pytest.mark.parametrize(
     ("given", "settings"),
     [

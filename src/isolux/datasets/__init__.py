@@ -39,6 +39,7 @@ __all__ = [
     "format_proposed_cluster_note",
     "list_loader_options",
     "load",
+    "load_with_open_clusters",
 ]
 
 _TABLE_DATASET = "table"  # the one dataset that may be in memory
@@ -101,6 +102,19 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
+    dataset = load_with_open_clusters(name, path, purpose=purpose, images=images, **settings)
+    return cluster_by_requested_column(dataset, cluster)
+
+
+def load_with_open_clusters(
+    name: str,
+    path: str | Path | object,
+    *,
+    purpose: Purpose = "evaluation",
+    images: str | Path | None = None,
+    **settings: Any,
+) -> Dataset:
+    """Load a dataset as ``load`` does, whose clusters are still to be chosen."""
     if name != _TABLE_DATASET or not is_table_like(path):
         to_path(
             path,
@@ -122,10 +136,10 @@ def load(
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given_settings))
-    loaded = replace(loaded, info=replace_licence_terms_from_neighbours(loaded.info, loaded.inputs))
+    terms = replace_licence_terms_from_neighbours(loaded.info, loaded.inputs)
+    dataset = replace(loaded, info=terms)
     if purpose == "training":
-        check_training_is_licensed(loaded.info)
-    dataset = cluster_by_requested_column(loaded, cluster)
+        check_training_is_licensed(dataset.info)
     root_setting = given_settings.get("root")  # a table's, to whom it need not exist
     requested_root = (
         root_setting

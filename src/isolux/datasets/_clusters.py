@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.io.cell_parsing import first_as_text
 from isolux.vocabulary.containers import Clusters, Dataset
+from isolux.vocabulary.counts import repeat_counted_cases
 from isolux.vocabulary.errors import UnknownNameError
 
 _CLUSTER_LIKE_NAME = re.compile(
@@ -49,7 +50,7 @@ def cluster_by_requested_column(dataset: Dataset, cluster: str | None) -> Datase
         is_table = dataset.clusters is not None and dataset.clusters.columns is not None
         dataset = (_cluster_by_column if is_table else _cluster_by_keyword)(dataset, cluster)
         id_columns = {cluster: "cluster_id", **dataset.id_columns}
-        dataset = replace(dataset, id_columns=id_columns)
+        dataset = repeat_counted_cases(replace(dataset, id_columns=id_columns))
     else:
         dataset = replace(dataset, notes=(*dataset.notes, *_build_proposed_cluster_notes(dataset)))
     return replace(dataset, clusters=None)
@@ -103,11 +104,13 @@ def _cluster_by_column(dataset: Dataset, column: str) -> Dataset:
         cluster_ids = first_as_text(file_columns[column]).alias("cluster_id")
         dataset = replace(dataset, instances=dataset.instances.with_columns(cluster_ids))
         dataset = dataset.with_clusters("cluster_id")
-    elif column in dataset.instances.columns:
-        dataset = dataset.with_clusters(column)
     else:
-        names = [] if file_columns is None else file_columns.columns
-        raise UnknownNameError("column", column, names, where=clusters.source)
+        names = dataset.attributes["attribute"].unique(maintain_order=True).to_list()
+        if column not in {*dataset.instances.columns, *names}:
+            file_names = [] if file_columns is None else file_columns.columns
+            names = list(dict.fromkeys([*file_names, *names]))
+            raise UnknownNameError("column", column, names, where=clusters.source)
+        dataset = dataset.with_clusters(column)
     n_without_cluster = dataset.instances["cluster_id"].null_count()
     if not n_without_cluster:
         return dataset

@@ -10,7 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
-from isolux.datasets import Purpose, format_proposed_cluster_note, load
+from isolux.datasets import (
+    Purpose,
+    cluster_by_requested_column,
+    format_proposed_cluster_note,
+    load_with_open_clusters,
+)
 from isolux.io.frames import FORMATS
 from isolux.io.shard_files import is_sharded_path
 from isolux.people.attribute_join import join_attributes
@@ -136,10 +141,9 @@ def load_people(
         redact_errors_in_block(withdrawn_list.ids if withdrawn_list else frozenset(), set),
     ):
         dataset = (
-            load(
+            load_with_open_clusters(
                 name,
                 path if in_memory_table is None else in_memory_table,
-                cluster=loader_cluster,
                 images=people.images,
                 **options,
             )
@@ -149,10 +153,10 @@ def load_people(
         if people.id is not None:
             id_columns = {people.id: "instance_id", **dataset.id_columns}
             dataset = replace(dataset, id_columns=id_columns)
-        # A column that people are grouped by is no cluster: each group would be one alone.
-        grouped = {format_proposed_cluster_note(name) for name in attributes}
-        notes = tuple(note for note in dataset.notes if note not in grouped)
-        dataset = _join_attribute_table(replace(dataset, notes=notes), people)
+        # Shards are clustered while they are read, and join nothing.
+        open_cluster = loader_cluster if shards is None else None
+        dataset = _cluster_and_join_attributes(dataset, open_cluster, people)
+        dataset = _drop_unneeded_proposals(dataset, cluster, attributes)
     if withdrawn_list is not None:
         dataset = remove_withdrawn_people(
             dataset, withdrawn_list, allow_unmatched=people.allow_unmatched
@@ -198,6 +202,29 @@ def _collect_loader_options(
     if columns is not None and "required_columns" in parameters:
         options["required_columns"] = columns
     return options
+
+
+def _cluster_and_join_attributes(dataset: Dataset, cluster: str | None, people: People) -> Dataset:
+    """Choose the clusters, then join ``--attributes``; clusters that it holds are chosen after."""
+    try:
+        clustered_dataset = cluster_by_requested_column(dataset, cluster)
+    except UnknownNameError:
+        if people.attributes is None:
+            raise
+        return cluster_by_requested_column(_join_attribute_table(dataset, people), cluster)
+    return _join_attribute_table(clustered_dataset, people)
+
+
+def _drop_unneeded_proposals(
+    dataset: Dataset, cluster: str | None, grouped: Sequence[str]
+) -> Dataset:
+    """Drop the notes that propose clusters where some are chosen, or people are grouped by them."""
+    # A column that people are grouped by is no cluster: each group would be one alone.
+    names = grouped if cluster is None else dataset.attributes["attribute"].unique()
+    unneeded_notes = {format_proposed_cluster_note(name) for name in names}
+    return replace(
+        dataset, notes=tuple(note for note in dataset.notes if note not in unneeded_notes)
+    )
 
 
 def _join_attribute_table(dataset: Dataset, people: People) -> Dataset:

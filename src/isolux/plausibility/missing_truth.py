@@ -24,6 +24,10 @@ from isolux.stats.statistic import IntArray
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
+_ADVICE_ON_BLANKS = (
+    "If an empty cell means a class, as where only findings are noted, say so: --label-map"
+    " 'CLASS=\"\"'."
+)
 UNKNOWN_TRUTH = "unknown truth"
 
 INFO = PlausibilityInfo(
@@ -60,6 +64,8 @@ def check(inputs: AuditInputs) -> list[Caution]:
         if shares and _is_relevant(scores, widest):
             subject = f"answers of {scores.model!r}"
             cautions.append(_describe(subject, shares, scores, None if by_group else widest))
+    if inputs.task == "classification":
+        return [Caution(f"{caution} {_ADVICE_ON_BLANKS}") for caution in cautions]
     return cautions
 
 

@@ -8,7 +8,7 @@ it: see ``isolux.stats.label_assignment``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec.task import BLANK_TEXT
 
 _EVIDENCE = "classification"
 _MAX_LISTED = 12  # classes that are named; of a flag that would name more, nothing is printed
@@ -145,7 +146,7 @@ def _find_advice(inputs: AuditInputs, class_by_label: Mapping[str, str]) -> str:
             new, old = (name, label) if name in answers or label not in truths else (label, name)
             merges[new] = (*merges.get(new, ()), old)
         options = {"label_map": merges}
-        flags = [f'--label-map "{new}={",".join(old)}"' for new, old in merges.items()]
+        flags = [_format_merge_flag(new, old) for new, old in merges.items()]
         advice, n_names = " ".join(flags), len(merges)
     else:
         labels = inputs.predictions["label"].cast(pl.String).drop_nulls().unique().sort()
@@ -158,6 +159,11 @@ def _find_advice(inputs: AuditInputs, class_by_label: Mapping[str, str]) -> str:
         return ""
     before, after = (f"{100 * share:.1f} %" for share in shares)
     return f" {advice} makes {after} of all answers right instead of {before}."
+
+
+def _format_merge_flag(new: str, old: Sequence[str]) -> str:
+    text = f"{new}={','.join(name or BLANK_TEXT for name in old)}"
+    return f"--label-map '{text}'" if BLANK_TEXT in text else f'--label-map "{text}"'
 
 
 def _compose_map(

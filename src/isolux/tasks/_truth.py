@@ -48,6 +48,21 @@ def instances_with_truth(
     return units.join(truth, on="unit_id", how="left", maintain_order="left")
 
 
+def fill_blank_truths(
+    units: pl.DataFrame, dataset: Dataset, target: str | None, blank_class: str
+) -> pl.DataFrame:
+    """Give a class to who has no truth because the cell is empty; a word for unknown stays so."""
+    instances = INSTANCES.conform(dataset.instances)
+    if target is None:
+        rows = _read_classes(dataset, instances)
+    else:
+        rows = _read_target(dataset, instances, target)
+    blanks = rows.group_by("unit_id").agg(pl.col("value").is_null().all()).filter("value")
+    is_blank = pl.col("truth").is_null() & pl.col("unit_id").is_in(blanks["unit_id"].implode())
+    filled = pl.lit([blank_class], dtype=pl.List(pl.String))
+    return units.with_columns(truth=pl.when(is_blank).then(filled).otherwise("truth"))
+
+
 def instances_with_empty_truths(dataset: Dataset) -> pl.DataFrame:
     """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")

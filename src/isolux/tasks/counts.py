@@ -29,7 +29,7 @@ INFO = TaskInfo(
     summary="The rate of each group, from published counts.",
     references=(WILSON,),
     assumptions=(
-        "Cases are independent: a table of counts does not say which of them share a person.",
+        "Cases are independent, unless a column of the table says which of them belong together.",
         "Which way is better is what --better says; without it, neither is.",
     ),
     metrics=(
@@ -84,7 +84,7 @@ def score(
     Raises
     ------
     SpecError
-        Clusters, which a table of counts cannot have.
+        Rows of several cases that share a cluster.
     UnknownNameError, JoinError
         A table without one of these columns, or of other cells.
 
@@ -124,12 +124,7 @@ def score(
         expected="",
         source=None,
     )
-    independence_note = (
-        f"Clusters are unknown: each of {int(valid_counts['times'].sum()):,} cases counts as"
-        " independent."
-        " Where cases share people or pictures, intervals are too narrow and differences are found"
-        " too easily."
-    )
+    _refuse_several_cases_in_a_cluster(valid_counts)
     n_missing = rows.height - valid_counts.height
     missing_caution = Caution(
         f"{n_missing:,} of {rows.height:,} cells of the table have no counts: every number is about"
@@ -142,7 +137,7 @@ def score(
         evidence={COUNTS: valid_counts},
         notes=(
             *_caution_on_direction(frame, better),
-            independence_note,
+            *_note_independence(valid_counts),
             *([missing_caution] if n_missing else []),
         ),
         task="counts",
@@ -151,19 +146,32 @@ def score(
 
 
 def _read_cells(dataset: Dataset) -> pl.DataFrame:
-    """List the cells of the table; refuse clusters."""
-    units = INSTANCES.conform(dataset.instances).select(
+    return INSTANCES.conform(dataset.instances).select(
         "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
     )
-    cluster_ids = units["cluster_id"].drop_nulls()
-    # Intervals need each cluster's successes, and a published table only has sums over clusters.
-    if cluster_ids.is_duplicated().any():
+
+
+def _refuse_several_cases_in_a_cluster(counts: pl.DataFrame) -> None:
+    """Refuse a row of several cases in a shared cluster: it would count as as many clusters."""
+    is_shared = pl.col("cluster_id").is_not_null() & pl.col("cluster_id").is_duplicated()
+    rows = counts.filter(is_shared & (pl.col("times") > 1))
+    if rows.height:
         raise SpecError(
-            "a table of counts has no clusters",
-            expected="no --cluster: nothing says which cases of a row belong together",
-            found=", ".join(map(repr, cluster_ids.unique(maintain_order=True).head(3))),
+            "several cases of a cluster are in one row",
+            expected='one case a row, as isolux.load("counts", FILE, cluster=COLUMN) makes them',
+            found=f"{rows['times'][0]:,} cases of {rows['cluster_id'][0]!r} in one row",
         )
-    return units
+
+
+def _note_independence(counts: pl.DataFrame) -> list[str]:
+    if counts["cluster_id"].is_not_null().any():
+        return []
+    text = (
+        f"Clusters are unknown: each of {int(counts['times'].sum()):,} cases counts as independent."
+        " Where cases share people or pictures, intervals are too narrow and differences are found"
+        " too easily; --cluster COLUMN takes rows that share it as one cluster."
+    )
+    return [text]
 
 
 def _caution_on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:

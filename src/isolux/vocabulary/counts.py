@@ -19,6 +19,8 @@ COUNTS = "counts"
 """The dataset, the task, and the evidence that says how many cases a unit stands for."""
 TIMES = "times"
 """The column that says how many people a row stands for; a table without it: each for one."""
+_MAX_CLUSTERED_CASES = 5_000_000
+"""Cases with clusters that are held one by one: some 200 bytes each, and more per attribute."""
 
 
 def add_multiplicity(
@@ -50,6 +52,46 @@ def add_multiplicity_evidence(
     )
     counts = add_multiplicity(units, multiplicity_by_instance, "unit_id")
     return replace(scores, evidence={**scores.evidence, COUNTS: counts})
+
+
+def repeat_counted_cases(dataset: Dataset) -> Dataset:
+    """Give each case of a table of counts an instance of its own, in the cluster of its row.
+
+    Cases that are clusters by themselves are counted; those of a cluster are drawn together.
+    """
+    counts = dataset.bundled_predictions
+    if counts is None or TIMES not in counts.columns:
+        return dataset
+    n_cases = count_people(counts)
+    if n_cases > _MAX_CLUSTERED_CASES:
+        raise SpecError(
+            "a table of counts is too large for clusters",
+            expected=f"at most {_MAX_CLUSTERED_CASES:,} cases, each of which is held in memory",
+            found=f"{n_cases:,}",
+            hint="audit the people themselves as table:FILE, in shards if need be",
+        )
+    cases = counts.select(row_id="instance_id", case=pl.int_ranges(1, pl.col(TIMES) + 1)).explode(
+        "case"
+    )
+    cases = cases.select("row_id", instance_id=pl.format("{}, case {}", "row_id", "case"))
+    instances, attributes, predictions = (
+        cases.join(
+            table.rename({column: "row_id"}), on="row_id", maintain_order="left_right"
+        ).rename({"instance_id": column})
+        for table, column in (
+            (dataset.instances, "instance_id"),
+            (dataset.attributes, "unit_id"),
+            (counts.with_columns(pl.lit(1, dtype=pl.Int64).alias(TIMES)), "instance_id"),
+        )
+    )
+    instances = instances.with_columns(image_id="instance_id")
+    return replace(
+        dataset,
+        instances=instances.select(dataset.instances.columns),
+        attributes=attributes.select(dataset.attributes.columns),
+        images=instances.select("image_id"),
+        bundled_predictions=predictions.select(counts.columns),
+    )
 
 
 def count_people(table: pl.DataFrame) -> int:
@@ -111,12 +153,14 @@ def refuse_count_tables(evidence_names: Container[str], command: str, expected: 
         )
 
 
-def refuse_ambiguous_count_rows(dataset: Dataset, by: Sequence[str]) -> None:
+def refuse_ambiguous_count_rows(
+    dataset: Dataset, by: Sequence[str], clusters: Sequence[str] = ()
+) -> None:
     """Refuse a table of counts with several rows of a group that differ in what nothing names."""
     if dataset.bundled_predictions is None or TIMES not in dataset.bundled_predictions.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
-    other_columns = [name for name in wide.columns if name not in (*by, "unit_id")]
+    other_columns = [name for name in wide.columns if name not in (*by, *clusters, "unit_id")]
     rows = dataset.bundled_predictions.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
         left_on="instance_id",
@@ -140,6 +184,6 @@ def refuse_ambiguous_count_rows(dataset: Dataset, by: Sequence[str]) -> None:
         "several rows are of one group, and nothing says what tells them apart",
         expected="each further column named for what it is",
         found=f"{', '.join(map(repr, varying))}, such as {first} = {example_values}",
-        hint=f"{of_model}a group too: --by {first}; anything else: one value at a time, as in"
-        f" --only '{first}={rows[first][0]}'",
+        hint=f"{of_model}a group too: --by {first}; what was sampled, such as a video: --cluster"
+        f" {first}; anything else: one value at a time, as in --only '{first}={rows[first][0]}'",
     )

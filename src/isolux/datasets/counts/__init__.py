@@ -1,7 +1,7 @@
 """Counts alone: successes and n of each group, as published tables and appendices give them.
 
 One row a cell: who it is about in columns of words, how many there were and of how many. There are
-no people in such a table, so only an audit reads it, and what it calls clusters is unknown.
+no people in such a table, so only an audit reads it. A column may name clusters, such as videos.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ INFO = DatasetInfo(
     label_source="declared by the user",
     assumptions=(
         "every case is in one row of a model and measure, and no row repeats others",
-        "cases are independent: nothing says which of them share a person",
+        "cases are independent, or a cluster column says which rows belong together",
     ),
     task="counts",
 )

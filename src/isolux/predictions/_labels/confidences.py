@@ -15,6 +15,9 @@ _SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
 _DETECTED_WORDS = (*YES, "found", "detected")
 _MISSED_WORDS = (*NO, "missed", "undetected", "none", "nan", "null")
 _MAX_LISTED = 3
+_MAX_PERCENT = 100
+_MAX_LOGIT = 50  # 100 times a cosine of CLIP is 10 to 40; of percents some answer is surer
+_WITHOUT_SCORES = "keep each person's best answer and leave the column of scores out"
 _CERTAIN_RANGE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 
 
@@ -53,9 +56,18 @@ def _scale_hint(numbers: pl.Series, scale: float, row: int) -> str:
     low, high = numbers.min(), numbers.max()
     assert isinstance(low, float)  # noqa: S101  (a score lies outside, so there is one)
     assert isinstance(high, float)  # noqa: S101
-    if low < 0 or high > 100:
+    if low < 0 and high <= 0:
+        return f"these look like log-probabilities: give exp(score), or {_WITHOUT_SCORES}"
+    if low < 0 or high > _MAX_PERCENT:
         return (
-            "logits and distances are not confidences: bring them to 0–1 first, or leave them out"
+            "logits and distances are not confidences: bring them to 0–1 first (logits: a softmax"
+            f" over each person's answers), or {_WITHOUT_SCORES}"
+        )
+    if scale == 1 and low > 1 and high <= _MAX_LOGIT:
+        return (
+            "logits such as CLIP's (100 times a cosine) are not confidences: give a softmax over"
+            f" each person's answers, or {_WITHOUT_SCORES}; only if these are percents, say"
+            " --option score_scale=100"
         )
     if scale == 1 and high > 2:
         return "if scores run from 0 to 100, say --option score_scale=100"

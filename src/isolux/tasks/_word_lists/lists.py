@@ -160,6 +160,13 @@ def assign_word_groups(
             found=repr(unknown_groups[0]),
             where="label_map",
         )
+    if "" in user_map:
+        raise SpecError(
+            "an empty cell of the truth is unknown here",
+            expected="values of the truth that are no empty cells",
+            found=f'{user_map[""]}=""',
+            where="label_map",
+        )
     # The user's map overrides the list.
     group_by_value = {**words.values, **user_map}
     values = list_truth_values(dataset, target).to_list()

@@ -17,7 +17,12 @@ import polars as pl
 import polars.selectors as cs
 
 from isolux.tasks._scores import read_metrics, restrict_task_info
-from isolux.tasks._truth import instances_with_truth, list_truth_values
+from isolux.tasks._truth import (
+    fill_blank_truths,
+    instances_with_empty_truths,
+    instances_with_truth,
+    list_truth_values,
+)
 from isolux.tasks.classification.answers import (
     Confidence,
     ScoreOf,
@@ -67,12 +72,14 @@ from isolux.tasks.classification.score_only_evaluation import (
 )
 from isolux.tasks.classification.thresholding import read_cutoff
 from isolux.tasks.classification.without_truth import (
+    answer_by_threshold,
     is_selection_only,
+    refuse_unanswered_class,
     score_detection_only,
     score_selection_only,
 )
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import TIMES
+from isolux.vocabulary.counts import TIMES, count_people
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import to_polars
@@ -150,7 +157,8 @@ def score(
     label_map : mapping of str to sequence of str, optional
         Classes to merge, both in the true labels and in the answers: new class to old ones. Others
         stay. A merged class has the rank and the score of the first of its members among the
-        answers.
+        answers. The old class ``""`` (in text ``0=""``) is an empty cell of the truth, which is
+        unknown otherwise: where what is not mentioned is absent, as in CheXpert.
     prediction_map : mapping of str to str, optional
         Maps the model's labels to the classes, before ``label_map``; in text ``CLASS=LABEL,LABEL``
         or a file. A class scores the
@@ -260,9 +268,33 @@ def score(
     )
     # The setting may be spelt as in either file ("1" for "1.0").
     positive = label_matching.canonical(positive)
+    answer_settings = {
+        "one_vs_rest": one_vs_rest,
+        "prediction_map": prediction_map,
+        "score_of": score_of,
+        "top_k": ks,
+        "undetected": undetected,
+    }
+    threshold_settings = {
+        "threshold": threshold,
+        "threshold_on": threshold_on,
+        "lower_score_means": lower_score_means,
+    }
+    has_only_scores = "label" not in table.columns and "score" in table.columns
+    # With predicted labels a threshold would have no effect; that must not pass unnoticed.
+    if has_only_scores:
+        refuse_answer_settings(**answer_settings)
+    else:
+        refuse_score_settings(**threshold_settings)
     # A selection rate needs no truth, so a dataset without one can be audited.
-    if is_selection_only(target, requested, table) and not one_vs_rest:
-        return score_selection_only(
+    needs_truth = one_vs_rest or not is_selection_only(requested)
+    if target is None and not needs_truth and label_matching.blank_class is None:
+        notes, choices = [], {}
+        if has_only_scores:
+            units = instances_with_empty_truths(dataset)
+            cutoff = read_cutoff(threshold, threshold_on, dataset, units, seed)
+            table, notes, choices = answer_by_threshold(table, positive, cutoff, lower_score_means)
+        selection = score_selection_only(
             dataset,
             table,
             INFO,
@@ -272,18 +304,13 @@ def score(
             prediction_map=prediction_map,
             undetected=undetected,
         )
-    instances = _read_instances(dataset, target, label_matching, unknown_values)
-    if "label" not in table.columns and "score" in table.columns:
-        refuse_answer_settings(
-            one_vs_rest=one_vs_rest,
-            prediction_map=prediction_map,
-            score_of=score_of,
-            top_k=ks,
-            undetected=undetected,
-        )
+        return replace(selection, notes=(*notes, *selection.notes), task_choices=choices)
+    instances, truth_notes = _read_instances(dataset, target, label_matching, unknown_values)
+    if has_only_scores:
         check_merge(label_matching, list_truth_values(dataset, target))
         positive = default_positive(instances["truth"], positive)
-        check_positive(instances["truth"], positive, one_vs_rest=False)
+        if needs_truth:  # else the class may be true of nobody
+            check_positive(instances["truth"], positive, one_vs_rest=False)
         truth, other_class = binarise_truth(instances["truth"], positive)
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
@@ -295,11 +322,8 @@ def score(
             lower_score_means=lower_score_means,
             model=model,
         )
+        score_input = replace(score_input, notes=(*truth_notes, *score_input.notes))
         return _evaluate_scores_only(score_input, positive, requested)
-    # With predicted labels a threshold would have no effect; that must not pass unnoticed.
-    refuse_score_settings(
-        threshold=threshold, threshold_on=threshold_on, lower_score_means=lower_score_means
-    )
     answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
@@ -307,13 +331,16 @@ def score(
         label_matching=label_matching,
         model=model,
     )
-    check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    if needs_truth:
+        check_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    else:
+        refuse_unanswered_class(positive, answers.ranked["label"])
     units = join_outcomes(instances, answers)
     # These checks refuse or warn about files that would otherwise give plausible numbers: labels of
     # other classes, shifted rows, other people.
     cautions = [
         *describe_missing_answers(units, undetected),
-        *check_foreign_answers(units, answers.ranked),
+        *(check_foreign_answers(units, answers.ranked) if needs_truth else ()),
         *caution_on_chance_agreement(units),
     ]
     confidence = read_confidence(units, answers, positive, score_of)
@@ -333,7 +360,7 @@ def score(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=prediction_map is not None),
         evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
-        notes=(*cautions, *_build_notes(outcomes, confidence, missing, undetected)),
+        notes=(*cautions, *truth_notes, *_build_notes(outcomes, confidence, missing, undetected)),
     )
 
 
@@ -389,8 +416,8 @@ def _read_instances(
     target: str | None,
     label_matching: LabelMatching,
     unknown_values: Sequence[str],
-) -> pl.DataFrame:
-    """Read instances with their truth, spelt as the matching of labels has it."""
+) -> tuple[pl.DataFrame, list[str]]:
+    """Read instances with their truth, spelt as the matching of labels has it, and notes."""
     unknown_words = (*unknown_values, *label_matching.unknown_spellings)
     instances = instances_with_truth(dataset, target, label_matching.merge, unknown_words)
     if label_matching.canonical_spellings:
@@ -400,8 +427,17 @@ def _read_instances(
             .list.unique()
         )
         instances = instances.with_columns(truth=merged_truth)
+    notes: list[str] = []
+    if label_matching.blank_class is not None:
+        n_known = count_people(instances.drop_nulls("truth"))
+        instances = fill_blank_truths(instances, dataset, target, label_matching.blank_class)
+        n_blank = count_people(instances.drop_nulls("truth")) - n_known
+        notes.append(
+            f"The truth of {n_blank:,} of {count_people(instances):,} people is an empty cell, and"
+            f" counts as {label_matching.blank_class!r} (--label-map)."
+        )
     check_similar_classes(instances)
-    return instances
+    return instances, notes
 
 
 def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:

@@ -29,6 +29,8 @@ _CAUTION_SHARE = 0.05
 # With fewer predictions, a class that only one side has may be a coincidence.
 _MIN_ANSWERS = 30
 _MAX_LISTED_CLASSES = 8
+BLANK = ""
+"""What a merge calls the truth of an empty cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,15 @@ class LabelMatching:
         Spelling of a number to the one that is used for it: ``1.0`` to ``1``.
     unmatched : tuple of str
         Old classes of a merge that neither truth nor predictions have.
+    blank_class : str or None
+        The class of a truth that is an empty cell; None: such a truth is unknown.
     """
 
     unknown_spellings: frozenset[str]
     merge: dict[str, str]
     canonical_spellings: dict[str, str]
     unmatched: tuple[str, ...] = ()
+    blank_class: str | None = None
 
     def canonical(self, label: str | None) -> str | None:
         """Return the spelling that is used for a label of a setting."""
@@ -66,13 +71,19 @@ def match_labels(
 ) -> LabelMatching:
     """Match all spellings that occur; equal numbers are equal labels.
 
+    The old class ``""`` of a merge is that of empty cells of the truth.
+
     Examples
     --------
     >>> words = match_labels(["0", "1"], ["1.0", "-1"], {}, ["-1"])
     >>> words.canonical_spellings, sorted(words.unknown_spellings)
     ({'1.0': '1'}, ['-1'])
     """
+    blank_class = merge.get(BLANK)
+    merge = {old: new for old, new in merge.items() if old != BLANK}
     truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))
+    if blank_class is not None:
+        extra_labels = (*extra_labels, blank_class)
     spellings = list(dict.fromkeys([*truth_labels, *answer_labels]))
     labels_by_number: dict[float, list[str]] = {}
     # Truth before predictions, and shortest first within each: the first spelling of a number
@@ -103,7 +114,25 @@ def match_labels(
             unmatched.append(old)
     canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
     canonical = {label: word for label, word in canonical.items() if label != word}
-    return LabelMatching(frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched))
+    if blank_class is not None:
+        classes = {
+            new_by_old.get(w, canonical.get(w, w)) for w in spellings if w not in unknown_spellings
+        }
+        blank_class = canonical.get(blank_class, blank_class)
+        _refuse_foreign_blank_class(blank_class, classes)
+    return LabelMatching(
+        frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched), blank_class
+    )
+
+
+def _refuse_foreign_blank_class(blank_class: str, classes: Collection[str]) -> None:
+    """Refuse a class of empty cells that is none of two or more: a spelling mistake."""
+    if len(classes) > 1 and blank_class not in classes:
+        raise SpecError(
+            f"--label-map gives empty cells the class {blank_class!r}, which nothing else has",
+            expected="one of " + ", ".join(map(repr, sorted(classes)[:_MAX_LISTED_CLASSES])),
+            where="label_map",
+        )
 
 
 def check_similar_classes(units: pl.DataFrame) -> None:

@@ -143,7 +143,7 @@ def read_score_only(
     model: str | None,
 ) -> ScoreOnlyInput:
     """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
-    table = _check_scores(predictions)
+    table = check_scores(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()
     truth_known = instances["truth"].is_not_null().to_numpy()
@@ -190,7 +190,7 @@ def read_score_only(
     reading_note = (
         f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
     )
-    threshold_notes = _describe_thresholds(
+    threshold_notes = describe_thresholds(
         cutoff, texts, classes[0], lower_score_means, has_leakage=bool(leakage_cautions)
     )
     return ScoreOnlyInput(
@@ -198,12 +198,12 @@ def read_score_only(
         ClassPredictions(models, detection_flags, ranked, has_detection=False, notes=()),
         _find_unmeasurable(ranked["score"], cutoff, lower_score_means),
         thresholds,
-        _record_threshold(cutoff, thresholds, texts, lower_score_means),
+        record_threshold(cutoff, thresholds, texts, lower_score_means),
         (*leakage_cautions, *threshold_notes, reading_note, *notes),
     )
 
 
-def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
+def check_scores(frame: pl.DataFrame) -> pl.DataFrame:
     """Check columns and types of scores."""
     require_columns(frame, ("model", "instance_id", "score"))
     if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
@@ -324,7 +324,7 @@ def _describe_scores(
     return notes
 
 
-def _record_threshold(
+def record_threshold(
     cutoff: Cutoff | None,
     thresholds: Mapping[str, float],
     texts: Mapping[str, str],
@@ -355,7 +355,7 @@ def _record_threshold(
     }
 
 
-def _describe_thresholds(
+def describe_thresholds(
     cutoff: Cutoff | None,
     texts: Mapping[str, str],
     positive: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -18,6 +19,13 @@ from isolux.tasks.classification.rates import (
     build_metric_rows,
     join_outcomes,
 )
+from isolux.tasks.classification.score_only_evaluation import (
+    LowerScoreMeaning,
+    check_scores,
+    describe_thresholds,
+    record_threshold,
+)
+from isolux.tasks.classification.thresholding import Cutoff
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
@@ -68,11 +76,60 @@ def score_detection_only(
 _SELECTION = "selection_rate"
 
 
-def is_selection_only(
-    target: str | None, metrics: Sequence[str], predictions: pl.DataFrame
-) -> bool:
-    """Return whether only the selection rate is requested, and no truth is set."""
-    return target is None and set(metrics) == {_SELECTION} and "label" in predictions.columns
+def is_selection_only(metrics: Sequence[str]) -> bool:
+    """Return whether only the selection rate is requested, which needs no truth."""
+    return set(metrics) == {_SELECTION}
+
+
+def answer_by_threshold(
+    predictions: pl.DataFrame,
+    positive: str | None,
+    cutoff: Cutoff | None,
+    lower_score_means: LowerScoreMeaning,
+) -> tuple[pl.DataFrame, list[str], dict[str, Any]]:
+    """Return the answers that a given threshold makes of scores, notes on it, and its record."""
+    if positive is None or cutoff is None or cutoff.rule.kind != "value":
+        raise SpecError(
+            f"the metric {_SELECTION!r} cannot be measured",
+            expected="answers; or --positive CLASS and --threshold NUMBER for scores: other rules"
+            " need a truth (--target NAME)",
+            found="scores without answers and without a truth",
+        )
+    scored_people, number = check_scores(predictions).drop_nulls("score"), cutoff.rule.number
+    score = scored_people["score"]
+    is_selected = score <= number if lower_score_means == "positive" else score >= number
+    if scored_people.height and not is_selected.any():
+        raise SpecError(
+            "no score reaches the threshold: nobody is selected in any group",
+            expected=f"a threshold within the scores, {score.min():g} to {score.max():g}",
+            found=f"--threshold {number:g}",
+        )
+    # Who has no score has no answer, and is not counted as not selected.
+    answers = scored_people.select(
+        "model",
+        "instance_id",
+        label=pl.when(is_selected).then(pl.lit(positive)).otherwise(pl.lit(f"not {positive}")),
+        score=pl.lit(None, dtype=pl.Float64),
+        rank=pl.lit(1, dtype=pl.Int64),
+    )
+    models = answers["model"].unique().sort()
+    thresholds, texts = dict.fromkeys(models, number), dict.fromkeys(models, f"{number:.12g}")
+    return (
+        answers,
+        describe_thresholds(cutoff, texts, positive, lower_score_means, has_leakage=False),
+        record_threshold(cutoff, thresholds, texts, lower_score_means),
+    )
+
+
+def refuse_unanswered_class(positive: str | None, labels: pl.Series) -> None:
+    """Refuse a positive class that is no answer: a misspelt one would be selected in no group."""
+    answer_labels = labels.drop_nulls().unique().sort()
+    if len(answer_labels) and positive not in answer_labels:
+        raise SpecError(
+            f"nobody was given the positive class {positive!r}",
+            expected="one of the answers: " + ", ".join(answer_labels.head(30)),
+            where="positive",
+        )
 
 
 def score_selection_only(
@@ -102,14 +159,7 @@ def score_selection_only(
         undetected=undetected,
         top_k=(),
     )
-    labels = answers.ranked["label"].drop_nulls().unique().sort()
-    # A misspelt positive class would have a selection rate of 0 in every group.
-    if len(labels) and positive not in labels:
-        raise SpecError(
-            f"nobody was given the positive class {positive!r}",
-            expected="one of the answers: " + ", ".join(labels.head(30)),
-            where="positive",
-        )
+    refuse_unanswered_class(positive, answers.ranked["label"])
     units = join_outcomes(instances, answers)
     outcomes = ClassificationOutcomes(
         units, answers, positive, (), leave_out=undetected == "leave-out"

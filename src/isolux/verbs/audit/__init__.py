@@ -240,9 +240,11 @@ def audit(
         lists. Or scores: from ``isolux.score``; or any frame with ``unit_id`` and ``value`` (0 to
         1, higher is better, null: not scored), and if wanted ``cluster_id``, ``metric``,
         ``label``, ``model``.
-    attributes : Dataset or frame
-        Who is who: a dataset, the table ``attributes``, or a wide frame with ``unit_id`` and one
-        column per attribute. Not given: the columns of ``scores`` that ``by`` names.
+    attributes : str, Path, Dataset or frame
+        Of files, and of a table with answers: a file with more attributes of these people, as
+        ``--attributes`` names it. Of scores: who is who, as a dataset, the table ``attributes``,
+        or a wide frame with ``unit_id`` and one column per attribute; not given: the columns of
+        ``scores`` that ``by`` names.
     by : str or sequence of str
         Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
     injected : sequence of dict, or path, optional
@@ -297,11 +299,15 @@ def _audit_any_source(
     settings: dict[str, Any],
 ) -> Audit:
     """Audit any input of ``audit``."""
+    has_people = isinstance(scores, str | Path) or has_prediction_columns(scores, settings)
+    if has_people and isinstance(attributes, str | Path):
+        settings = {**settings, "attributes": attributes}
+        attributes = None
     if isinstance(scores, str | Path):
         return _audit_files(
             scores, attributes, {"by": by, "injected": injected_effects, **settings}
         )
-    if has_prediction_columns(scores, settings):
+    if has_people:
         in_memory_table = read_in_memory_table(scores, attributes, settings)
         return audit_in_memory_table(
             in_memory_table, {"by": by, "injected": injected_effects, **settings}
@@ -357,7 +363,8 @@ def _audit_files(source: str | Path, attributes: object, settings: Mapping[str, 
     if attributes is not None:
         raise SpecError(
             "files say themselves who is who",
-            expected=f"isolux.audit({str(source)!r}, by=…, …), every setting by its name",
+            expected=f"isolux.audit({str(source)!r}, by=…, …), every setting by its name; more"
+            " attributes as a file: attributes=FILE",
             found=f"a second argument: {type(attributes).__name__}",
         )
     return run_audit(read_audit_settings(source, _select_given_settings(settings)))

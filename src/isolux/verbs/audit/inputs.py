@@ -229,7 +229,7 @@ def read_in_memory_table(
             "a table with truth and answers says itself who is who",
             expected="one table with one row per person: groups, truth and answer are its columns",
             found=f"a second argument: {type(attributes).__name__}",
-            hint="join the two by the person's id first",
+            hint="join the two by the person's id first, or name a file: attributes=FILE",
         )
     frame = to_polars(table)
     truth, answer = (settings.get(n) for n in ("target", "prediction_column"))

@@ -93,7 +93,8 @@ def run_pipeline(
     spec, dataset = resolve_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _form_groups(spec, dataset, scores, attributes)
-    refuse_ambiguous_count_rows(dataset, spec.groups.attributes)
+    clusters = [name for name in parse_cluster_columns(spec.people.cluster) if name is not None]
+    refuse_ambiguous_count_rows(dataset, spec.groups.attributes, clusters)
     task = scores.task or spec.task.name
     options = options or {}
     audit_inputs = AuditInputs(

@@ -26,8 +26,9 @@ class People(SettingsStage):
     )
     cluster: str | None = setting(
         None,
-        "what was sampled independently, such as subject or household; two-way clusters as "
-        "subject,photographer; default: the dataset's own, or each row",
+        "what was sampled independently, such as subject or household: a word of the dataset, or "
+        "a column of the data or of --attributes; two-way clusters as subject,photographer; "
+        "default: the dataset's own, or each row",
         often=True,
     )
     only: tuple[str, ...] = setting(

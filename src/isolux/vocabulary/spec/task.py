@@ -26,6 +26,9 @@ FILLED_PARAMETERS = ("model", "unknown_values")
 READ_LATER = ("prediction_map", "database", "database_predictions")
 """Settings that name a file or a dataset, which an audit reads with its other inputs."""
 
+BLANK_TEXT = '""'
+"""How text names the empty cells of the truth in a label map."""
+
 _PARAMETER_BY_FLAG = {"metric": "metrics"}
 """A flag that is given several times has a singular name."""
 
@@ -243,11 +246,18 @@ def parse_value_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[
     --------
     >>> parse_value_merges(("Asian=East Asian,Asian",), "label_map")
     {'Asian': ('East Asian', 'Asian')}
+
+    Empty quotation marks stand for an empty cell:
+
+    >>> parse_value_merges(('0="",-1',), "label_map")
+    {'0': ('', '-1')}
     """
     merges: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
         old_values = tuple(v.strip() for v in values.split(",") if v.strip())
+        if setting == "label_map":
+            old_values = tuple("" if v == BLANK_TEXT else v for v in old_values)
         if not equals or not name.strip() or not old_values:
             raise SpecError(
                 f"the setting {setting!r} cannot be read",
