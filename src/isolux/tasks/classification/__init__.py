@@ -46,6 +46,7 @@ from isolux.tasks.classification.metric_selection import (
     select_metrics,
 )
 from isolux.tasks.classification.metrics import (
+    CLASS_EVIDENCE,
     EVIDENCE,
     FACET,
     METRICS,
@@ -55,6 +56,7 @@ from isolux.tasks.classification.metrics import (
 from isolux.tasks.classification.notes import describe_counts, describe_missing_answers
 from isolux.tasks.classification.rates import (
     ClassificationOutcomes,
+    build_class_evidence,
     build_metric_rows,
     join_outcomes,
 )
@@ -138,7 +140,9 @@ def score(
         What to measure. None: ``accuracy``, ``recall`` and ``balanced_accuracy``; with
         ``positive`` or ``one_vs_rest`` the six rates of a class; with scores
         ``calibration_error`` and, with ``positive``, ``roc_auc``; ``detection_rate`` where
-        predictions have ``detected`` or empty answers.
+        predictions have ``detected`` or empty answers. On request: ``macro_f1`` and, of the
+        positive class or of every class with ``one_vs_rest``, ``f1``; ``precision`` with
+        ``one_vs_rest`` is that of each predicted class.
     top_k : sequence of int
         Adds ``top_k_accuracy`` for each k (column ``threshold``).
     undetected : {"mistake", "leave-out", "both"}
@@ -199,7 +203,8 @@ def score(
         for a singer is recalled as both.
         ``evidence["classification"]``: one row per model and unit with ``model, unit_id,
         cluster_id, truth, prediction, detected, correct, confidence, positive, positive_score,
-        is_positive, reason``, for ``balanced_accuracy``, ``roc_auc`` and ``calibration_error``.
+        is_positive, reason``, for ``balanced_accuracy``, ``roc_auc`` and ``calibration_error``;
+        with ``f1`` also ``evidence["classes"]``, for each class (``of_label``) in turn.
         ``info``: the task, with the metrics that were measured.
 
     Raises
@@ -332,7 +337,7 @@ def score(
     return Scores(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=prediction_map is not None),
-        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        evidence=_build_evidence(outcomes, confidence, names),
         notes=(*cautions, *_build_notes(outcomes, confidence, missing, undetected)),
     )
 
@@ -353,7 +358,7 @@ def _evaluate_scores_only(
     return Scores(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=False),
-        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        evidence=_build_evidence(outcomes, confidence, names),
         notes=(*score_input.notes, *score_input.describe_unmeasured(units, INFO)),
         task_choices=score_input.fitted_settings,
     )
@@ -414,7 +419,18 @@ def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
     return replace(task_info, references=tuple(dict.fromkeys(references)))
 
 
-def _build_evidence(outcomes: ClassificationOutcomes, confidence: Confidence) -> pl.DataFrame:
+def _build_evidence(
+    outcomes: ClassificationOutcomes, confidence: Confidence, names: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    """Build the evidence tables that the metrics read."""
+    evidence = {EVIDENCE: _build_unit_evidence(outcomes, confidence)}
+    # As many rows as people times classes: only where a metric reads them.
+    if any(INFO.metric(name).evidence == CLASS_EVIDENCE for name in names):
+        evidence[CLASS_EVIDENCE] = build_class_evidence(outcomes)
+    return evidence
+
+
+def _build_unit_evidence(outcomes: ClassificationOutcomes, confidence: Confidence) -> pl.DataFrame:
     """Build the evidence: one row per model and unit, with ``correct`` under the policy.
 
     ``reason`` is that of a null ``correct``; where ``correct`` has a value, that of a null score.
