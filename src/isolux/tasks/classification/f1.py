@@ -43,13 +43,13 @@ def _class_columns(evidence: pl.DataFrame) -> csr_array:
     truth = rows.explode("truth").drop_nulls("truth").unique(["row", "truth"], maintain_order=True)
     # Only true classes have an F1; an answer of no true class is a missed person of theirs.
     classes = truth["truth"].unique().sort()
-    predicted = rows.filter(pl.col("prediction").is_in(classes.implode()))
+    answers = rows.filter(pl.col("prediction").is_in(classes.implode()))
     hits = truth.filter(pl.col("truth") == pl.col("prediction"))
     n = len(classes)
     entries = [
         (hits, "truth", 0, 2.0),
         (truth, "truth", n, 1.0),
-        (predicted, "prediction", n, 1.0),
+        (answers, "prediction", n, 1.0),
         (truth, "truth", 2 * n, 1.0),
     ]
     enum = pl.Enum(classes)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.stats.calibration import N_BINS, expected_calibration_error_statistic
+from isolux.stats.calibration import expected_calibration_error_statistic
 from isolux.stats.roc import average_precision_of_scores_statistic, roc_auc_statistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks.classification.f1 import F1, MACRO_F1
@@ -337,10 +337,10 @@ METRIC_ENTRIES = (
     _evidence_entry(
         name="calibration_error",
         title="Expected calibration error",
-        definition=f"Mean gap between confidence and accuracy over {N_BINS} bins of equal width, "
-        "weighted by their units; noise alone makes it larger in a small group.",
+        definition="Mean gap between confidence and accuracy over bins of confidence, weighted by "
+        "their units; noise alone makes it larger in a small group.",
         direction="lower",
-        statistic=expected_calibration_error_statistic(N_BINS),
+        statistic=expected_calibration_error_statistic(),
         reference=GUO,
         # Not pooled: groups whose confidences err in opposite directions cancel in the mixture, so
         # the value of everyone may lie outside the groups' values.
@@ -351,11 +351,11 @@ METRIC_ENTRIES = (
         name="class_calibration_error",
         title="Calibration error of the positive class",
         definition="Mean gap between the score of the positive class and the share of units "
-        f"that are of it, over {N_BINS} bins of equal width, weighted by their units; noise "
-        "alone makes it larger in a small group.",
+        "that are of it, over bins of the score, weighted by their units; noise alone makes it "
+        "larger in a small group.",
         direction="lower",
         statistic=expected_calibration_error_statistic(
-            N_BINS, confidence="positive_score", correct="is_positive"
+            confidence="positive_score", correct="is_positive", bin_column="positive_score_bin"
         ),
         reference=NAEINI,
         has_overall_among_groups=False,

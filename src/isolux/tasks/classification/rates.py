@@ -114,7 +114,7 @@ def _add_valid_rank(outcomes: ClassificationOutcomes) -> pl.LazyFrame:
     return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
-def _compare_with_class(units: pl.LazyFrame, name: str | None) -> pl.LazyFrame:
+def compare_with_class(units: pl.LazyFrame, name: str | None) -> pl.LazyFrame:
     """Add ``is_positive`` and ``is_given`` of one positive class."""
     positive = pl.lit(name, dtype=pl.String)
     return units.with_columns(
@@ -122,26 +122,6 @@ def _compare_with_class(units: pl.LazyFrame, name: str | None) -> pl.LazyFrame:
         # No prediction is not the positive class: an undetected person is not selected.
         is_given=(pl.col("prediction") == positive).fill_null(value=False),
     )
-
-
-def build_class_evidence(outcomes: ClassificationOutcomes) -> pl.DataFrame:
-    """Build the evidence of each positive class in turn: one row per class, model and unit.
-
-    ``of_label`` is the class; ``is_positive`` is null where the unit is not judged.
-    """
-    frames = [
-        _compare_with_class(outcomes.units.lazy(), name).select(
-            "model",
-            "unit_id",
-            "cluster_id",
-            is_positive=pl.when(pl.col(outcomes.reason).is_null()).then("is_positive"),
-            is_given="is_given",
-            of_label=pl.lit(name, dtype=pl.String),
-            reason=pl.col(outcomes.reason),
-        )
-        for name in outcomes.positive_classes
-    ]
-    return pl.concat(frames).collect()
 
 
 def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iterator[pl.DataFrame]:
@@ -154,7 +134,7 @@ def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iter
             )
     elif "positive" in entry.needs:
         for name in outcomes.positive_classes:
-            class_units = _compare_with_class(units, name).filter(entry.population)
+            class_units = compare_with_class(units, name).filter(entry.population)
             yield _score_frame(outcomes, entry, class_units, pl.lit(name, dtype=pl.String))
     elif entry.by_class:
         # One row for each valid class; an unknown truth is in no class, so it has no row.
