@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from isolux.tasks.classification.evidence import CalibrationBins
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
@@ -15,6 +16,13 @@ ERROR = Metric(name="error", title="Error", definition="share wrong", direction=
 SELECTION = Metric(
     name="selection_rate", title="Selected", definition="share selected", direction="none"
 )
+
+
+def binned(table: pl.DataFrame, bins: CalibrationBins = CalibrationBins()) -> pl.DataFrame:  # noqa: B008 - frozen
+    """Add the bins of confidences, as the task does; a table without a model is of one."""
+    others = {"model": "m", "positive_score": None, "is_positive": None}
+    absent = {name: pl.lit(value) for name, value in others.items() if name not in table.columns}
+    return bins.add_columns(table.with_columns(**absent), None)
 
 
 def scored(

@@ -16,7 +16,7 @@ from isolux.stats.numeric_statistics import root_mean_square_statistic
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import ComparisonSettings
-from tests._scored import members, scored
+from tests._scored import binned, members, scored
 
 ECE = next(m for m in INFO.metrics if m.name == "calibration_error")
 ROOT = Metric(name="root", title="r", definition="r", direction="lower", high=None,
@@ -30,6 +30,7 @@ def compared(metric, evidence, columns, groups, seed=0):
     parts = []
     for model, own in zip("ab", columns, strict=True):
         table = pl.DataFrame({"model": [model] * n, **ids, **own})
+        table = binned(table) if metric is ECE else table
         parts.append(scored([0.0] * n, ids["cluster_id"], model=model,
                             evidence={evidence: table}, others=(metric,)))  # fmt: skip
     both = replace(

@@ -18,7 +18,7 @@ from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.spec import ComparisonSettings
-from tests._scored import members, scored
+from tests._scored import binned, members, scored
 
 METRIC = next(m for m in INFO.metrics if m.name == "calibration_error")
 Z = 1.959963984540054
@@ -29,7 +29,7 @@ def measured(sure, right, groups, clusters=None, **settings):
     clusters = [f"s{k}" for k in range(n)] if clusters is None else clusters
     units = [f"u{k}" for k in range(n)]
     evidence = {"model": "m", "unit_id": units, "cluster_id": clusters, "confidence": sure}
-    table = pl.DataFrame({**evidence, "correct": right})
+    table = binned(pl.DataFrame({**evidence, "correct": right}))
     scores = scored([float(r) for r in right], clusters, evidence={"classification": table},
                     others=(METRIC,))  # fmt: skip
     spec = ComparisonSettings(

@@ -21,7 +21,7 @@ from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test
 from isolux.tasks.classification import INFO
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.survey_sample import SAMPLE
-from tests._scored import members, scored
+from tests._scored import binned, members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law
@@ -118,9 +118,8 @@ def asked(rng, cell, replicates, seed):
     n = len(right)
     both = {"model": "m", "unit_id": [f"u{k}" for k in range(n)],
             "cluster_id": [f"s{k}" for k in clusters]}  # fmt: skip
-    evidence = {
-        "classification": pl.DataFrame({**both, "confidence": confidence, "correct": right})
-    }
+    table = pl.DataFrame({**both, "confidence": confidence, "correct": right})
+    evidence = {"classification": binned(table)}
     if cell.weights:
         evidence[SAMPLE] = pl.DataFrame({
             **both, "weight": rng.lognormal(0.0, 0.5, n),

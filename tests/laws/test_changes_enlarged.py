@@ -18,7 +18,7 @@ from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z
 from isolux.vocabulary.spec import ComparisonSettings
-from tests._scored import members, scored
+from tests._scored import binned, members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws.test_calibration import CONFIDENCE, METRIC
 from tests.laws.test_far_errors import ROOT
@@ -71,6 +71,7 @@ def asked(rng, cell, replicates, seed):
         own = draw(rng, n)
         metric, name = (ROOT, "own") if "error" in own else (METRIC, "classification")
         table = pl.DataFrame({"model": [model] * n, **ids, **own})
+        table = binned(table) if metric is METRIC else table
         parts.append(scored([0.0] * n, ids["cluster_id"], model=model, evidence={name: table},
                             others=(metric,)))  # fmt: skip
     both = replace(

@@ -429,3 +429,20 @@ def test_minus_zero_and_zero_are_one_number_and_one_value(tmp_path):
         "People were joined by whole id: 60 are in both runs.",
         "Those who met agree in 'truth', 'tone'.",
     ]
+
+
+def test_calibration_errors_over_other_numbers_of_bins_are_not_compared():
+    rng = np.random.default_rng(3)
+    sure, light = rng.beta(4, 2, 400), ["day", "night"] * 200
+    ids = [f"p{i}" for i in range(400)]
+    truth = np.where(rng.random(400) < sure, "yes", "no")
+    table = pl.DataFrame({"id": ids, "truth": truth, "light": light, "answer": "yes", "sure": sure})
+    runs = [
+        isolux.audit(table, id="id", by="light", target="truth", prediction_column="answer",
+                     score_column="sure", metric="calibration_error", replicates=100,
+                     calibration_bins=bins).run
+        for bins in (10, 10, 15)
+    ]  # fmt: skip
+    assert isolux.compare(*runs[:2]).disparities.filter(group_a="overall")["value"].item() == 0
+    with pytest.raises(SpecError, match=r"over different bins\n(.*\n)*.*same number of bins"):
+        isolux.compare(runs[0], runs[2])

@@ -42,6 +42,7 @@ from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.test_inversion import Difference
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import COMPARISONS, Status
 
@@ -97,6 +98,18 @@ def _sum_products(
     return np.asarray(products @ design.multiplicity.astype(np.float64))
 
 
+def _refuse_other_bins(first: Measure, second: Measure) -> None:
+    """Refuse two values whose noise is compared bin by bin, over other numbers of bins."""
+    bins = [m.columns.stop - m.columns.start if m.columns else 0 for m in (first, second)]
+    if bins[0] != bins[1]:
+        raise SpecError(
+            f"{first.info.title} of the two models is over different bins",
+            expected="two audits with the same settings of the task",
+            found=f"{first.model} and {second.model} with other numbers of bins",
+            hint="audit both with the same number of bins (--calibration-bins)",
+        )
+
+
 def _compare_paired_replicates(
     estimates: Estimates, groups: IntArray, a: int, b: int
 ) -> Difference:
@@ -112,6 +125,7 @@ def _compare_paired_replicates(
     interval_method = logit_t_interval if measures[0].is_fraction else t_interval
     differences = difference_from_replicates(estimate_b, estimate_a, rho, interval_method)
     if has_noise_bias(measures[0]):
+        _refuse_other_bins(*measures)
         return compare_noise_biased_values(
             differences, *(estimate_noise_bias(design, measure, groups) for measure in measures)
         )

@@ -2,7 +2,9 @@
 
 Guo, Pleiss, Sun & Weinberger (2017), "On Calibration of Modern Neural Networks", ICML, section 2,
 equation 3: confidences are put in M bins of equal width, and the gap between mean confidence and
-accuracy of each bin is averaged over the bins by their number of rows.
+accuracy of each bin is averaged over the bins by their number of rows. Bins of equal mass hold
+equally many rows instead: Nguyen & O'Connor (2015), "Posterior calibration and exploratory analysis
+for natural language processing models", EMNLP, section 4.
 
 A mean of absolute gaps is never negative, so noise alone gives a perfectly calibrated model an
 error of up to ``0.4 sqrt(15 / n)`` (0.05 for 1,000 rows, 0.15 for 100): a small group looks worse
@@ -12,34 +14,76 @@ downwards by an estimate of the noise bias (``SumStatistic.estimate_noise_bias``
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import polars as pl
 
 from isolux.stats.constants import MAX_NARROWING_SE
-from isolux.stats.statistic import FloatArray, NoiseBias, SumStatistic
+from isolux.stats.statistic import FloatArray, IntArray, NoiseBias, SumStatistic
 from isolux.vocabulary.errors import SpecError
 
 N_BINS = 15
 """Guo et al.'s own number of bins."""
 
 
-def expected_calibration_error_statistic(
-    bins: int = N_BINS, *, confidence: str = "confidence", correct: str = "correct"
-) -> SumStatistic:
-    """Make the expected calibration error a statistic of two columns of an evidence table."""
+Binning = Literal["equal-width", "equal-mass"]
+
+
+def assign_confidence_bins(
+    confidences: FloatArray, bins: int, binning: Binning, multiplicity: IntArray | None = None
+) -> IntArray:
+    """Return the bin of each confidence, from 0; a row stands for ``multiplicity`` people.
+
+    Examples
+    --------
+    >>> sure = np.array([0.7, 0.8, 0.9, 1.0])
+    >>> assign_confidence_bins(sure, 2, "equal-width").tolist()
+    [1, 1, 1, 1]
+    >>> assign_confidence_bins(sure, 2, "equal-mass").tolist()
+    [0, 0, 1, 1]
+    """
+    inner = np.arange(1, bins)
+    if binning == "equal-width" or not len(confidences):
+        edges = inner / bins  # values outside 0 to 1 are in the end bins
+    else:
+        order = np.argsort(confidences)
+        counts = np.ones(len(order), np.int64) if multiplicity is None else multiplicity[order]
+        cumulative = np.cumsum(counts)
+        # The m-th edge is the smallest confidence that m / M of the people do not exceed, in whole
+        # numbers: equal confidences are in one bin, whatever the order of rows.
+        ranks = -(-int(cumulative[-1]) * inner // bins)
+        edges = confidences[order][np.searchsorted(cumulative, ranks)]
+    # Guo et al.: bins ((m - 1) / M, m / M] are open on the left: an edge is in the lower one.
+    return np.searchsorted(edges, confidences, side="left")
+
+
+def refuse_invalid_bins(bins: int) -> None:
+    """Refuse a number of bins below 1."""
     if bins < 1:
         raise SpecError(
             "calibration needs bins", expected="a whole number of at least 1", found=repr(bins)
         )
-    edges = np.arange(1, bins) / bins  # inner edges: values outside 0 to 1 are in the end bins
+
+
+def expected_calibration_error_statistic(
+    *,
+    confidence: str = "confidence",
+    correct: str = "correct",
+    bin_column: str = "confidence_bin",
+) -> SumStatistic:
+    """Make the expected calibration error a statistic of columns of an evidence table."""
 
     def gap_columns_by_bin(evidence: pl.DataFrame) -> FloatArray:
-        selected = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
+        selected = evidence.select(
+            pl.col(confidence, correct).cast(pl.Float64), bin_column, "n_bins"
+        )
         confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
         rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
+        # The bins are in the evidence, so that a run that is read again has those of its audit.
+        bins = int(selected["n_bins"].to_numpy().max(initial=0))
         sums = np.zeros((len(confidences), bins + 2))
-        # Guo et al.: bins ((m - 1) / M, m / M] are open on the left: an edge is in the lower one.
-        sums[rows, np.searchsorted(edges, confidences[rows], side="left")] = (
+        sums[rows, selected[bin_column].gather(rows).to_numpy()] = (
             is_correct[rows] - confidences[rows]
         )
         clipped = np.clip(confidences[rows], 0.0, 1.0)

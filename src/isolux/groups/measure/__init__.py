@@ -238,7 +238,7 @@ def flag_rare_summed_class(
             # Clusters of a class are not counted for sums: the minimum itself never flags.
             (n_rarest, np.full(len(n_rarest), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
-            columns.statistic.is_macro_average & np.isfinite(estimates[:, j]) & (n_rarest == 0),
+            np.isfinite(estimates[:, j]) & (n_rarest == 0),
         )
 
 

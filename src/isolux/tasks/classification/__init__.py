@@ -16,6 +16,7 @@ from typing import Literal
 import polars as pl
 import polars.selectors as cs
 
+from isolux.stats.calibration import N_BINS, Binning
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._truth import (
     fill_blank_truths,
@@ -33,6 +34,7 @@ from isolux.tasks.classification.chance_agreement import (
     caution_on_chance_agreement,
     caution_on_confidences,
 )
+from isolux.tasks.classification.evidence import CalibrationBins, build_evidence
 from isolux.tasks.classification.label_matching import (
     LabelMap,
     LabelMatching,
@@ -51,7 +53,6 @@ from isolux.tasks.classification.metric_selection import (
     select_metrics,
 )
 from isolux.tasks.classification.metrics import (
-    EVIDENCE,
     FACET,
     METRICS,
     REFERENCES,
@@ -115,6 +116,8 @@ def score(
     threshold: float | str | None = None,
     threshold_on: float | str | None = None,
     lower_score_means: LowerScoreMeaning = "other",
+    calibration_bins: int = N_BINS,
+    calibration_binning: Binning = "equal-width",
     seed: int = 0,
     model: str | None = None,
 ) -> Scores:
@@ -145,7 +148,9 @@ def score(
         What to measure. None: ``accuracy``, ``recall`` and ``balanced_accuracy``; with
         ``positive`` or ``one_vs_rest`` the six rates of a class; with scores
         ``calibration_error`` and, with ``positive``, ``roc_auc``; ``detection_rate`` where
-        predictions have ``detected`` or empty answers.
+        predictions have ``detected`` or empty answers. On request: ``macro_f1`` and, of the
+        positive class or of every class with ``one_vs_rest``, ``f1``; ``precision`` with
+        ``one_vs_rest`` is that of each predicted class.
     top_k : sequence of int
         Adds ``top_k_accuracy`` for each k (column ``threshold``).
     undetected : {"mistake", "leave-out", "both"}
@@ -186,6 +191,11 @@ def score(
         distances, and ``threshold``
         is the one up to which the answer is the positive class; the evidence holds them with
         their sign turned.
+    calibration_bins : int
+        Number of bins of confidence of the calibration errors.
+    calibration_binning : {"equal-width", "equal-mass"}
+        Bins of equal width, or with equally many of a model's people in each; all groups have the
+        same bins.
     seed : int
         Seed for the random share of ``threshold_on``.
     model : str, optional
@@ -207,7 +217,9 @@ def score(
         for a singer is recalled as both.
         ``evidence["classification"]``: one row per model and unit with ``model, unit_id,
         cluster_id, truth, prediction, detected, correct, confidence, positive, positive_score,
-        is_positive, reason``, for ``balanced_accuracy``, ``roc_auc`` and ``calibration_error``.
+        is_positive, reason, confidence_bin, positive_score_bin, n_bins``, for
+        ``balanced_accuracy``, ``roc_auc`` and ``calibration_error``; with ``f1`` also
+        ``evidence["classes"]``, for each class (``of_label``) in turn.
         ``info``: the task, with the metrics that were measured.
 
     Raises
@@ -251,7 +263,7 @@ def score(
     [('detection_rate', None, 0.667), ('recall', 'nurse', 1.0), ('recall', 'singer', 0.5)]
     """
     requested = read_metrics(INFO, metrics)
-    ks = sorted(set(top_k))
+    ks, bins = sorted(set(top_k)), CalibrationBins(calibration_bins, calibration_binning)
     check_ranks(ks)
     table = to_polars(predictions)
     # A table of detections alone has no labels to compare with a truth.
@@ -323,7 +335,7 @@ def score(
             model=model,
         )
         score_input = replace(score_input, notes=(*truth_notes, *score_input.notes))
-        return _evaluate_scores_only(score_input, positive, requested)
+        return _evaluate_scores_only(score_input, positive, requested, bins)
     answers = read_predictions(
         table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
@@ -359,13 +371,17 @@ def score(
     return Scores(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=prediction_map is not None),
-        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        evidence=build_evidence(outcomes, confidence, names, bins),
         notes=(*cautions, *truth_notes, *_build_notes(outcomes, confidence, missing, undetected)),
+        task_choices=bins.choices(names),
     )
 
 
 def _evaluate_scores_only(
-    score_input: ScoreOnlyInput, positive: str, requested: Sequence[str]
+    score_input: ScoreOnlyInput,
+    positive: str,
+    requested: Sequence[str],
+    bins: CalibrationBins,
 ) -> Scores:
     """Evaluate scores without predicted labels."""
     units = join_outcomes(score_input.instances, score_input.answers)
@@ -380,9 +396,9 @@ def _evaluate_scores_only(
     return Scores(
         units=build_metric_rows(outcomes, names),
         info=_build_info(names, has_prediction_map=False),
-        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        evidence=build_evidence(outcomes, confidence, names, bins),
         notes=(*score_input.notes, *score_input.describe_unmeasured(units, INFO)),
-        task_choices=score_input.fitted_settings,
+        task_choices={**score_input.fitted_settings, **bins.choices(names)},
     )
 
 
@@ -448,33 +464,6 @@ def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
         *([replace(FACET, location="appendix A.5.3")] if has_prediction_map else []),
     ]
     return replace(task_info, references=tuple(dict.fromkeys(references)))
-
-
-def _build_evidence(outcomes: ClassificationOutcomes, confidence: Confidence) -> pl.DataFrame:
-    """Build the evidence: one row per model and unit, with ``correct`` under the policy.
-
-    ``reason`` is that of a null ``correct``; where ``correct`` has a value, that of a null score.
-    """
-    positive = pl.lit(outcomes.positive, dtype=pl.String)
-    columns = outcomes.units.with_columns(confidence.columns)
-    # Only where some unit has a score is its absence a reason.
-    unscored = pl.col("score").is_null() & pl.col("score").is_not_null().any()
-    return columns.select(
-        "model",
-        "unit_id",
-        "cluster_id",
-        "truth",
-        "prediction",
-        "detected",
-        correct=pl.when(pl.col(outcomes.reason).is_null()).then("correct"),
-        confidence="confidence",
-        positive=positive,
-        positive_score="positive_score",
-        is_positive=pl.col("truth").list.contains(positive)
-        if outcomes.positive is not None
-        else pl.lit(None, dtype=pl.Boolean),
-        reason=pl.coalesce("left_out", pl.when(unscored).then(pl.lit("no score"))),
-    )
 
 
 def _build_notes(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from isolux.tasks.classification.answers import ClassPredictions
-from isolux.tasks.classification.metrics import ON_DETECTED, names_that_need
+from isolux.tasks.classification.metrics import METRIC_ENTRIES, ON_DETECTED, names_that_need
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
@@ -92,6 +92,7 @@ def select_metrics(
     names = (
         {m.name for m in task_info.metrics}
         - detected_names
+        - {entry.metric.name for entry in METRIC_ENTRIES if entry.on_request}
         - set(_SCORE_ONLY_EXCLUDED if scores_only else _OPTIONAL_SCORE_METRICS)
     )
     if requested:

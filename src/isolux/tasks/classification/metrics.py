@@ -8,14 +8,17 @@ from typing import Any, Literal
 
 import polars as pl
 
-from isolux.stats.calibration import N_BINS, expected_calibration_error_statistic
+from isolux.stats.calibration import expected_calibration_error_statistic
 from isolux.stats.roc import average_precision_of_scores_statistic, roc_auc_statistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+from isolux.tasks.classification.f1 import F1, MACRO_F1
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import Direction, Metric, Reference
 
 EVIDENCE = "classification"
 """Name of the evidence table."""
+CLASS_EVIDENCE = "classes"
+"""Name of the evidence table with rows for each positive class in turn."""
 
 FACET = citations.FACET.with_location("section 6.1 and appendix A.5.2")
 FAIRFACE = citations.FAIRFACE.with_location(
@@ -80,7 +83,32 @@ NAEINI = Reference(
     "experimental results, expected calibration error",
     "https://doi.org/10.1609/aaai.v29i1.9602",
 )
-REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO, SU, NAEINI)
+VAN_RIJSBERGEN = Reference(
+    "f1",
+    "van Rijsbergen, C. J. (1979). Information retrieval (2nd ed.). Butterworths.",
+    "chapter 7, effectiveness with equal weights, one minus it",
+    "",
+)
+OPITZ = Reference(
+    "macro-f1",
+    "Opitz, J., & Burst, S. (2019). Macro F1 and macro F1.",
+    "averaged F1: the mean over classes of F1",
+    "https://arxiv.org/abs/1911.03347",
+)
+REFERENCES = (
+    FACET,
+    FAIRFACE,
+    IMAGENET,
+    HARDT,
+    VERMA,
+    BRODERSEN,
+    HANLEY,
+    GUO,
+    SU,
+    NAEINI,
+    VAN_RIJSBERGEN,
+    OPITZ,
+)
 
 
 Need = Literal["answers", "detection", "positive", "score", "top_k"]
@@ -94,7 +122,7 @@ class MetricEntry:
     ``positive``, on the columns ``is_positive`` and ``is_given`` of the current positive class.
     ``by_class``: a row for each valid class of a unit. ``reason`` is the column that excludes
     units, if not that of the policy on undetected people; ``on_detected`` is the same metric
-    without undetected people.
+    without undetected people. ``on_request``: measured only where it is named.
     """
 
     metric: Metric
@@ -104,6 +132,7 @@ class MetricEntry:
     by_class: bool = False
     reason: str | None = None
     on_detected: str | None = None
+    on_request: bool = False
 
 
 def _rate_entry(
@@ -131,9 +160,12 @@ def _rate_entry(
     return MetricEntry(metric=metric, **entry)
 
 
-def _evidence_entry(needs: tuple[Need, ...], **metric: Any) -> MetricEntry:
+def _evidence_entry(
+    needs: tuple[Need, ...], *, on_request: bool = False, **metric: Any
+) -> MetricEntry:
     """Declare a metric that is a statistic of the evidence."""
-    return MetricEntry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
+    declared = Metric(**{"evidence": EVIDENCE, **metric})
+    return MetricEntry(metric=declared, needs=needs, on_request=on_request)
 
 
 _CORRECT, _IS_GIVEN, _IS_POSITIVE = pl.col("correct"), pl.col("is_given"), pl.col("is_positive")
@@ -205,6 +237,16 @@ METRIC_ENTRIES = (
         reference=BRODERSEN,
         needs=("answers",),
     ),
+    _evidence_entry(
+        name="macro_f1",
+        title="Macro-F1",
+        definition="Mean of the F1 of the classes that occur in the group, as truth or as answer.",
+        direction="higher",
+        statistic=MACRO_F1,
+        reference=OPITZ,
+        needs=("answers",),
+        on_request=True,
+    ),
     _class_rate_entry(
         "true_positive_rate",
         "Share of the units of the positive class that were predicted positive.",
@@ -260,6 +302,20 @@ METRIC_ENTRIES = (
         in_people="the model selects {n}",
         unit_value=_IS_GIVEN,
     ),
+    _evidence_entry(
+        name="f1",
+        title="F1",
+        definition="Harmonic mean of precision and true positive rate of the positive class: twice "
+        "the true positives over the units of the class plus those predicted to be; it also moves "
+        "with how common the class is in a group.",
+        direction="higher",
+        evidence=CLASS_EVIDENCE,
+        statistic=F1,
+        reference=VAN_RIJSBERGEN,
+        undefined="nobody is of the class or predicted to be",
+        needs=("answers", "positive"),
+        on_request=True,
+    ),
     _class_evidence_entry(
         name="roc_auc",
         title="Area under the ROC curve",
@@ -281,10 +337,10 @@ METRIC_ENTRIES = (
     _evidence_entry(
         name="calibration_error",
         title="Expected calibration error",
-        definition=f"Mean gap between confidence and accuracy over {N_BINS} bins of equal width, "
-        "weighted by their units; noise alone makes it larger in a small group.",
+        definition="Mean gap between confidence and accuracy over bins of confidence, weighted by "
+        "their units; noise alone makes it larger in a small group.",
         direction="lower",
-        statistic=expected_calibration_error_statistic(N_BINS),
+        statistic=expected_calibration_error_statistic(),
         reference=GUO,
         # Not pooled: groups whose confidences err in opposite directions cancel in the mixture, so
         # the value of everyone may lie outside the groups' values.
@@ -295,11 +351,11 @@ METRIC_ENTRIES = (
         name="class_calibration_error",
         title="Calibration error of the positive class",
         definition="Mean gap between the score of the positive class and the share of units "
-        f"that are of it, over {N_BINS} bins of equal width, weighted by their units; noise "
-        "alone makes it larger in a small group.",
+        "that are of it, over bins of the score, weighted by their units; noise alone makes it "
+        "larger in a small group.",
         direction="lower",
         statistic=expected_calibration_error_statistic(
-            N_BINS, confidence="positive_score", correct="is_positive"
+            confidence="positive_score", correct="is_positive", bin_column="positive_score_bin"
         ),
         reference=NAEINI,
         has_overall_among_groups=False,

@@ -114,6 +114,16 @@ def _add_valid_rank(outcomes: ClassificationOutcomes) -> pl.LazyFrame:
     return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
+def compare_with_class(units: pl.LazyFrame, name: str | None) -> pl.LazyFrame:
+    """Add ``is_positive`` and ``is_given`` of one positive class."""
+    positive = pl.lit(name, dtype=pl.String)
+    return units.with_columns(
+        is_positive=pl.col("truth").list.contains(positive),
+        # No prediction is not the positive class: an undetected person is not selected.
+        is_given=(pl.col("prediction") == positive).fill_null(value=False),
+    )
+
+
 def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iterator[pl.DataFrame]:
     """Yield the rows of one metric: for each positive class in turn, or for each k."""
     units = outcomes.units.lazy()
@@ -124,13 +134,8 @@ def _metric_frames(outcomes: ClassificationOutcomes, entry: MetricEntry) -> Iter
             )
     elif "positive" in entry.needs:
         for name in outcomes.positive_classes:
-            positive = pl.lit(name, dtype=pl.String)
-            class_units = units.with_columns(
-                is_positive=pl.col("truth").list.contains(positive),
-                # No prediction is not the positive class: an undetected person is not selected.
-                is_given=(pl.col("prediction") == positive).fill_null(value=False),
-            )
-            yield _score_frame(outcomes, entry, class_units.filter(entry.population), positive)
+            class_units = compare_with_class(units, name).filter(entry.population)
+            yield _score_frame(outcomes, entry, class_units, pl.lit(name, dtype=pl.String))
     elif entry.by_class:
         # One row for each valid class; an unknown truth is in no class, so it has no row.
         yield _score_frame(
