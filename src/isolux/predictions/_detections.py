@@ -45,7 +45,8 @@ _KEY_COLUMN_BY_KIND: dict[DetectionKind, str] = {
     "masks": "mask_counts",
     "keypoints": "keypoints_x",
 }
-_NUMBERS = (*BOX, "score", "mask_height", "mask_width")
+_MASK = ("mask_counts", "mask_height", "mask_width")
+_NUMBERS = (*BOX, "score", *_MASK[1:])
 _FILE_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
 
 
@@ -92,7 +93,7 @@ def build_detections(
     if detection_kind is not None and detection_kind not in TABLES_BY_KIND:
         raise UnknownNameError("kind of detections", detection_kind, TABLES_BY_KIND)
     table_kind = detection_kind or detect_kind(frame.columns) or "boxes"
-    if table_kind != "keypoints" and {"mask_counts", "mask_height", "mask_width"} <= {*frame.columns}:
+    if table_kind != "keypoints" and {*_MASK} <= {*frame.columns}:
         frame = _fill_boxes_of_masks(frame, source)
     if frame.height and _KEY_COLUMN_BY_KIND[table_kind] not in frame.columns:
         raise SpecError(
@@ -124,8 +125,8 @@ def _fill_boxes_of_masks(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     rows = frame.select(lacks_box.arg_true()).to_series()
     if rows.is_empty():
         return frame.drop([column.meta.output_name() for column in absent])
-    masks = frame[rows].select("mask_counts", "mask_height", "mask_width")
-    sizes = (masks[name].to_numpy() for name in ("mask_height", "mask_width"))
+    masks = frame[rows].select(_MASK)
+    sizes = (masks[name].to_numpy() for name in _MASK[1:])
     boxes_xywh = masks_from_counts(
         masks["mask_counts"], *sizes, file=source, rows=rows.to_numpy().astype(np.int64)
     ).box_xywh
