@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from isolux.groups import build_membership
 from isolux.groups.vote_rules import VoteRule, drop_duplicate_pairs, parse_vote_rule
 from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import Grouping
 
 
@@ -122,6 +123,23 @@ def test_a_tie_never_goes_to_the_lighter_tone_and_is_counted(rule, sizes, fate):
     assert dict(found.frame["group"].value_counts().rows()) == sizes
     said = f"tone: 3 of 5 unit(s) have a tie for the most votes and {fate} (--votes {rule})"
     assert said in found.notes
+
+
+@pytest.mark.parametrize(("handling", "fate"), [("keep", "kept as a separate group"),
+                                                ("drop", "left out")])  # fmt: skip
+def test_who_is_unknown_beside_known_values_is_told_with_the_rule(handling, fate):
+    # a and b: a tone, and one annotator who could not tell. c: nobody could. d: everybody could.
+    rows = [("a", "3", 2), ("a", None, 1), ("b", "4", 1), ("b", None, 2), ("c", None, 3),
+            ("d", "3", 3)]  # fmt: skip
+    grouping = Grouping(attribute="tone", votes="any+unknown", unknown=handling)
+    (note,) = [
+        n for n in build_membership(votes(rows), ["tone"], {"tone": grouping}).notes if fate in n
+    ]
+    assert isinstance(note, Caution)  # shown on the screen: 3 of 4 are more than a fifth
+    assert note == (
+        f"tone: 3 of 4 unit(s) unknown (1 of them not annotated), {fate}; 2 of them are in "
+        "known groups too (--votes any+unknown)"
+    )
 
 
 def test_a_tie_with_unknown_goes_to_the_known_value_of_top_alone():

@@ -336,12 +336,13 @@ def test_table_7_is_of_those_who_have_a_mask(folder, people):
     assert both.select(alone["box"].columns).equals(alone["box"])
 
 
-def test_table_7_is_one_command_where_results_have_masks_and_boxes(folder):
-    """Each mask's own bounding box is the model's box, as in the results of a Mask R-CNN."""
+@pytest.mark.parametrize("file", ["both.json", "masks.json"])
+def test_table_7_is_one_command(folder, file):
+    """A mask's box is the one beside it, or its own, as pycocotools' ``loadRes`` makes it."""
     results = [json.loads((folder / f"{kind}.json").read_text()) for kind in ("masks", "boxes")]
     both = [one | {"bbox": two["bbox"]} for one, two in zip(*results, strict=True)]
     (folder / "both.json").write_text(json.dumps(both))
-    run = audited(folder, "segmentation", "both.json", person_label="1").run
+    run = audited(folder, "segmentation", file, person_label="1").run
     shown = run.record["protocol"]["tables"]
     (caption,) = [c for c in shown if c.startswith("Table 7")]
     heads = [f"{name}_{shape}" for name in RECALLS for shape in ("box", "mask")]
@@ -350,6 +351,18 @@ def test_table_7_is_one_command_where_results_have_masks_and_boxes(folder):
     boxes = table(tables("segmentation_boxes", alone), "Table 7")
     at = [shown[caption]["columns"].index(c) for c in boxes.columns]
     assert [tuple(row[i] for i in at) for row in shown[caption]["rows"]] == boxes.rows()
+
+
+def test_table_7_shows_what_either_half_warns_of(folder, people):
+    """Masks fit, the boxes beside them are mirrored: the audit of masks alone has no warning."""
+    results = json.loads((folder / "masks.json").read_text())
+    for row, p in zip(results, (p for p in people for _ in range(2)), strict=True):
+        row["bbox"] = [60 - 20 - p.x, 5, 20, p.height]
+    (folder / "mirrored.json").write_text(json.dumps(results))
+    run = audited(folder, "segmentation", "mirrored.json", person_label="1").run
+    (warning,) = run.record["warnings"]
+    assert warning.startswith("facet:segmentation_boxes: The boxes of 'm' overlap people by 0.")
+    assert "if they are mirrored, left to right" in warning
 
 
 # --- open vocabulary and grounding --------------------------------------------------------------

@@ -191,6 +191,19 @@ def test_plain_run_lengths_are_compressed_as_pycocotools_does(tmp_path):
     assert read(tmp_path, [row])["mask_counts"].to_list() == ["237"]
 
 
+def test_a_mask_without_a_box_has_the_box_of_its_pixels(tmp_path):
+    # Pixels 2, 3 and 4 of columns of 4: rows 2 and 3 of column 0, row 0 of column 1.
+    mask = {"image_id": 1, "score": 1, "segmentation": {"size": [4, 3], "counts": [2, 3, 7]}}
+    rows = [mask, mask | {"bbox": [0, 1, 2, 2]}]
+    for kind in ("masks", "boxes"):
+        found = read(tmp_path, rows, kind=kind).select("box_x", "box_y", "box_w", "box_h")
+        assert found.rows() == [(0.0, 0.0, 2.0, 4.0), (0.0, 1.0, 2.0, 2.0)]
+    damaged = mask | {"segmentation": {"size": [5, 3], "counts": "237"}}
+    with pytest.raises(TableError, match="a mask has another size than its image") as caught:
+        read(tmp_path, [mask, damaged])
+    assert "row 2" in str(caught.value)
+
+
 def test_the_kind_can_be_chosen(tmp_path):
     both = ROW | {"segmentation": {"size": [4, 3], "counts": "237"}}
     assert "mask_counts" in read(tmp_path, [both]).columns

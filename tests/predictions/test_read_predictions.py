@@ -139,14 +139,14 @@ def test_detections_as_numbers_truth_or_lists(tmp_path):
 # ── several answers ─────────────────────────────────────────────────────────────────────────────
 
 
-def test_several_rows_are_ranked_by_falling_score_ties_by_their_order(tmp_path):
-    text = "id,label,score\na,x,0.2\nb,w,0.1\na,y,0.5\na,z,0.2\n"
-    # a: y (.5) is first; x and z tie at .2, and x comes before z in the file.
+def test_several_rows_are_ranked_by_falling_score_ties_by_their_labels(tmp_path):
+    text = "id,label,score\na,z,0.2\nb,w,0.1\na,y,0.5\na,x,0.2\n"
+    # a: y (.5) is first; x and z tie at .2, and x is first, wherever its row stands.
     assert rows(read_predictions(written(tmp_path, text))) == [
-        ("a", "x", 0.2, 2),
+        ("a", "z", 0.2, 3),
         ("b", "w", 0.1, 1),
         ("a", "y", 0.5, 1),
-        ("a", "z", 0.2, 3),
+        ("a", "x", 0.2, 2),
     ]
 
 
@@ -410,13 +410,13 @@ def test_a_format_may_be_named(tmp_path):
     )
 )
 def test_ranks_agree_with_a_stable_sort(tmp_path_factory, answers):
-    # The independent implementation: Python's sort, which keeps ties in their order.
+    # The independent implementation: Python's sort, by falling score and then by label.
     path = tmp_path_factory.mktemp("law") / "net.csv"
     path.write_text("id,label,score\n" + "".join(f"{i},{x},{s / 4}\n" for i, x, s in answers))
     expected = {}
     for person in "ab":
         theirs = [n for n, (i, _, _) in enumerate(answers) if i == person]
-        best_first = sorted(theirs, key=lambda n: -answers[n][2])
+        best_first = sorted(theirs, key=lambda n: (-answers[n][2], answers[n][1]))
         expected |= {n: rank for rank, n in enumerate(best_first, start=1)}
     ranks = read_predictions(path)["rank"].to_list()
     assert ranks == [expected[n] for n in range(len(answers))]

@@ -12,6 +12,7 @@ from isolux.stats.statistic import RankStatistic, SumStatistic
 from isolux.tasks.classification import INFO, score
 from isolux.tasks.classification.label_matching import match_labels
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from tests.tasks._people import answers, people, values
 
@@ -280,6 +281,16 @@ def test_ranks_decide_which_answer_is_first_whatever_the_row_order():
     given = answers({"a": ("x", "y"), "b": ("y", "x")}).reverse()
     scores = score(people({"a": "x", "b": "x"}), given, target="job")
     assert values(scores, "accuracy") == {"a": 1.0, "b": 0.0}
+
+
+def test_answers_that_share_the_highest_score_are_counted():
+    # a: x and y tie for the first place. b: they tie for the second. c: one answer.
+    given = answers({"a": ("x", "y"), "b": ("z", "x", "y"), "c": "x"},
+                    {"a": (0.5, 0.5), "b": (0.9, 0.1, 0.1), "c": 1.0})  # fmt: skip
+    scores = score(people({"a": "x", "b": "x", "c": "y"}), given, target="job")
+    (note,) = [n for n in scores.notes if "one highest score" in n]
+    assert isinstance(note, Caution)
+    assert note.startswith("1 of 3 units have several labels of one highest score.")
 
 
 def test_balanced_accuracy_is_the_mean_recall_of_the_classes_that_occur():

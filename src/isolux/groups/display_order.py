@@ -1,6 +1,6 @@
 """Display order of groups: ages and bins by number, unknown last.
 
-Membership rows are in this order, and vote rules break ties by it.
+Membership rows are in this order.
 
 Also parses ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``. They
 are used by the display order and by the conditions of ``--only`` (``people_filter``), where six of

@@ -342,6 +342,17 @@ def _count_unknown_units(
     }
 
 
+def _count_unknown_in_known_groups(unit_codes: pl.DataFrame, scored_units: pl.DataFrame) -> int:
+    """Count the scored units that are unknown and have known values too (``any+unknown``)."""
+    known = unit_codes.drop_nulls("code")["unit"].unique()
+    unknown = unit_codes.filter(pl.col("code").is_null())["unit"]
+    in_both = unknown.filter(unknown.is_in(known.implode()))
+    multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
+    return count_people_at_rows(
+        in_both.filter(scored_units["scored"].gather(in_both)), multiplicity
+    )
+
+
 def _note_unknown_and_multiple(
     unit_codes: pl.DataFrame,
     values: Sequence[str],
@@ -367,6 +378,8 @@ def _note_unknown_and_multiple(
             f"{name}: {unknown:,} of {unit_counts['n_units']:,} unit(s) unknown{annotation_text}, "
             f"{consequence}"
         )
+        if n_in_both := _count_unknown_in_known_groups(unit_codes, scored_units):
+            text += f"; {n_in_both:,} of them are in known groups too (--votes {settings.votes})"
         notes.append(
             Caution(text) if unknown >= HIGH_UNKNOWN_SHARE * unit_counts["n_units"] else text
         )

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from isolux.geometry.masks import masks_from_counts
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import read_names
@@ -44,7 +45,8 @@ _KEY_COLUMN_BY_KIND: dict[DetectionKind, str] = {
     "masks": "mask_counts",
     "keypoints": "keypoints_x",
 }
-_NUMBERS = (*BOX, "score", "mask_height", "mask_width")
+_MASK = ("mask_counts", "mask_height", "mask_width")
+_NUMBERS = (*BOX, "score", *_MASK[1:])
 _FILE_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
 
 
@@ -91,6 +93,8 @@ def build_detections(
     if detection_kind is not None and detection_kind not in TABLES_BY_KIND:
         raise UnknownNameError("kind of detections", detection_kind, TABLES_BY_KIND)
     table_kind = detection_kind or detect_kind(frame.columns) or "boxes"
+    if table_kind != "keypoints" and {*_MASK} <= {*frame.columns}:
+        frame = _fill_boxes_of_masks(frame, source)
     if frame.height and _KEY_COLUMN_BY_KIND[table_kind] not in frame.columns:
         raise SpecError(
             f"there are no {table_kind} in these predictions",
@@ -111,6 +115,24 @@ def build_detections(
     )
     columns = [c.name for c in table.columns if c.name in rows.columns]
     return check(rows.select(columns), table, source=source)
+
+
+def _fill_boxes_of_masks(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Give a mask without a box the box of its pixels, as pycocotools' ``loadRes`` does."""
+    absent = [pl.lit(None, dtype=pl.Float64).alias(n) for n in BOX if n not in frame.columns]
+    frame = frame.with_columns(absent)
+    lacks_box = pl.all_horizontal(pl.col(BOX).is_null()) & pl.col("mask_counts").is_not_null()
+    rows = frame.select(lacks_box.arg_true()).to_series()
+    if rows.is_empty():
+        return frame.drop([column.meta.output_name() for column in absent])
+    masks = frame[rows].select(_MASK)
+    sizes = (masks[name].to_numpy() for name in _MASK[1:])
+    boxes_xywh = masks_from_counts(
+        masks["mask_counts"], *sizes, file=source, rows=rows.to_numpy().astype(np.int64)
+    ).box_xywh
+    return frame.with_columns(
+        frame[name].cast(pl.Float64).scatter(rows, boxes_xywh[:, k]) for k, name in enumerate(BOX)
+    )
 
 
 def _refuse_invalid_boxes(frame: pl.DataFrame, source: str, *, allows_missing: bool) -> None:

@@ -234,7 +234,7 @@ def _has_multiple_answers(cells: pl.Series, separator: str | None) -> bool:
 def _build_rows_from_cells(
     frame: pl.DataFrame, people: pl.DataFrame, label_columns: LabelColumns, source: str
 ) -> pl.DataFrame:
-    """One answer a row; several rows of one person are ranked by falling score."""
+    """One answer a row; several rows of one person are ranked by falling score, then by label."""
     if label_columns.score is None:
         score = pl.repeat(None, frame.height, dtype=pl.Float64, eager=True)
     else:
@@ -246,7 +246,9 @@ def _build_rows_from_cells(
         return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
     is_repeated = table.select(_PERSON_KEY).is_duplicated()
     _refuse_unranked(table, is_repeated, source, label_columns.score)
-    rank = pl.col("score").rank("ordinal", descending=True).over(_PERSON_KEY).cast(pl.Int64)
+    # By label, so that the order of rows does not decide the answer; classification cautions on it.
+    order = pl.struct(-pl.col("score"), "label").rank("ordinal")
+    rank = pl.when(pl.col("score").is_not_null()).then(order.over(_PERSON_KEY)).cast(pl.Int64)
     # A lone answer needs no score to be the first.
     return table.with_columns(rank=rank.fill_null(1))
 

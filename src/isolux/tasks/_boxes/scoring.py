@@ -101,6 +101,8 @@ def score_shapes(
             *class_notes,
             *notes,
         )
+    # What the task judges, as boxes of results that hold masks too.
+    judged_columns = [name for name in named_predictions.columns if name in table.schema]
     frames = [rows for model_matches in models for rows in score_rows(name, model_matches, names)]
     return Scores(
         units=stack_scores(frames),
@@ -108,7 +110,9 @@ def score_shapes(
         evidence=build_evidence_tables(models, names),
         task=name,
         notes=(*cautions, *notes, *build_matching_notes(people, settings, names)),
-        previews=build_previews(named_predictions, people, settings.person_label),
+        previews=build_previews(
+            named_predictions.select(judged_columns), people, settings.person_label
+        ),
     )
 
 

@@ -88,13 +88,29 @@ def read_predictions(
             .replace(label_matching.canonical_spellings)
         )
         ranked = ranked.with_columns(merged_labels)
-    return ClassPredictions(
-        models,
-        detection_flags,
-        _keep_distinct_labels(ranked.drop_nulls("label")),
-        has_detection,
-        tuple(notes),
+    ranked = _keep_distinct_labels(ranked.drop_nulls("label"))
+    notes += _caution_on_tied_answers(ranked, multiplicity)
+    return ClassPredictions(models, detection_flags, ranked, has_detection, tuple(notes))
+
+
+def _caution_on_tied_answers(ranked: pl.DataFrame, multiplicity: pl.Series | None) -> list[Caution]:
+    """Caution on units of which two labels have the highest score."""
+    unit, score = pl.col("unit"), pl.col("score")
+    is_second = (unit == unit.shift(1)) & unit.ne_missing(unit.shift(2))
+    tied = ranked.filter(is_second & (score == score.shift(1)))
+    if tied.is_empty():
+        return []
+    n_tied, n_answered = (
+        count_people_at_rows(_dataset_row(rows, multiplicity), multiplicity)
+        for rows in (tied, keep_first_of_unit(ranked))
     )
+    return [
+        Caution(
+            f"{n_tied:,} of {n_answered:,} units have several labels of one highest score. The"
+            " first by rank is their answer; without ranks the first by its name, so that groups"
+            " may differ by the names of classes alone. Write scores with more digits."
+        )
+    ]
 
 
 def _dataset_row(rows: pl.DataFrame, multiplicity: pl.Series | None) -> pl.Series:

@@ -178,7 +178,7 @@ def _join_score_and_audit(
         replace(scores, notes=(*notes, *scores.notes)), dataset.multiplicity
     )
     extra_record = {} if run is None else {"ran": run.record}
-    other_half_metrics, other_half_notes = _audit_other_half(typed_spec)
+    other_half, other_half_notes = _audit_other_half(typed_spec)
     scores = replace(scores, notes=(*scores.notes, *other_half_notes))
     return Audit(
         *run_pipeline(
@@ -188,18 +188,18 @@ def _join_score_and_audit(
             inputs,
             injected_effects,
             extra_record,
-            other_half_metrics,
+            other_half,
             to_polars(predictions),
             options,
         )
     )
 
 
-def _audit_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
+def _audit_other_half(spec: AuditSpec) -> tuple[Run | None, tuple[str, ...]]:
     """Audit the second half of a paper's table, or return a note why it is missing."""
     try:
         other_spec = build_other_half_spec(spec)
-        return (None, ()) if other_spec is None else (run_audit(other_spec).group_metrics, ())
+        return (None, ()) if other_spec is None else (run_audit(other_spec).run, ())
     except IsoluxError as error:
         reason = str(error).splitlines()[0]
         return None, (

@@ -65,7 +65,7 @@ def run_pipeline(
     inputs: Mapping[str, str],
     injected_effects: Sequence[Mapping[str, Any]] | None = None,
     extra_record: Mapping[str, Any] | None = None,
-    other_half_metrics: pl.DataFrame | None = None,
+    other_half: Run | None = None,
     predictions: pl.DataFrame | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Run, AuditSpec]:
@@ -142,7 +142,7 @@ def run_pipeline(
         evidence=all_evidence,
     )
     run = _run_analyses(run, spec, recorded_evidence)
-    record = build_protocol_record(run, spec, other_half_metrics)
+    record = build_protocol_record(run, spec, other_half)
     if spec.report.paths == "relative":
         record = make_paths_relative(record)
     return replace(run, record=record), spec

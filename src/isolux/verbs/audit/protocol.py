@@ -86,19 +86,24 @@ def build_other_half_spec(spec: AuditSpec) -> AuditSpec | None:
 
 
 def build_protocol_record(
-    run: Run, spec: AuditSpec, other_half_metrics: pl.DataFrame | None = None
+    run: Run, spec: AuditSpec, other_half: Run | None = None
 ) -> dict[str, Any]:
-    """Build the record with the protocol's tables and its known disagreements."""
+    """Build the record with the protocol's tables, both halves' warnings and disagreements."""
     if spec.protocol is None:
         return dict(run.record)
     paper, name = _load_protocol(spec.protocol)
     paper_info = paper.INFO
     disagreements = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
-    full_run = (
-        run
-        if other_half_metrics is None
-        else replace(run, group_metrics=pl.concat([run.group_metrics, other_half_metrics]))
-    )
+    full_run, warnings = run, list(run.record["warnings"])
+    if other_half is not None:
+        both_halves = pl.concat([run.group_metrics, other_half.group_metrics])
+        full_run = replace(run, group_metrics=both_halves)
+        other_name = other_half.record["protocol"]["name"]
+        warnings += [
+            f"{other_name}: {text}"
+            for text in other_half.record["warnings"]
+            if text not in run.record["warnings"]
+        ]
     tables = tables_to_json(paper.tables(name, full_run) if hasattr(paper, "tables") else {})
     absent = paper.absent(name, full_run) if hasattr(paper, "absent") else {}
     protocol = {
@@ -109,7 +114,7 @@ def build_protocol_record(
         **({"absent": absent} if absent else {}),
     }
     references = merge_references(run.record["references"], paper_info.references)
-    return {**run.record, "protocol": protocol, "references": references}
+    return {**run.record, "warnings": warnings, "protocol": protocol, "references": references}
 
 
 def _load_protocol(protocol: str) -> tuple[ModuleType, str]:
