@@ -54,7 +54,8 @@ def make_inputs(
     membership = build_membership(
         dataset.instance_attributes(), [by], units=scores.evaluated_units()
     )
-    return AuditInputs(task, dataset, predictions, scores, membership, options, options)
+    settings = {"unknown_values": (), **options}  # an audit has every setting
+    return AuditInputs(task, dataset, predictions, scores, membership, settings, options)
 
 
 def classify(

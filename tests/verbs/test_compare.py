@@ -369,6 +369,30 @@ def test_rows_of_one_file_are_the_same_rows(tmp_path):
     assert found.run.record["clusters"]["n_units"] == 120
 
 
+def test_the_first_warning_of_either_run_is_on_the_first_screen(tmp_path, monkeypatch, capsys):
+    """Three warnings of the first run leave room for the second's permuted classes."""
+    from tests.cli._run import isolux as run_cli
+
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    truth, tone = rng.choice(["a", "b", "c"], 300), rng.choice(["A", "B"], 300)
+    right = np.where(rng.random(300) < 0.85, truth, rng.choice(["a", "b", "c"], 300))
+    turned = pl.Series(right).replace({"a": "b", "b": "c", "c": "a"})
+    ids = [f"p{k}" for k in range(300)]
+    pl.DataFrame(
+        {"id": ids, "tone": tone, "truth": truth, "right": right, "turned": turned}
+    ).write_csv("people.csv")
+    for column in ("right", "turned"):
+        found = isolux.audit("table:people.csv", by="tone", id="id", target="truth",
+                             prediction_column=column, replicates=200)  # fmt: skip
+        if column == "right":
+            found.run.record["warnings"] += [f"warning {k}" for k in range(9)]
+        found.report(column)
+    printed = " ".join(run_cli(monkeypatch, capsys, "compare", "right", "turned").out.split())
+    told = printed.index("turned: The answers of 'turned' fit the truth far better under other")
+    assert told < printed.index("right → turned")
+
+
 def test_a_runs_warnings_stand_in_the_comparison(tmp_path):
     truth = ["x", "y"] * 60
     people = pl.DataFrame({"id": range(120), "tone": ["a", "b"] * 60, "truth": truth})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import fairlearn.metrics as fm
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -294,3 +297,58 @@ def test_groups_that_all_have_values_need_no_reason():
                                 sensitive_features=["A"] * 10 + ["B"] * 10)  # fmt: skip
     for table in (frame.difference(), frame.ratio(), frame.group_min(), frame.group_max()):
         assert table["reason"].to_list() == [None]
+
+
+def _frame_warnings(metric, true, pred, **more):
+    features = {"sensitive_features": {"race": RACE}}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        isolux.metric_frame(metrics=metric, y_true=true, y_pred=pred, **features, **more)
+    assert all(warning.filename == __file__ for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+RACE = np.array(["A", "B", "C"] * 100)
+CLASSES = np.random.default_rng(1).choice(["a", "b", "c"], 300)
+TURNED = pl.Series(CLASSES).replace({"a": "b", "b": "c", "c": "a"}).to_numpy()
+POOR = np.where(np.random.default_rng(5).random(300) < 0.8, CLASSES, "b")
+AGES = np.random.default_rng(2).integers(20, 80, 300)
+GUESSES = AGES + np.random.default_rng(3).normal(0, 4, 300)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", accuracy_score])
+def test_the_stage_of_plausibility_is_passed(metric):
+    texts = _frame_warnings(metric, CLASSES, TURNED)
+    assert texts[0].startswith("The answers of 'model' fit the truth far better under other names")
+    texts = _frame_warnings(metric, CLASSES, np.where(RACE == "A", TURNED, CLASSES))
+    assert texts[0].startswith("Among the people of race 'A', the answers of 'model' fit")
+    assert _frame_warnings(metric, CLASSES, CLASSES)[0].startswith("Every answer of 'model' is exa")
+    truth = np.where(np.arange(300) % 4 == 0, "-1", CLASSES)
+    (text,) = _frame_warnings(metric, truth, POOR)
+    assert text.endswith("Is it a code for a missing value? empty those cells.")
+
+
+def test_reversed_scores_of_arrays_are_told():
+    truth = (CLASSES == "a").astype(int)
+    score = np.clip(0.6 - 0.3 * truth + np.random.default_rng(4).normal(0, 0.1, 300), 0, 1)
+    texts = _frame_warnings("roc_auc", truth, truth, y_score=score)
+    assert any("The scores fall where the answer is '1'" in text for text in texts)
+
+
+def test_numbers_that_functions_get_are_checked_as_numbers():
+    def error(true, pred):
+        return np.abs(true - pred).mean()
+
+    guesses = np.where(RACE == "A", 12, 1) * GUESSES
+    (text,) = _frame_warnings(error, AGES, guesses)
+    assert "race 'A', held against the truth, are about 12 times larger" in text
+    (text,) = _frame_warnings(error, AGES, np.where(np.arange(300) < 20, -1, GUESSES))
+    assert text.startswith("20 of 300 values of 'model' are -1")
+
+
+def test_sound_arrays_raise_no_warning():
+    for metric in ("accuracy", accuracy_score):
+        isolux.metric_frame(metrics=metric, y_true=CLASSES, y_pred=POOR,
+                            sensitive_features={"race": RACE})  # fmt: skip
+    isolux.metric_frame(metrics=lambda t, p: np.abs(t - p).mean(), y_true=AGES, y_pred=GUESSES,
+                        sensitive_features={"race": RACE})  # fmt: skip

@@ -72,6 +72,8 @@ def check(inputs: AuditInputs) -> list[Caution]:
 
 def _advise_unknown_value(inputs: AuditInputs, code: str) -> str:
     """Name the flags that leave a code out: those set replace the words in use, so all of them."""
+    if "unknown_values" not in inputs.options:  # arrays in memory, which no flag is about
+        return "empty those cells."
     values = inputs.dataset.attributes["value"].unique().drop_nulls()
     present_words = set(values.str.strip_chars().str.to_lowercase())
     words = [

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -339,15 +340,21 @@ def _build_record(
 ) -> dict[str, Any]:
     n = round(float(unweighted_cluster_sums(estimates.cluster_sums).totals()[0, 0]))
     n_unmatched = [len(list_scored_units(run)) - n for run in (first, second)]
-    notes: list[str] = list(pairing_notes)
+    # The first of each run first: screens show a few, and what makes all numbers wrong leads.
+    run_warnings = zip_longest(*(run.record.get("warnings") or () for run in (first, second)))
+    notes: list[str] = [
+        Caution(f"{name}: {text}")
+        for texts in run_warnings
+        for name, text in zip(names, texts, strict=True)
+        if text is not None
+    ]
+    notes += pairing_notes
     notes += [
         f"{count:,} people of {name} are not scored by both models and were left out."
         for name, count in zip(names, n_unmatched, strict=True)
         if count
     ]
     notes += note_differences(first, second, names)
-    for name, run in zip(names, (first, second), strict=True):
-        notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
     warnings, plain_notes = split_cautions_from_notes(notes)
     inputs = {
         f"{n}: {k}": v

@@ -20,6 +20,7 @@ from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
+from isolux.verbs.metric_frame.cautions import warn_of_function_inputs
 from isolux.verbs.metric_frame.extremes import Method, compute_extreme, name_exclusions
 from isolux.verbs.metric_frame.inputs import (
     FrameInputs,
@@ -31,7 +32,7 @@ from isolux.verbs.metric_frame.measures import (
     MetricByGroup,
     measure_functions,
     measure_names,
-    warn_of_missing,
+    score_function_inputs,
 )
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import IntervalMethod
@@ -169,7 +170,6 @@ def _measure_metrics(
     by_name = {label: m for label, m in metric_by_label.items() if isinstance(m, str)}
     functions = {label: m for label, m in metric_by_label.items() if not isinstance(m, str)}
     inputs = read_inputs(values, features, cluster, positive, by_name=bool(by_name))
-    warn_of_missing(inputs, by_name=bool(by_name))
     params = read_params(
         sample_params,
         metric_by_label,
@@ -179,6 +179,8 @@ def _measure_metrics(
     measured_by_label: dict[str, MetricByGroup] = {}
     if by_name:
         measured_by_label |= measure_names(inputs, by_name, settings)
+    else:
+        warn_of_function_inputs(inputs, score_function_inputs(inputs))
     if functions:
         measured_by_label |= measure_functions(
             inputs,

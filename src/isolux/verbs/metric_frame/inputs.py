@@ -82,7 +82,7 @@ def read_inputs(
     true, pred = convert(raw_true, "y_true"), convert(raw_pred, "y_pred")
     y_score, (sensitive, control) = values[2], features
     score = None if y_score is None else to_series(y_score, "y_score").cast(pl.Float64)
-    clusters = None if cluster is None else _to_class_names(to_series(cluster, "cluster"))
+    clusters = None if cluster is None else to_class_names(to_series(cluster, "cluster"))
     sensitive_frame = to_feature_frame(sensitive, "sensitive_feature")
     control_frame = None if control is None else to_feature_frame(control, "control_feature")
     sizes = {"y_true": len(true), "y_pred": len(pred), "sensitive_features": sensitive_frame.height}
@@ -122,8 +122,8 @@ def read_inputs(
     if by_name:
         _warn_of_mixed_types(true, pred)
     return FrameInputs(
-        _to_class_names(true),
-        _to_class_names(pred),
+        to_class_names(true),
+        to_class_names(pred),
         score,
         raw_true,
         raw_pred,
@@ -216,7 +216,7 @@ def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
         )
 
 
-def _to_class_names(values: pl.Series) -> pl.Series:
+def to_class_names(values: pl.Series) -> pl.Series:
     """Convert values to class names: 1, 1.0 and True are one; None and NaN are missing."""
     return as_labels(values.cast(pl.Int8) if values.dtype == pl.Boolean else values)
 
@@ -239,8 +239,8 @@ def _encode_rows(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntA
 
 def _default_positive(true: pl.Series, positive: Any) -> str | None:
     if positive is not None:
-        return str(_to_class_names(pl.Series([positive]))[0])
-    class_names = set(_to_class_names(true).drop_nulls().unique().to_list())
+        return str(to_class_names(pl.Series([positive]))[0])
+    class_names = set(to_class_names(true).drop_nulls().unique().to_list())
     return "1" if class_names <= {"0", "1"} and "1" in class_names else None
 
 

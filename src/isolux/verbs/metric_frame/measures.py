@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,29 +14,22 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates
-from isolux.groups.intersections import IntersectionMembership
 from isolux.groups.interval_methods import recompute_intervals
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import Membership
-from isolux.groups.missing_predictions import (
-    NO_SCORE,
-    caution_on_missing_scores,
-    count_missing_predictions,
-)
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval, mover_difference_interval, percentile_interval
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import build_random_generator
 from isolux.tasks import score
-from isolux.verbs.metric_frame.inputs import FrameInputs
+from isolux.verbs.metric_frame.cautions import warn_of_cautions
+from isolux.verbs.metric_frame.inputs import FrameInputs, to_class_names, to_series
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.inputs import IN_MEMORY
-from isolux.vocabulary.notes import split_cautions_from_notes
 from isolux.vocabulary.spec import Statistics, validate_stage_settings
-from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 
 _LEVEL, _GROUP = "level", "group"
 
@@ -84,15 +76,16 @@ def measure_names(
 ) -> dict[str, MetricByGroup]:
     """Measure metrics of the classification task."""
     names = list(dict.fromkeys(metrics.values()))
+    dataset = _build_dataset(inputs)
     scores = score(
         "classification",
-        _build_dataset(inputs),
+        dataset,
         _build_predictions(inputs),
         positive=inputs.positive,
         metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )
-    _warn_of_cautions(scores, inputs)
+    warn_of_cautions(dataset, scores, inputs)
     membership = _build_membership(inputs)
     narrow = measure_groups(scores, membership, _validate_statistics(settings))
     simultaneous_level = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
@@ -114,52 +107,34 @@ def measure_names(
     return metric_by_label
 
 
-def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
-    """Warn where truths, predictions or scores are missing more often in some groups."""
-    truth, answer = inputs.y_true.is_null(), inputs.y_pred.is_null()
-    score = truth & False if inputs.y_score is None else inputs.y_score.fill_nan(None).is_null()
-    reason = pl.when(truth).then(pl.lit("unknown truth"))
-    as_given = "Functions get these rows as they are"
-    warning_reasons: list[tuple[pl.Expr, str]] = [
-        (reason.when(score).then(pl.lit(NO_SCORE)), "They count in no metric that needs them"),
-        (pl.when(answer & ~truth).then(pl.lit("no answer")), "They count as mistakes"),
-    ]
-    if not by_name:
-        warning_reasons = [(reason.when(answer).then(pl.lit("no answer")), as_given)]
-    group_values = tuple(tuple(map(str, row)) for row in inputs.groups.iter_rows())
-    unit = np.argsort(inputs.group_of_row, kind="stable")
-    crossing = IntersectionMembership(
-        "*".join(inputs.groups.columns), group_values, inputs.group_of_row[unit], unit
-    )
-    ids = pl.int_range(len(truth), eager=True).cast(pl.String)
-    members = Membership(ids, (crossing,))
-    for reasons, consequence in warning_reasons:
-        rows = pl.select(
-            model=pl.lit("model"),
-            unit_id=ids,
-            metric=pl.lit("metric"),
-            label=None,
-            threshold=None,
-            cluster_id=pl.lit(None, pl.String) if inputs.cluster is None else inputs.cluster,
-            reason=reasons,
-        ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
-        for text in caution_on_missing_scores(
-            count_missing_predictions(rows, members), bounds=False, fate=consequence
-        ):
-            warnings.warn(text, UserWarning, stacklevel=4)
+_MAX_CLASSES = 20  # whole numbers; more different ones are amounts, such as ages
 
 
-def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
-    """Raise the scores' cautions as Python warnings: there is no report to show them."""
-    cautions, _ = split_cautions_from_notes(scores.notes)
-    missing = inputs.y_pred.null_count()
-    if missing:  # worded for arrays: the task's own caution is about files and flags
-        cautions = [text for text in cautions if "people have no answer of" not in text]
-        cautions.append(
-            f"{missing:,} of {len(inputs.y_pred):,} answers are missing, and count as mistakes"
-        )
-    for text in cautions:
-        warnings.warn(text, UserWarning, stacklevel=4)
+def score_function_inputs(inputs: FrameInputs) -> tuple[Dataset, Scores] | None:
+    """Score what functions get as classes or numbers; None: no task takes it."""
+    with suppress(IsoluxError):
+        return _score_classes_or_numbers(inputs)
+    return None
+
+
+def _score_classes_or_numbers(inputs: FrameInputs) -> tuple[Dataset, Scores] | None:
+    true, pred = (np.asarray(values) for values in (inputs.raw_true, inputs.raw_pred))
+    if true.ndim != 1 or pred.ndim != 1:
+        return None
+    true, pred = (to_series(values, "y") for values in (inputs.raw_true, inputs.raw_pred))
+    is_numeric = [series.dtype.is_numeric() for series in (true, pred)]
+    is_float = [n and (s % 1 != 0).any() for s, n in zip((true, pred), is_numeric, strict=True)]
+    classes = replace(inputs, y_true=to_class_names(true), y_pred=to_class_names(pred))
+    dataset, predictions = _build_dataset(classes), _build_predictions(classes)
+    task, options = "classification", {}
+    if all(is_numeric) and (any(is_float) or true.n_unique() > _MAX_CLASSES):
+        task, options = "regression", {"target": "truth"}
+        numbers = true.cast(pl.Float64).fill_nan(None)
+        rows = {"unit_kind": "instance", "unit_id": dataset.instances["instance_id"]}
+        attributes = {**rows, "attribute": "truth", "value": classes.y_true, "number": numbers}
+        dataset = replace(dataset, attributes=ATTRIBUTES.conform(pl.DataFrame(attributes)))
+        predictions = predictions.select("model", "instance_id", value=pred.cast(pl.Float64))
+    return dataset, score(task, dataset, predictions, **options)
 
 
 def _build_dataset(inputs: FrameInputs) -> Dataset:
