@@ -15,10 +15,13 @@ import sqlalchemy as sa
 import isolux_curate
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.annotation.answer_format import read_answers
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.answer_format import read_answer_rows
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+)
 from isolux_curate.commands.curate import STEPS
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.intake.intake_verdicts import apply_rules
@@ -49,10 +52,10 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "photos.csv").write_text("file,subject_id,hair,colour\n" + rows)
     ingest_photos(project, folder / "photos.csv", photos=folder / "in")
     append_consent(project.consent_path, "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
-    write_tasks(project, "boxes", folder / "boxes")
+    plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     rows = "".join(f"{k},nurse,10,20,100,200\n" for k in range(N))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + rows)
-    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
+    import_and_apply_sheet_answers(project, "boxes", folder / "boxes.csv", default_annotator="ada")
     return folder
 
 
@@ -343,11 +346,16 @@ def test_tasks_that_were_sent_before(
                 run("pull", "p", "--stage", "count", "--server", fake.url)):  # fmt: skip
         assert "still shows people who took their consent back, in 1 task" in ran.out
         assert f"--who ID --server {fake.url}" in ran.out
-    assert set(read_answers(lab, "count")["image_id"]) == {"0", "1", "3"}
+    assert set(read_answer_rows(lab, "count")["image_id"]) == {"0", "1", "3"}
     assert (
         run("grant", "p/consent.jsonl", "--who", "s2", "--scope", "evaluation", "--again").code == 0
     )
-    assert import_answers(lab, "count", LabelStudioServer.from_environment(fake.url)).n_new == 1
+    assert (
+        import_and_apply_server_answers(
+            lab, "count", LabelStudioServer.from_url_with_environment_token(fake.url)
+        ).n_new
+        == 1
+    )
     for path in ("in", "boxes"):
         shutil.rmtree(path)
     # What is advised deletes the task.
@@ -428,9 +436,16 @@ def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> 
 
 def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> None:
     project = annotated_project(tmp_path, 2)
-    assert upload_tasks(project, "boxes", LabelStudioServer.from_environment(fake.url)).n_sent == 2
+    assert (
+        plan_and_upload_tasks(
+            project, "boxes", LabelStudioServer.from_url_with_environment_token(fake.url)
+        ).n_sent
+        == 2
+    )
     fake.annotate(1, [*box("nurse", 10, 20, 30, 40), *box("nurse", 50, 20, 30, 40)])
-    done = import_answers(project, "boxes", LabelStudioServer.from_environment(fake.url))
+    done = import_and_apply_server_answers(
+        project, "boxes", LabelStudioServer.from_url_with_environment_token(fake.url)
+    )
     assert done.notes == ()
     assert read_images(project).height == 2
 
@@ -438,14 +453,14 @@ def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> N
 def test_in_postgresql(tmp_path: Path, postgres: Postgres, fake: Fake) -> None:
     project = annotated_project(tmp_path, 3, database=postgres.address)
     append_consent(project.consent_path, "grant", "subject", ["s0", "s1", "s2"], SCOPES)
-    server = LabelStudioServer.from_environment(fake.url)
-    assert upload_tasks(project, "boxes", server).n_sent == 3
+    server = LabelStudioServer.from_url_with_environment_token(fake.url)
+    assert plan_and_upload_tasks(project, "boxes", server).n_sent == 3
     for task in fake.tasks:
         fake.annotate(task, [*box("nurse", 10, 20, 30, 40), *box("nurse", 50, 20, 30, 40)])
     append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
-    assert import_answers(project, "boxes", server).n_new == 2
+    assert import_and_apply_server_answers(project, "boxes", server).n_new == 2
     assert read_exclusions(project)["rule"].to_list() == ["consent", "bystander", "bystander"]
     lab = tmp_path / "p/consent.jsonl"
     lab.write_text(lab.read_text().replace('"revoke"', '"grant"'))
     with pytest.raises(TableError, match="this row was changed"):
-        upload_tasks(project, "boxes", server)
+        plan_and_upload_tasks(project, "boxes", server)

@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from isolux_curate.annotation import exchange
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.database import _WRITE_OPTION
 from isolux_curate.project.folder import open_project
@@ -49,7 +49,7 @@ def _step(asked: list[str], at: int, *, after: bool) -> None:
             _die()
 
     sa.engine.default.DefaultDialect.do_commit = commit
-    (import_answers if verb == "pull" else upload_tasks)(
+    (import_and_apply_server_answers if verb == "pull" else plan_and_upload_tasks)(
         project, stage, LabelStudioServer(url, token, timeout_s=120)
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from isolux_curate.annotation.sheets import import_sheet
+from isolux_curate.annotation.sheets import import_and_apply_sheet_answers
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.folder import Project, create_project, open_project
 from tests.curate.intake._photos import photo, write
@@ -59,5 +59,5 @@ def tone(*values: str, tight: str = "yes", right: str = "yes") -> list[Any]:
 
 def brought(project: Project, stage: str, file: Path, **who: str) -> tuple[int, int, int]:
     """Bring in a file; how many answers are new, how many do not count, photos sent back."""
-    done = import_sheet(project, stage, file, **who)
+    done = import_and_apply_sheet_answers(project, stage, file, **who)
     return done.n_new, done.n_refused, done.n_sent_back

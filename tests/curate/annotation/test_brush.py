@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 
 from isolux.geometry.masks import masks_from_coco
-from isolux_curate.annotation.answer_format import read_answers, read_brush_mask
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.answer_format import decode_brush_mask_or_fault, read_answer_rows
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+    write_consented_answers,
+)
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_table
 from isolux_curate.verbs.consensus_shapes import consensus_shapes
@@ -61,7 +65,7 @@ def opened(mask: dict[str, Any]) -> np.ndarray:
 
 
 def test_a_mask_of_label_studios_own_making_is_read() -> None:
-    assert (opened(read_brush_mask(GOLDEN, (6, 4), (6, 4))) == BITS).all()
+    assert (opened(decode_brush_mask_or_fault(GOLDEN, (6, 4), (6, 4))) == BITS).all()
 
 
 @pytest.mark.parametrize("literal", [True, False])
@@ -70,12 +74,14 @@ def test_masks_come_back_as_they_were_packed(seed: int, literal: bool) -> None:
     rng = np.random.default_rng(seed)
     bits = rng.random((rng.integers(1, 30), rng.integers(1, 40))) < rng.random()
     size = (bits.shape[1], bits.shape[0])
-    assert (opened(read_brush_mask(packed(bits, literal=literal), size, size)) == bits).all()
+    assert (
+        opened(decode_brush_mask_or_fault(packed(bits, literal=literal), size, size)) == bits
+    ).all()
 
 
 def test_a_mask_is_stretched_to_the_photo() -> None:
     """The picture is half as large: each of its pixels is four of the photo's."""
-    found = opened(read_brush_mask(GOLDEN, (6, 4), (12, 8)))
+    found = opened(decode_brush_mask_or_fault(GOLDEN, (6, 4), (12, 8)))
     assert (found == BITS.repeat(2, axis=0).repeat(2, axis=1)).all()
 
 
@@ -89,7 +95,7 @@ def test_a_mask_is_stretched_to_the_photo() -> None:
     ],
 )  # fmt: skip
 def test_bytes_that_are_no_mask_are_told_to_who_painted(rle: Any, said: str) -> None:
-    assert said in read_brush_mask(rle, (6, 4), (6, 4))["trouble"]
+    assert said in decode_brush_mask_or_fault(rle, (6, 4), (6, 4))["trouble"]
 
 
 def _brush(bits: np.ndarray, label: str = "person") -> dict[str, Any]:
@@ -107,11 +113,11 @@ def _polygon(*points: tuple[float, float]) -> dict[str, Any]:
 def drawn(tmp_path: Path, fake: Fake) -> Project:
     """Bring a photo of 400 × 300 with one box to the stage of masks."""
     project = annotated_project(tmp_path, 1)
-    server = LabelStudioServer.from_environment(fake.url, timeout_s=5)
-    upload_tasks(project, "boxes", server)
+    server = LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5)
+    plan_and_upload_tasks(project, "boxes", server)
     fake.annotate(1, box("nurse", 10, 20, 50, 60))
-    import_answers(project, "boxes", server)
-    upload_tasks(project, "masks", server)
+    import_and_apply_server_answers(project, "boxes", server)
+    plan_and_upload_tasks(project, "masks", server)
     return project
 
 
@@ -127,12 +133,14 @@ def test_what_is_painted_and_what_is_outlined_become_one_mask(
     half = np.zeros((150, 200), dtype=np.bool_)  # painted on a picture half as large
     half[50:100, 50:80] = True
     fake.annotate(2, [_brush(half)], user=3)
-    done = import_answers(drawn, "masks", LabelStudioServer.from_environment(fake.url, timeout_s=5))
+    done = import_and_apply_server_answers(
+        drawn, "masks", LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5)
+    )
     assert (done.n_new, done.n_refused) == (3, 0)
-    held = read_answers(drawn, "masks")
+    held = read_answer_rows(drawn, "masks")
     assert held["question"].to_list() == ["mask"] * 3
     assert held["mask"].null_count() == held["points"].is_not_null().sum() == 1
-    assert write_answers(drawn, "masks", tmp_path / "drawn.json").n_rows == 3
+    assert write_consented_answers(drawn, "masks", tmp_path / "drawn.json").n_rows == 3
     merged = consensus_shapes(f"coco:{tmp_path / 'drawn.json'}", kind="masks")
     assert merged.objects.select(
         "label", "drawn_by", "box_x", "box_y", "box_w", "box_h"
@@ -153,21 +161,21 @@ def test_masks_that_cannot_be_do_not_count(
     drawn: Project, fake: Fake, row: dict[str, Any], said: str
 ) -> None:
     fake.annotate(2, [row])
-    server = LabelStudioServer.from_environment(fake.url, timeout_s=5)
-    assert import_answers(drawn, "masks", server).n_refused == 1
+    server = LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5)
+    assert import_and_apply_server_answers(drawn, "masks", server).n_refused == 1
     answers = read_table(drawn, "annotations").filter(status="refused")["answer"]
     assert said in json.loads(answers[0])["fault"]
-    assert upload_tasks(drawn, "masks", server).n_planned == 1
+    assert plan_and_upload_tasks(drawn, "masks", server).n_planned == 1
 
 
 def test_outlines_come_in_as_a_table(drawn: Project, tmp_path: Path) -> None:
-    write_tasks(drawn, "masks", tmp_path / "work")
+    plan_and_write_open_tasks(drawn, "masks", tmp_path / "work")
     task = (tmp_path / "work" / "tasks.csv").read_text().splitlines()[1].split(",")[0]
     points = json.dumps([[100, 100], [200, 100], [200, 200]])
     sheet = tmp_path / "given.csv"
     sheet.write_text(f'task_id,label,points\n{task},person,"{points}"\n')
-    assert brought(drawn, "masks", sheet, annotator="ada") == (1, 0, 0)
-    assert json.loads(read_answers(drawn, "masks")["points"][0])[1] == [200.0, 100.0]
+    assert brought(drawn, "masks", sheet, default_annotator="ada") == (1, 0, 0)
+    assert json.loads(read_answer_rows(drawn, "masks")["points"][0])[1] == [200.0, 100.0]
     sheet.write_text(f"task_id,label,points\n{task},person,[1]\n")
     with pytest.raises(Exception, match="an outline is not a list of points"):
-        import_sheet(drawn, "masks", sheet, annotator="bo")
+        import_and_apply_sheet_answers(drawn, "masks", sheet, default_annotator="bo")

@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from PIL import Image
 
 from isolux.io.consent import append_consent
-from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+)
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.database import write_transaction
 from isolux_curate.project.folder import Project
@@ -36,16 +39,20 @@ def project(tmp_path: Path) -> Project:
 
 
 def _drawn(project: Project, folder: Path, boxes: str, who: str = "ada") -> tuple[str, ...]:
-    write_tasks(project, "boxes", folder / "boxes")
+    plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + boxes)
-    return import_sheet(project, "boxes", folder / "boxes.csv", annotator=who).notes
+    return import_and_apply_sheet_answers(
+        project, "boxes", folder / "boxes.csv", default_annotator=who
+    ).notes
 
 
 def _counted(project: Project, folder: Path, **people: int) -> tuple[str, ...]:
-    write_tasks(project, "count", folder / "count")
+    plan_and_write_open_tasks(project, "count", folder / "count")
     rows = "".join(f"{photo[1:]},people,{n}\n" for photo, n in people.items())
     (folder / "count.csv").write_text("image_id,question,answer\n" + rows)
-    return import_sheet(project, "count", folder / "count.csv", annotator="ada").notes
+    return import_and_apply_sheet_answers(
+        project, "count", folder / "count.csv", default_annotator="ada"
+    ).notes
 
 
 def _published(project: Project, folder: Path) -> tuple[Path, tuple[str, ...]]:
@@ -117,12 +124,12 @@ def test_two_annotators_draw_different_people(
     project: Project, tmp_path: Path, has_one_file: bool
 ) -> None:
     if has_one_file:
-        write_tasks(project, "boxes", tmp_path / "boxes")
+        plan_and_write_open_tasks(project, "boxes", tmp_path / "boxes")
         (tmp_path / "b.csv").write_text(
             "image_id,annotator,label,x,y,w,h\n0,ada,nurse,100,50,120,200\n"
             "1,ada,nurse,100,50,120,200\n0,bo,nurse,104,55,120,200\n1,bo,nurse,250,50,120,200\n"
         )
-        notes = import_sheet(project, "boxes", tmp_path / "b.csv").notes
+        notes = import_and_apply_sheet_answers(project, "boxes", tmp_path / "b.csv").notes
     else:
         _drawn(project, tmp_path, "0,nurse,100,50,120,200\n1,nurse,100,50,120,200\n")
         more = "0,nurse,104,55,120,200\n1,nurse,250,50,120,200\n"

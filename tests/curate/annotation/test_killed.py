@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal, open_project
 from isolux_curate.project.queries import read_table
@@ -37,7 +37,9 @@ def at_once(project: Project, server: LabelStudioServer) -> int:
     found: list[int] = []
 
     def work() -> None:
-        found.append(upload_tasks(open_project(project.folder), "count", server).server_project)
+        found.append(
+            plan_and_upload_tasks(open_project(project.folder), "count", server).server_project
+        )
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -58,11 +60,13 @@ def killed_and_whole(
     assert server.count_tasks(number) == tasks.height == photos
     assert tasks["server_task"].n_unique() == photos
     for task in tasks["server_task"]:
-        server._send_request("POST", f"/api/tasks/{task}/annotations/", {"result": answer})
+        server._send_request_with_retries(
+            "POST", f"/api/tasks/{task}/annotations/", {"result": answer}
+        )
     assert kill("pull", project, "count", server) == (_KILLS, 8)
     before = read_table(project, "annotations").height
     assert 0 < before < photos
-    assert import_answers(project, "count", server).n_new == photos - before
+    assert import_and_apply_server_answers(project, "count", server).n_new == photos - before
     held = read_table(project, "annotations")
     assert held.height == held["task_id"].n_unique() == held["source_id"].n_unique() == photos
     assert read_table(project, "tasks")["status"].unique().to_list() == ["done"]
@@ -72,5 +76,5 @@ def killed_and_whole(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
 def test_killed_at_ten_commits(tmp_path: Path, fake: Fake) -> None:
     project = annotated_project(tmp_path, _PHOTOS)
-    server = LabelStudioServer.from_environment(fake.url, timeout_s=20)
+    server = LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=20)
     killed_and_whole(project, server, _PHOTOS, chosen(people=["2"]))

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from isolux_curate.annotation.answer_format import read_answers
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.answer_format import read_answer_rows
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import check_journal
 from isolux_curate.project.queries import read_instances
@@ -33,10 +33,10 @@ _STARTS_S = 600
 def _story(tmp_path: Path, server: LabelStudioServer) -> None:
     """Push, annotate as the page does, pull, change an answer, delete a task, push once more."""
     project = annotated_project(tmp_path, 23)
-    assert upload_tasks(project, "boxes", server).n_sent == 23
-    number = upload_tasks(project, "boxes", server).server_project
+    assert plan_and_upload_tasks(project, "boxes", server).n_sent == 23
+    number = plan_and_upload_tasks(project, "boxes", server).server_project
     assert server.count_tasks(number) == 23
-    listed = list(server.list_tasks(number, answers=True))
+    listed = list(server.list_tasks(number, with_answers=True))
     picture = urllib.request.Request(  # noqa: S310
         server.url + listed[0]["data"]["image"], headers={"Authorization": f"Token {server.token}"}
     )
@@ -46,27 +46,30 @@ def _story(tmp_path: Path, server: LabelStudioServer) -> None:
     ids = [task["id"] for task in listed]
     for task in ids[:3]:
         body = {"result": box("nurse", 10, 20, 30, 40, "guitarist"), "lead_time": 3.5}
-        made = server._send_request("POST", f"/api/tasks/{task}/annotations/", body)
-    done = import_answers(project, "boxes", server)
+        made = server._send_request_with_retries("POST", f"/api/tasks/{task}/annotations/", body)
+    done = import_and_apply_server_answers(project, "boxes", server)
     assert (done.n_answers, done.n_new, done.n_refused, done.notes) == (3, 3, 0, ())
-    assert import_answers(project, "boxes", server).n_new == 0
+    assert import_and_apply_server_answers(project, "boxes", server).n_new == 0
     drawn = read_instances(project).filter(origin="boxes")
     assert drawn.select("x", "y", "w", "h", "primary", "secondary").unique().rows() == [
         (40.0, 60.0, 120.0, 120.0, "nurse", "guitarist")
     ]
     time.sleep(0.01)
     change = {"result": box("guitarist", 0, 0, 50, 50)}
-    server._send_request("PATCH", f"/api/annotations/{made['id']}/", change)
-    assert import_answers(project, "boxes", server).n_new == 1
-    assert sorted(read_answers(project, "boxes")["label"]) == ["guitarist", "nurse", "nurse"]
-    assert server.delete_task(ids[0])
-    assert not server.delete_task(ids[0])
-    assert "no longer on the server" in import_answers(project, "boxes", server).notes[0]
+    server._send_request_with_retries("PATCH", f"/api/annotations/{made['id']}/", change)
+    assert import_and_apply_server_answers(project, "boxes", server).n_new == 1
+    assert sorted(read_answer_rows(project, "boxes")["label"]) == ["guitarist", "nurse", "nurse"]
+    assert server.delete_task_if_present(ids[0])
+    assert not server.delete_task_if_present(ids[0])
+    assert (
+        "no longer on the server"
+        in import_and_apply_server_answers(project, "boxes", server).notes[0]
+    )
     check_journal(project)
 
 
 def test_the_story_with_the_fake_server(tmp_path: Path, fake: Fake) -> None:
-    _story(tmp_path, LabelStudioServer.from_environment(fake.url, timeout_s=5))
+    _story(tmp_path, LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5))
 
 
 @pytest.fixture

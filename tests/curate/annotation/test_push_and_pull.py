@@ -10,8 +10,12 @@ import pytest
 
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux_curate.annotation.answer_format import read_answers
-from isolux_curate.annotation.exchange import TASK_ID_FIELD, import_answers, upload_tasks
+from isolux_curate.annotation.answer_format import read_answer_rows
+from isolux_curate.annotation.exchange import (
+    TASK_ID_FIELD,
+    import_and_apply_server_answers,
+    plan_and_upload_tasks,
+)
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, check_journal, open_project, read_journal
 from isolux_curate.project.queries import read_exclusions, read_images, read_instances, read_table
@@ -26,14 +30,14 @@ def project(tmp_path: Path) -> Project:
 
 
 def _server(fake: Fake) -> LabelStudioServer:
-    return LabelStudioServer.from_environment(fake.url, timeout_s=5)
+    return LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5)
 
 
 def test_each_task_is_sent_once(project: Project, fake: Fake) -> None:
-    first = upload_tasks(project, "count", _server(fake))
+    first = plan_and_upload_tasks(project, "count", _server(fake))
     assert (first.n_planned, first.n_sent, first.n_already_sent) == (25, 25, 0)
     rows = read_journal(project).height
-    again = upload_tasks(project, "count", _server(fake))
+    again = plan_and_upload_tasks(project, "count", _server(fake))
     assert (again.n_planned, again.n_sent, again.n_already_sent) == (0, 0, 0)
     assert read_journal(project).height == rows
     assert len(fake.tasks) == 25
@@ -42,7 +46,7 @@ def test_each_task_is_sent_once(project: Project, fake: Fake) -> None:
 
 
 def test_what_is_sent_names_no_photo_and_carries_no_exif(project: Project, fake: Fake) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     sent = next(iter(fake.files.values()))
     assert sent[:3] == b"\xff\xd8\xff"
     assert b"Exif" not in sent
@@ -59,8 +63,8 @@ def test_an_answer_of_the_server_that_is_lost_doubles_nothing(
     """Whatever request is done there and not heard of here, a second push ends at 25 tasks."""
     fake.faults = [*[lambda *_: None] * lost_at, lambda *_: "lost"]
     with suppress(FileError):  # a read is repeated, a write is not
-        upload_tasks(project, "count", _server(fake))
-    upload_tasks(project, "count", _server(fake))
+        plan_and_upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     assert len(fake.tasks) == 25
     assert len(fake.projects) == 1
     noted = read_table(project, "tasks")
@@ -72,17 +76,17 @@ def test_reads_are_repeated_and_writes_that_may_have_been_heard_are_not(
     project: Project, fake: Fake
 ) -> None:
     fake.faults = [lambda *_: 500, lambda *_: 503]  # listing projects
-    assert upload_tasks(project, "count", _server(fake)).n_sent == 25
+    assert plan_and_upload_tasks(project, "count", _server(fake)).n_sent == 25
     fake.faults = [lambda method, _: 500 if method == "POST" else None] * 9
     with pytest.raises(FileError, match="could not do what was requested"):
-        upload_tasks(project, "boxes", _server(fake))
+        plan_and_upload_tasks(project, "boxes", _server(fake))
     fake.faults = []
-    assert upload_tasks(project, "boxes", _server(fake)).n_sent == 25
+    assert plan_and_upload_tasks(project, "boxes", _server(fake)).n_sent == 25
 
 
 def test_two_curators_at_once_send_each_task_once(project: Project, fake: Fake) -> None:
     def work() -> None:
-        upload_tasks(open_project(project.folder), "count", _server(fake))
+        plan_and_upload_tasks(open_project(project.folder), "count", _server(fake))
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -106,7 +110,7 @@ def test_a_server_that_cannot_be_spoken_to_is_told_plainly(
 ) -> None:
     given = {"url": fake.url, "token": fake.token} | wrong
     with pytest.raises(FileError, match=said) as caught:
-        upload_tasks(project, "count", LabelStudioServer(**given))
+        plan_and_upload_tasks(project, "count", LabelStudioServer(**given))
     assert given["token"] not in str(caught.value)
     assert given["token"] not in repr(LabelStudioServer(**given))
 
@@ -116,7 +120,9 @@ def test_a_server_that_is_slow_is_waited_for_so_long_and_no_longer(
 ) -> None:
     monkeypatch.setattr("isolux_curate.annotation.server._TRIES", 1)
     with fake.lock, pytest.raises(FileError, match="does not answer"):
-        upload_tasks(project, "count", LabelStudioServer(fake.url, fake.token, timeout_s=0.1))
+        plan_and_upload_tasks(
+            project, "count", LabelStudioServer(fake.url, fake.token, timeout_s=0.1)
+        )
 
 
 def test_without_a_token_or_classes_nothing_is_asked(
@@ -124,22 +130,22 @@ def test_without_a_token_or_classes_nothing_is_asked(
 ) -> None:
     monkeypatch.delenv("LABEL_STUDIO_TOKEN")
     with pytest.raises(SpecError, match="there is no token"):
-        LabelStudioServer.from_environment(fake.url)
+        LabelStudioServer.from_url_with_environment_token(fake.url)
     with pytest.raises(SpecError, match="nothing of the stage masks was pushed"):
-        import_answers(project, "masks", LabelStudioServer(fake.url, fake.token))
+        import_and_apply_server_answers(project, "masks", LabelStudioServer(fake.url, fake.token))
     assert fake.asked == []
 
 
 def test_answers_come_back_once_and_newer_versions_replace_older_ones(
     project: Project, fake: Fake
 ) -> None:
-    upload_tasks(project, "boxes", _server(fake))
+    plan_and_upload_tasks(project, "boxes", _server(fake))
     for number in fake.tasks:
         fake.annotate(number, box("nurse", 10, 20, 30, 40, "guitarist"))
-    done = import_answers(project, "boxes", _server(fake))
+    done = import_and_apply_server_answers(project, "boxes", _server(fake))
     assert (done.n_answers, done.n_new, done.n_refused, done.notes) == (25, 25, 0, ())
     rows = read_journal(project).height
-    assert import_answers(project, "boxes", _server(fake)).n_new == 0
+    assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_new == 0
     assert read_journal(project).height == rows
     drawn = read_instances(project).filter(origin="boxes")
     assert drawn.select("x", "y", "w", "h", "primary", "secondary").row(0) == (
@@ -147,7 +153,7 @@ def test_answers_come_back_once_and_newer_versions_replace_older_ones(
     )  # fmt: skip
     assert drawn["subject_id"].null_count() == 0
     fake.answer("PATCH", "/api/annotations/1001", {}, {"result": box("nurse", 0, 0, 50, 50)})
-    assert import_answers(project, "boxes", _server(fake)).n_new == 1
+    assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_new == 1
     drawn = read_instances(project).filter(origin="boxes")
     assert drawn.height == 25
     assert drawn["w"].max() == 200.0
@@ -159,37 +165,37 @@ def test_answers_come_back_once_and_newer_versions_replace_older_ones(
 
 
 def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatch) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     for number in fake.tasks:
         fake.annotate(number, chosen(people=["2"]))
     monkeypatch.setattr("isolux_curate.annotation.exchange._READ_TOGETHER", 10)
     monkeypatch.setattr("isolux_curate.annotation.server._PAGE", 10)
     fake.faults = [lambda *_: None, lambda *_: 418]
     with pytest.raises(FileError, match="418"):
-        import_answers(project, "count", _server(fake))
+        import_and_apply_server_answers(project, "count", _server(fake))
     assert 0 < read_table(project, "annotations").height < 25
-    import_answers(project, "count", _server(fake))
+    import_and_apply_server_answers(project, "count", _server(fake))
     answers = read_table(project, "annotations")
     assert answers.height == answers["source_id"].n_unique() == 25
 
 
 def test_photos_with_no_one_or_too_many_leave(project: Project, fake: Fake) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     for number in fake.tasks:
         said = {1: "0", 2: "more than 5"}.get(number, "3")
         fake.annotate(number, chosen(people=[said]))
-    import_answers(project, "count", _server(fake))
+    import_and_apply_server_answers(project, "count", _server(fake))
     assert read_images(project).height == 23
     assert sorted(read_exclusions(project)["rule"]) == ["more than 5", "no one matches"]
 
 
 def _drawn(project: Project, fake: Fake) -> list[int]:
     """Bring two photos to the stage of skin tone; the numbers of its tasks on the server."""
-    upload_tasks(project, "boxes", _server(fake))
+    plan_and_upload_tasks(project, "boxes", _server(fake))
     for number in list(fake.tasks)[:2]:
         fake.annotate(number, box("nurse", 10, 20, 30, 40))
-    import_answers(project, "boxes", _server(fake))
-    number = upload_tasks(project, "skin_tone", _server(fake)).server_project
+    import_and_apply_server_answers(project, "boxes", _server(fake))
+    number = plan_and_upload_tasks(project, "skin_tone", _server(fake)).server_project
     return [n for n, task in fake.tasks.items() if task["project"] == number]
 
 
@@ -202,15 +208,15 @@ def test_three_raters_of_skin_tone_are_asked_and_those_who_break_the_rule_again(
         fake.annotate(first, tone(*tones), user)
     for user, tones in enumerate((["3", "4"], ["4"], ["2", "5"]), 1):
         fake.annotate(second, tone(*tones), user)
-    done = import_answers(project, "skin_tone", _server(fake))
+    done = import_and_apply_server_answers(project, "skin_tone", _server(fake))
     assert (done.n_new, done.n_refused) == (6, 2)
     status = dict(read_table(project, "tasks").filter(stage="skin_tone")
                   .select("server_task", "status").iter_rows())  # fmt: skip
     assert status == {first: "done", second: "redo"}
-    said = read_answers(project, "skin_tone").filter(question="perceived skin tone")
+    said = read_answer_rows(project, "skin_tone").filter(question="perceived skin tone")
     assert said["annotator"].n_unique() == 3
     assert said.height == 2 + 3 + 1 + 2
-    assert upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
+    assert plan_and_upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
     assert read_table(project, "tasks").filter(stage="skin_tone")["round"].max() == 2
 
 
@@ -222,15 +228,15 @@ def test_one_of_three_who_disagrees_sends_the_photo_back(
     for user in (1, 2, 3):
         fake.annotate(first, tone("3", "4", **({question: "no"} if user == 2 else {})), user)
         fake.annotate(second, tone("3", "4"), user)
-    assert import_answers(project, "skin_tone", _server(fake)).n_sent_back == 1
-    assert import_answers(project, "skin_tone", _server(fake)).n_sent_back == 0
+    assert import_and_apply_server_answers(project, "skin_tone", _server(fake)).n_sent_back == 1
+    assert import_and_apply_server_answers(project, "skin_tone", _server(fake)).n_sent_back == 0
     assert read_instances(project).filter(origin="boxes").height == 1
-    again = upload_tasks(project, "boxes", _server(fake))
+    again = plan_and_upload_tasks(project, "boxes", _server(fake))
     assert (again.n_planned, again.n_sent) == (1, 1)
     fake.annotate(max(fake.tasks), box("nurse", 12, 22, 28, 38))
-    import_answers(project, "boxes", _server(fake))
+    import_and_apply_server_answers(project, "boxes", _server(fake))
     assert read_instances(project).filter(origin="boxes").height == 2
-    assert upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
+    assert plan_and_upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
 
 
 @pytest.mark.parametrize(
@@ -244,43 +250,43 @@ def test_one_of_three_who_disagrees_sends_the_photo_back(
 def test_boxes_that_cannot_be_do_not_count(
     project: Project, fake: Fake, result: list[object], said: str
 ) -> None:
-    upload_tasks(project, "boxes", _server(fake))
+    plan_and_upload_tasks(project, "boxes", _server(fake))
     fake.annotate(1, result)
-    assert import_answers(project, "boxes", _server(fake)).n_refused == 1
+    assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_refused == 1
     assert said in read_table(project, "annotations")["answer"][0]
     assert read_instances(project).filter(origin="boxes").is_empty()
-    assert upload_tasks(project, "boxes", _server(fake)).n_planned == 1
+    assert plan_and_upload_tasks(project, "boxes", _server(fake)).n_planned == 1
 
 
 def test_tasks_of_others_and_deleted_answers_are_told(project: Project, fake: Fake) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     fake.annotate(1, chosen(people=["2"]))
     fake.annotate(2, chosen(people=["2"]))
-    import_answers(project, "count", _server(fake))
+    import_and_apply_server_answers(project, "count", _server(fake))
     del fake.tasks[1]
     fake.tasks[99] = {"id": 99, "project": 1, "annotations": [], "data": {"image": "x"}}
-    notes = "\n".join(import_answers(project, "count", _server(fake)).notes)
+    notes = "\n".join(import_and_apply_server_answers(project, "count", _server(fake)).notes)
     assert "1 tasks on the server are none of this project" in notes
     assert "1 answers that came before are no longer on the server" in notes
-    assert read_answers(project, "count").height == 2
+    assert read_answer_rows(project, "count").height == 2
 
 
 def test_an_annotator_who_withdrew_is_left_out(project: Project, fake: Fake) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     fake.annotate(1, chosen(people=["2"]), user=1)
     fake.annotate(2, chosen(people=["2"]), user=2)
     append_consent(project.consent_path, "grant", "annotator", ["user-1", "user-2"], ["evaluation"])
     append_consent(project.consent_path, "revoke", "annotator", ["user-2"], ["evaluation"])
-    done = import_answers(project, "count", _server(fake))
+    done = import_and_apply_server_answers(project, "count", _server(fake))
     assert done.n_new == 1
     assert "1 answers of annotators who withdrew were left out" in done.notes[0]
     assert read_table(project, "annotators")["annotator_id"].to_list() == ["user-1"]
 
 
 def test_a_task_that_was_skipped_is_kept_as_skipped(project: Project, fake: Fake) -> None:
-    upload_tasks(project, "count", _server(fake))
+    plan_and_upload_tasks(project, "count", _server(fake))
     fake.annotate(1, [], was_cancelled=True)
-    done = import_answers(project, "count", _server(fake))
+    done = import_and_apply_server_answers(project, "count", _server(fake))
     assert (done.n_new, done.n_refused) == (1, 0)
     assert read_table(project, "annotations")["status"].to_list() == ["skipped"]
     assert read_table(project, "tasks").filter(server_task=1)["status"].to_list() == ["open"]

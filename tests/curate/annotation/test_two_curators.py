@@ -19,12 +19,12 @@ _PHOTOS = 50
 _PUSH = """
 import sys
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.exchange import upload_tasks
+from isolux_curate.annotation.exchange import plan_and_upload_tasks
 from isolux_curate.project.folder import open_project
 folder, who, url, token = sys.argv[1:]
 project, server = open_project(folder, curator=who), LabelStudioServer(url, token)
 sys.stdin.readline()
-print(upload_tasks(project, "count", server).n_sent)
+print(plan_and_upload_tasks(project, "count", server).n_sent)
 """
 
 

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.candidates.files import compute_quotas
+from isolux_curate.candidates.files import compute_country_quotas
 
 GROUPS = ["Black", "East Asian", "White"]
 PLANTED = {  # composition of each country, and its share among all photos
@@ -32,7 +32,7 @@ def test_rounds_come_to_the_balance_from_a_first_one_that_is_far_from_it() -> No
     assert (seen["group"] == "White").mean() > 0.6
     takes = []
     for _ in range(3):
-        found = compute_quotas(seen, take=2000).countries
+        found = compute_country_quotas(seen, n_photos=2000).countries
         takes.append(dict(found.select("country", "take").iter_rows()))
         assert sum(takes[-1].values()) == 2000
         seen = pl.concat([seen, _drawn(rng, takes[-1])])
@@ -45,7 +45,7 @@ def test_a_stated_balance_is_what_is_expected_after_the_round() -> None:
     rng = np.random.default_rng(2)
     seen = _drawn(rng, dict.fromkeys(PLANTED, 300))
     wanted = {"Black": 0.4, "East Asian": 0.4, "White": 0.2}
-    found = compute_quotas(seen, take=3000, balance=wanted)
+    found = compute_country_quotas(seen, n_photos=3000, target_share_by_group=wanted)
     assert found.groups["wanted"].to_list() == [0.4, 0.4, 0.2]
     assert (found.groups["share"] - found.groups["wanted"]).abs().max() < 0.005
 
@@ -53,38 +53,46 @@ def test_a_stated_balance_is_what_is_expected_after_the_round() -> None:
 def test_more_than_every_country_may_give_is_refused() -> None:
     seen = _drawn(np.random.default_rng(3), dict.fromkeys(PLANTED, 300))
     with pytest.raises(TableError, match="the countries do not have that many photos"):
-        compute_quotas(seen, take=1000, max_photos=10)
+        compute_country_quotas(seen, n_photos=1000, max_photos_per_country=10)
 
 
 def test_a_country_of_two_photos_says_little(monkeypatch) -> None:
     """Two photos of Chad are both of the short group; with no prior all would be taken there."""
     seen = pl.DataFrame({"country": ["US"] * 80 + ["Kenya"] * 30 + ["Chad"] * 2,
                          "group": ["a"] * 80 + ["b"] * 28 + ["a"] * 2 + ["b"] * 2})  # fmt: skip
-    with_prior = compute_quotas(seen, take=40).groups.filter(group="b")["expected"][0]
+    with_prior = compute_country_quotas(seen, n_photos=40).groups.filter(group="b")["expected"][0]
     monkeypatch.setattr("isolux_curate.candidates.files._PRIOR", 1e-9)
-    without = compute_quotas(seen, take=40).groups.filter(group="b")["expected"][0]
+    without = compute_country_quotas(seen, n_photos=40).groups.filter(group="b")["expected"][0]
     assert with_prior < without
 
 
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [
-        ({"balance": {"a": 0.5, "b": 0.6}}, SpecError, "the shares of a balance sum to 1"),
-        ({"balance": {"a": 0.5, "c": 0.5}}, UnknownNameError, "there is no group named 'c'"),
-        ({"take": 0}, SpecError, "there is nothing to compute from"),
+        (
+            {"target_share_by_group": {"a": 0.5, "b": 0.6}},
+            SpecError,
+            "the shares of a balance sum to 1",
+        ),
+        (
+            {"target_share_by_group": {"a": 0.5, "c": 0.5}},
+            UnknownNameError,
+            "there is no group named 'c'",
+        ),
+        ({"n_photos": 0}, SpecError, "there is nothing to compute from"),
     ],
 )
 def test_what_cannot_be_reckoned_is_refused(given, error, said) -> None:
     seen = pl.DataFrame({"country": ["US", "Kenya"], "group": ["a", "b"]})
     with pytest.raises(error, match=said):
-        compute_quotas(seen, **({"take": 10} | given))
+        compute_country_quotas(seen, **({"n_photos": 10} | given))
 
 
 def test_no_country_gives_more_than_the_cap() -> None:
     seen = _drawn(np.random.default_rng(4), dict.fromkeys(PLANTED, 300))
     free, capped = (
         dict(
-            compute_quotas(seen, take=1000, max_photos=most)
+            compute_country_quotas(seen, n_photos=1000, max_photos_per_country=most)
             .countries.select("country", "take")
             .iter_rows()
         )
@@ -94,6 +102,6 @@ def test_no_country_gives_more_than_the_cap() -> None:
     assert max(capped.values()) <= 350
     assert sum(capped.values()) == 1000
     with pytest.raises(TableError, match="at most 800"):
-        compute_quotas(seen, take=1000, max_photos=200)
+        compute_country_quotas(seen, n_photos=1000, max_photos_per_country=200)
     with pytest.raises(SpecError, match="nothing to compute from"):
-        compute_quotas(seen, take=1000, max_photos=0)
+        compute_country_quotas(seen, n_photos=1000, max_photos_per_country=0)

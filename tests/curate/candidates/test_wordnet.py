@@ -8,7 +8,11 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux_curate.candidates.captions import PERSON_SYNSET, read_nouns, select_concepts
+from isolux_curate.candidates.captions import (
+    PERSON_SYNSET,
+    list_concepts_with_exclusion_reasons,
+    read_wordnet_nouns,
+)
 from tests._shared import shared_data
 
 # As wndb(5WN) says: offset, file number, n, how many words (hex), words, pointers.
@@ -27,7 +31,7 @@ NOUNS = """  1 This software and database is being provided to you, the LICENSEE
 @pytest.fixture
 def nouns(tmp_path: Path) -> pl.DataFrame:
     (tmp_path / "data.noun").write_text(NOUNS)
-    return read_nouns(tmp_path / "data.noun")
+    return read_wordnet_nouns(tmp_path / "data.noun")
 
 
 def test_wordnets_file_is_read(nouns: pl.DataFrame) -> None:
@@ -38,10 +42,11 @@ def test_wordnets_file_is_read(nouns: pl.DataFrame) -> None:
 
 
 def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
-    found = select_concepts(
-        nouns, offensive=["Bad word"], imagenet=["n09605289", "n10020890", "n10679174",
-                                                  "n10111111", "n10222222"],
-        examples={"n09605289": 900, "n10020890": 800, "n10679174": 700, "n10222222": 499},
+    found = list_concepts_with_exclusion_reasons(
+        nouns, offensive_synsets_or_lemmas=["Bad word"],
+        imagenet_synsets=["n09605289", "n10020890", "n10679174", "n10111111", "n10222222"],
+        n_examples_by_synset={"n09605289": 900, "n10020890": 800, "n10679174": 700,
+                              "n10222222": 499},
     )  # fmt: skip
     assert dict(found.select("synset", "reason").iter_rows()) == {
         "n09605289": "another concept is below it",
@@ -56,7 +61,7 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
 
 def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:
     monkeypatch.setattr("isolux_curate.candidates.captions.DEEPEST", 2)
-    found = select_concepts(nouns)
+    found = list_concepts_with_exclusion_reasons(nouns)
     assert dict(found.select("synset", "reason").iter_rows())["n10679174"] == (
         "3 steps below, more than 2"
     )
@@ -64,13 +69,13 @@ def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:
 
 def test_a_root_that_there_is_not_is_named(nouns: pl.DataFrame) -> None:
     with pytest.raises(UnknownNameError, match="there is no synset named 'n1'"):
-        select_concepts(nouns, root="n1")
+        list_concepts_with_exclusion_reasons(nouns, root_synset="n1")
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data.verb").write_text("00001740 29 v 04 breathe 0 000 | gloss\n")
     with pytest.raises(FileError, match="this is not a file of WordNet's nouns"):
-        read_nouns(tmp_path / "data.verb")
+        read_wordnet_nouns(tmp_path / "data.verb")
 
 
 def test_imagenets_list_of_synsets_holds_person() -> None:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux_curate.annotation.sheets import write_answers, write_tasks
+from isolux_curate.annotation.sheets import plan_and_write_open_tasks, write_consented_answers
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.intake.intake_verdicts import apply_rules, list_refusal_letters
 from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
@@ -64,8 +64,8 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
     assert read_hash_matches(project).rows() == [("2", f"{name} {digest}", "undecided")]
     assert read_images(project)["image_id"].to_list() == ["0", "1", "3"]
     for step in (
-        lambda: write_tasks(project, "count", inbox / "out"),
-        lambda: write_answers(project, "count", inbox / "a.csv"),
+        lambda: plan_and_write_open_tasks(project, "count", inbox / "out"),
+        lambda: write_consented_answers(project, "count", inbox / "a.csv"),
         lambda: draw_sample(project, inbox / "s", type=["image"]),
         lambda: gather_suspects(project, contradict=["a=b"]),
     ):
@@ -84,7 +84,7 @@ def test_what_is_decided_opens_the_project(inbox: Path) -> None:
     sheet.write_text("image_id,verdict,reason\n2,out,Reported on 2026-11-23.\n")
     assert decide_matches(project, sheet) == 1
     assert decide_matches(project, sheet) == 0
-    assert write_tasks(project, "count", inbox / "out") == 3
+    assert plan_and_write_open_tasks(project, "count", inbox / "out") == 3
     assert read_hash_matches(project)["state"].to_list() == ["out"]
 
 

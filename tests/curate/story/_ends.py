@@ -74,5 +74,7 @@ def check_withdrawal(lab: Lab, public: Path, server: str | None, *more: Path) ->
     assert read_table(lab.project, "images").filter(pl.col("image_id").is_in(photos)).is_empty()
     gone = set(tasks["server_task"].drop_nulls())
     for number in tasks["server_project"].drop_nulls().unique():
-        assert not gone & {int(one["id"]) for one in lab.server.list_tasks(number, answers=False)}
+        assert not gone & {
+            int(one["id"]) for one in lab.server.list_tasks(number, with_answers=False)
+        }
     check_journal(lab.project)

@@ -10,12 +10,12 @@ import polars as pl
 import yaml
 
 from isolux.io.consent import append_consent
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.golden_tasks import (
-    create_golden_tasks,
-    graduate_annotators,
-    record_annotator_facts,
-    score_annotators,
+    create_or_update_golden_tasks,
+    graduate_spot_checked_annotators,
+    insert_or_update_annotator_facts,
+    score_and_record_annotators,
 )
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
@@ -160,19 +160,19 @@ class Lab:
         if stage == "masks":  # there is no golden set of outlines
             self.at_work[stage] = [one for one in CREW if one.name != "ivo"]
             return pl.DataFrame()
-        upload_tasks(self.project, stage, self.server)
+        plan_and_upload_tasks(self.project, stage, self.server)
         units = list_tasks(self.project, stage, self.people)[:_GOLDEN]
         sheet = self.folder.parent / f"golden_{stage}.csv"
         build_golden_sheet(units, stage).write_csv(sheet)
-        create_golden_tasks(self.project, stage, sheet)
-        upload_tasks(self.project, stage, self.server, training=True)
+        create_or_update_golden_tasks(self.project, stage, sheet)
+        plan_and_upload_tasks(self.project, stage, self.server, training=True)
         desk = ServerDesk(self.server, self.accounts)
         asked = list_tasks(self.project, stage, self.people, training=True)
         self.slips.append(answer_tasks(asked, stage, CREW, desk, seed=self.seed))
-        import_answers(self.project, stage, self.server, training=True)
-        scores = score_annotators(self.project, stage)
+        import_and_apply_server_answers(self.project, stage, self.server, training=True)
+        scores = score_and_record_annotators(self.project, stage)
         passed = scores.filter(pl.col("score") >= STAGES[stage].threshold)["annotator_id"].to_list()
-        graduate_annotators(self.project, stage, passed)
+        graduate_spot_checked_annotators(self.project, stage, passed)
         self.at_work[stage] = [
             one for one in CREW if self.accounts[one.name].annotator_id in passed
         ]
@@ -181,11 +181,11 @@ class Lab:
     def annotate(self, stage: str) -> int:
         """Push, answer and pull until nothing is open; how many photos were sent back."""
         self.rounds[stage] = self.rounds.get(stage, 0)
-        upload_tasks(self.project, stage, self.server)
+        plan_and_upload_tasks(self.project, stage, self.server)
         asked = list_tasks(self.project, stage, self.people)
         desk = ServerDesk(self.server, self.accounts)
         self.slips.append(answer_tasks(asked, stage, self.at_work[stage], desk, seed=self.seed))
-        return import_answers(self.project, stage, self.server).n_sent_back
+        return import_and_apply_server_answers(self.project, stage, self.server).n_sent_back
 
     def five_stages(self) -> None:
         """Count, draw, rate with every disagreement drawn again, describe, outline."""
@@ -202,7 +202,7 @@ class Lab:
 
     def open_tasks(self, stage: str) -> int:
         """Count tasks that another push would ask."""
-        upload_tasks(self.project, stage, self.server)
+        plan_and_upload_tasks(self.project, stage, self.server)
         return len(list_tasks(self.project, stage, self.people))
 
     def told(self) -> pl.DataFrame:
@@ -218,4 +218,4 @@ class Lab:
         sheet = self.folder.parent / "raters.csv"
         rows = [(self.accounts[one.name].annotator_id, one.region, one.name) for one in CREW]
         pl.DataFrame(rows, schema=["annotator_id", "region", "name"], orient="row").write_csv(sheet)
-        record_annotator_facts(self.project, sheet)
+        insert_or_update_annotator_facts(self.project, sheet)

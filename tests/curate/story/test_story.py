@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from isolux.io.images import read_image
-from isolux_curate.annotation.golden_tasks import count_graduates
+from isolux_curate.annotation.golden_tasks import tabulate_graduation_rates
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import check_journal
@@ -163,7 +163,7 @@ def test_who_is_careless_does_not_annotate_and_regions_are_told(lab: Lab) -> Non
         read_table(lab.project, "tasks").filter(golden=False), on="task_id"
     )
     assert lab.accounts["ivo"].annotator_id not in given["annotator_id"]
-    table = count_graduates(lab.project).filter(stage="count")
+    table = tabulate_graduation_rates(lab.project).filter(stage="count")
     passed = dict(table.select("region", "graduated").iter_rows())
     assert sum(passed.values()) == len(lab.at_work["count"])
     assert passed["west"] <= 2

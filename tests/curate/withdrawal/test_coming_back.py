@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux_curate.annotation.exchange import import_answers, upload_tasks
+from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.database import read_transaction
 from isolux_curate.project.folder import check_journal, open_project
@@ -59,10 +59,10 @@ def rows_of(project, table):
 def pushed(lab, fake, monkeypatch):
     monkeypatch.setenv("LABEL_STUDIO_TOKEN", TOKEN)
     project = open_project(lab / "faces", curator="ada")
-    upload_tasks(project, "count", LabelStudioServer(fake.url, TOKEN))
+    plan_and_upload_tasks(project, "count", LabelStudioServer(fake.url, TOKEN))
     for number in list(fake.tasks):
         fake.annotate(number, GOOD, user=1 + number % 2)
-    import_answers(project, "count", LabelStudioServer(fake.url, TOKEN))
+    import_and_apply_server_answers(project, "count", LabelStudioServer(fake.url, TOKEN))
     return project
 
 
@@ -79,7 +79,7 @@ def test_tasks_answers_and_pictures_on_the_server_go(made, lab, pushed, fake):
     assert not any(r["task_id"] in mine for r in rows_of(pushed, "annotations"))
     assert check_journal(pushed) > 0
     assert hits(lab, [WHO, *made.of(WHO), *mine], []) == []
-    import_answers(pushed, "count", LabelStudioServer(fake.url, TOKEN))
+    import_and_apply_server_answers(pushed, "count", LabelStudioServer(fake.url, TOKEN))
     assert len(rows_of(pushed, "annotations")) == 20
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isolux_curate.annotation.answer_format import find_fault, parse_label_studio_result
+from isolux_curate.annotation.answer_format import describe_answer_fault, parse_label_studio_answer
 from isolux_curate.annotation.stages import STAGES
 from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, MistakeRates
 from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask, iou_of_boxes
@@ -56,7 +56,7 @@ def test_who_never_slips_is_right_and_within_the_rules(stage: str) -> None:
     asked = _asked() if stage in ("count", "boxes") else _shown()
     given = simulate_answer(asked, stage, PERFECT, seed=0)
     assert given.mistakes == ()
-    assert find_fault(STAGES[stage], given.answer, (320, 240), CLASSES) is None
+    assert describe_answer_fault(STAGES[stage], given.answer, (320, 240), CLASSES) is None
     if stage != "skin_tone":
         assert given.answer == correct_answer(asked, stage)
     else:
@@ -125,7 +125,7 @@ def test_an_answer_goes_to_label_studio_and_comes_back_as_it_was() -> None:
         "boxes": [{"label": "nurse", "x": 10.0, "y": 20.0, "w": 64.0, "h": 48.0}],
         "polygons": [{"label": "person", "points": [[1.0, 2.0], [30.0, 2.0], [30.0, 40.0]]}],
     }
-    assert parse_label_studio_result(answer_to_label_studio(answer, (320, 240)), 320, 240) == answer
+    assert parse_label_studio_answer(answer_to_label_studio(answer, (320, 240)), 320, 240) == answer
 
 
 def test_an_outline_holds_its_mask() -> None:

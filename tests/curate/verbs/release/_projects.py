@@ -8,7 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+)
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_instances
@@ -41,11 +44,11 @@ def project_to_publish(folder: Path, photos: int = 40) -> Project:
 
 def draw(folder: Path, project: Project, photos: int) -> None:
     """Draw a box in each photo, and let three annotators say tones."""
-    write_tasks(project, "boxes", folder / "boxes")
+    plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     rows = "".join(f"{k},nurse,{10 + k},20,100,200\n" for k in range(photos))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + rows)
-    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
-    write_tasks(project, "skin_tone", folder / "tones")
+    import_and_apply_sheet_answers(project, "boxes", folder / "boxes.csv", default_annotator="ada")
+    plan_and_write_open_tasks(project, "skin_tone", folder / "tones")
     tasks = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
     drawn = read_instances(project).filter(pl.col("instance_id").is_in(tasks.implode()))
     units = drawn.sort(pl.col("image_id").cast(pl.Int64))["instance_id"]  # names are random
@@ -56,7 +59,7 @@ def draw(folder: Path, project: Project, photos: int) -> None:
             said += [f"{unit},{who},perceived skin tone,{tone}" for tone in tones]
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
-    import_sheet(project, "skin_tone", folder / "tones.csv")
+    import_and_apply_sheet_answers(project, "skin_tone", folder / "tones.csv")
 
 
 def published(folder: Path, project: Project, **settings: Any) -> ReleaseResult:

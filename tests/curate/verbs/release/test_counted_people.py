@@ -11,7 +11,10 @@ import yaml
 import isolux_curate
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.sheets import import_sheet, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+)
 from isolux_curate.intake.ingest import ingest_photos
 from isolux_curate.privacy.table import anonymise_table
 from isolux_curate.project.folder import create_project, open_project
@@ -42,11 +45,11 @@ def released(tmp_path_factory):
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"classes": ["nurse"]}))
     project = open_project(folder / "p", curator="ada")
     ingest_photos(project, folder / "photos.csv", photos=folder / "in")
-    write_tasks(project, "boxes", folder / "boxes")
+    plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     boxes = "".join(f"{k},nurse,10,20,100,200\n" for k in range(n))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + boxes)
-    import_sheet(project, "boxes", folder / "boxes.csv", annotator="ada")
-    write_tasks(project, "skin_tone", folder / "tones")
+    import_and_apply_sheet_answers(project, "boxes", folder / "boxes.csv", default_annotator="ada")
+    plan_and_write_open_tasks(project, "skin_tone", folder / "tones")
     units = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
     drawn = read_instances(project).filter(pl.col("instance_id").is_in(units.implode()))
     said = []
@@ -56,7 +59,7 @@ def released(tmp_path_factory):
             said += [f"{unit},{who},perceived skin tone,{tone}" for tone in tones]
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
-    import_sheet(project, "skin_tone", folder / "tones.csv")
+    import_and_apply_sheet_answers(project, "skin_tone", folder / "tones.csv")
     add_consent(project.consent_path, "grant", who=sorted({who for _, who in named}),
                 scope=("evaluation", "publication"))  # fmt: skip
     done = published(folder, project, attribute=[], publish_min=LEAST)

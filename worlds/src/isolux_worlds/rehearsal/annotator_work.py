@@ -115,7 +115,7 @@ def run_annotation_round(
     desk = (
         sheet
         if server is None
-        else ServerDesk(LabelStudioServer.from_environment(server), account_by_name)
+        else ServerDesk(LabelStudioServer.from_url_with_environment_token(server), account_by_name)
     )
     answer_log = answer_tasks(tasks, stage, crew, desk, seed=seed)
     if out is not None:

@@ -72,7 +72,7 @@ def shift(
             tasks,
             stage,
             crew,
-            ServerDesk(LabelStudioServer.from_environment(server), account_by_name),
+            ServerDesk(LabelStudioServer.from_url_with_environment_token(server), account_by_name),
             seed=seed,
         )
     else:

@@ -75,7 +75,7 @@ class ServerDesk:
                 where=self._server.url,
             )
         if number not in self._counts:
-            server_tasks = self._server.list_tasks(number, answers=True)
+            server_tasks = self._server.list_tasks(number, with_answers=True)
             self._counts[number] = {
                 int(t["id"]): len(t.get("annotations") or ()) for t in server_tasks
             }

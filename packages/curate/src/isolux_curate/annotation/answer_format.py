@@ -28,7 +28,7 @@ _N_CHANNELS = 4
 _MAX_BRUSH_VALUES = 1 << 28  # four values a pixel: a larger canvas is no photo
 
 
-def read_brush_mask(
+def decode_brush_mask_or_fault(
     rle: Sequence[int], canvas_size: tuple[int, int], photo_size: tuple[int, int]
 ) -> dict[str, Any]:
     """Decode a brush mask and resize it to the photo (width, height).
@@ -41,10 +41,10 @@ def read_brush_mask(
     >>> bits += "100" + "11" + f"{0:08b}" + "100" + "11" + f"{255:08b}"
     >>> bits += "0" * (-len(bits) % 8)
     >>> rle = [int(bits[k : k + 8], 2) for k in range(0, len(bits), 8)]
-    >>> read_brush_mask(rle, (2, 1), (2, 1))["counts"]
+    >>> decode_brush_mask_or_fault(rle, (2, 1), (2, 1))["counts"]
     '11'
     """
-    from isolux_curate.annotation.brush_kernels import COUNT_BITS, unpack_rle
+    from isolux_curate.annotation.brush_kernels import COUNT_BITS, try_unpack_rle_into
 
     canvas_width, canvas_height = canvas_size
     n_values = canvas_width * canvas_height * _N_CHANNELS
@@ -62,13 +62,15 @@ def read_brush_mask(
     ):
         return {"trouble": "what was painted is not a mask of this picture: please paint it again."}
     values = np.zeros(n_values, dtype=np.uint8)
-    if not unpack_rle(packed_bytes, values):
+    if not try_unpack_rle_into(packed_bytes, values):
         return {"trouble": "what was painted is cut off: please paint it again."}
     is_painted = values.reshape(canvas_height, canvas_width, _N_CHANNELS)[..., _N_CHANNELS - 1] > 0
-    return _encode_coco_mask(_resize_mask(is_painted, photo_size))
+    return _encode_coco_mask(_resize_mask_by_nearest_pixel(is_painted, photo_size))
 
 
-def _resize_mask(is_painted: np.ndarray, photo_size: tuple[int, int]) -> np.ndarray:
+def _resize_mask_by_nearest_pixel(
+    is_painted: np.ndarray, photo_size: tuple[int, int]
+) -> np.ndarray:
     """Resize a mask (height, width) to the photo's size by nearest neighbour at pixel centres."""
     canvas_height, canvas_width = is_painted.shape
     rows, columns = (
@@ -95,8 +97,8 @@ Answer = dict[str, Any]
 _EDGE_TOLERANCE = 0.005
 
 
-def parse_label_studio_result(
-    result_rows: Sequence[Mapping[str, Any]], width: int, height: int
+def parse_label_studio_answer(
+    result_rows: Sequence[Mapping[str, Any]], photo_width_px: int, photo_height_px: int
 ) -> Answer:
     """Parse the ``result`` of a Label Studio annotation; coordinates are per cent of the image.
 
@@ -104,7 +106,7 @@ def parse_label_studio_result(
     --------
     >>> box = {"x": 10, "y": 20, "width": 50, "height": 40, "rectanglelabels": ["nurse"]}
     >>> drawn = {"id": "r1", "type": "rectanglelabels", "from_name": "primary", "value": box}
-    >>> parse_label_studio_result([drawn], 400, 300)["boxes"][0]["x"]
+    >>> parse_label_studio_answer([drawn], 400, 300)["boxes"][0]["x"]
     40.0
     """
     choices: dict[str, list[str]] = {}
@@ -121,9 +123,9 @@ def parse_label_studio_result(
             ]
         elif result_type in ("rectanglelabels", "polygonlabels", "brushlabels"):
             region = regions.setdefault(str(row.get("id")), {})
-            region |= {"label": (region_value.get(result_type) or [None])[0]} | _parse_region(
-                row, region_value, width, height
-            )
+            region |= {
+                "label": (region_value.get(result_type) or [None])[0]
+            } | _parse_region_in_pixels(row, region_value, photo_width_px, photo_height_px)
     answer: Answer = {"choices": choices} if choices else {}
     for shape_kind, field in _SHAPE_FIELDS:
         shapes = [
@@ -139,13 +141,21 @@ def parse_label_studio_result(
 _SHAPE_FIELDS = (("boxes", "w"), ("polygons", "points"), ("masks", "counts"))
 
 
-def _parse_region(
-    row: Mapping[str, Any], region_value: Mapping[str, Any], width: int, height: int
+def _parse_region_in_pixels(
+    result_row: Mapping[str, Any],
+    region_value: Mapping[str, Any],
+    photo_width_px: int,
+    photo_height_px: int,
 ) -> dict[str, Any]:
-    x_factor, y_factor = width / 100, height / 100
-    if row["type"] == "brushlabels":
-        canvas_size = (int(row.get("original_width") or 0), int(row.get("original_height") or 0))
-        return read_brush_mask(region_value.get("rle") or (), canvas_size, (width, height))
+    x_factor, y_factor = photo_width_px / 100, photo_height_px / 100
+    if result_row["type"] == "brushlabels":
+        canvas_size = (
+            int(result_row.get("original_width") or 0),
+            int(result_row.get("original_height") or 0),
+        )
+        return decode_brush_mask_or_fault(
+            region_value.get("rle") or (), canvas_size, (photo_width_px, photo_height_px)
+        )
     if "points" in region_value:
         return {
             "points": [
@@ -160,7 +170,7 @@ def _parse_region(
     }
 
 
-def find_fault(
+def describe_answer_fault(
     stage: AnnotationStage, answer: Answer, photo_size: tuple[int, int], classes: Sequence[str]
 ) -> str | None:
     """Find why an answer does not count, in words for its annotator; None if it counts.
@@ -170,10 +180,10 @@ def find_fault(
     >>> from isolux_curate.annotation.stages import STAGES
     >>> yes = {"is the box tight?": ["yes"], "is the class right?": ["yes"]}
     >>> one = {"choices": {"perceived skin tone": ["3"], **yes}}
-    >>> find_fault(STAGES["skin_tone"], one, (40, 30), ())
+    >>> describe_answer_fault(STAGES["skin_tone"], one, (40, 30), ())
     'perceived skin tone: mark at least 2 values next to one another, not 3.'
     >>> two = {"choices": {"perceived skin tone": ["3", "4"], **yes}}
-    >>> find_fault(STAGES["skin_tone"], two, (40, 30), ()) is None
+    >>> describe_answer_fault(STAGES["skin_tone"], two, (40, 30), ()) is None
     True
     """
     choices = answer.get("choices", {})
@@ -189,7 +199,7 @@ def find_fault(
         if not selected_answers:
             return f"{question}: no answer."
         if question in stage.consecutive and (
-            reason := _find_consecutive_fault(selected_answers, answers, stage)
+            reason := _describe_nonconsecutive_choices(selected_answers, answers, stage)
         ):
             return f"{question}: {reason}"
     valid_labels = stage.labels or classes
@@ -204,13 +214,13 @@ def find_fault(
         (
             reason
             for drawn_shape in shapes
-            if (reason := _find_shape_fault(drawn_shape, photo_size))
+            if (reason := _describe_shape_fault(drawn_shape, photo_size))
         ),
         None,
     )
 
 
-def _find_consecutive_fault(
+def _describe_nonconsecutive_choices(
     selected_answers: Sequence[str], answers: Sequence[str], stage: AnnotationStage
 ) -> str | None:
     positions = sorted(answers.index(answer) for answer in selected_answers if answer != UNKNOWN)
@@ -223,7 +233,7 @@ def _find_consecutive_fault(
     return f"mark at least {stage.min_consecutive} values next to one another, not {answer_list}."
 
 
-def _find_shape_fault(shape: Mapping[str, Any], photo_size: tuple[int, int]) -> str | None:
+def _describe_shape_fault(shape: Mapping[str, Any], photo_size: tuple[int, int]) -> str | None:
     if "trouble" in shape:
         return str(shape["trouble"])
     if "counts" in shape:  # resized to the photo, so that no pixel lies outside
@@ -249,14 +259,16 @@ def _encode_empty_mask(n_pixels: int) -> str:
     return counts.decode()
 
 
-def read_answers(project: Project, stage: str, *, include_all: bool = False) -> pl.DataFrame:
+def read_answer_rows(
+    project: Project, stage: str, *, include_uncounted: bool = False
+) -> pl.DataFrame:
     """Read the answers that count, one row for each answer to a question or drawn shape."""
     annotations = read_table(project, "annotations")
     task_rows = read_table(project, "tasks").filter(stage=stage)
     answer_rows = annotations.join(
         task_rows.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
     ).filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
-    if not include_all:
+    if not include_uncounted:
         answer_rows = answer_rows.filter(~pl.col("golden"), pl.col("status") == "stands")
         last_round = pl.col("round").max().over("unit_id", "annotator_id")
         answer_rows = answer_rows.filter(
@@ -279,14 +291,14 @@ def read_answers(project: Project, stage: str, *, include_all: bool = False) -> 
             for label in answers
         ]
         rows += [
-            shared_columns | _shape_to_row(shape)
+            shared_columns | _convert_shape_to_answer_row(shape)
             for shape_kind, _ in _SHAPE_FIELDS
             for shape in answer.get(shape_kind, ())
         ]
     return pl.DataFrame(rows, schema=_ANSWER_SCHEMA)
 
 
-def _shape_to_row(shape: Mapping[str, Any]) -> dict[str, Any]:
+def _convert_shape_to_answer_row(shape: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a drawn shape to a row of the table of answers."""
     row: dict[str, Any] = {"question": "box" if "w" in shape else "mask", "label": shape["label"]}
     if "points" in shape:

@@ -20,21 +20,24 @@ from isolux.io.consent.chain import hash_fields
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.answer_format import parse_label_studio_result
+from isolux_curate.annotation.answer_format import parse_label_studio_answer
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.stages import AnnotationStage, format_label_config
-from isolux_curate.annotation.task_updates import apply_stage_answers, note_crowded_photos
+from isolux_curate.annotation.stages import AnnotationStage, format_label_studio_config
+from isolux_curate.annotation.task_updates import (
+    caution_on_crowded_photos,
+    update_photos_from_stage_answers,
+)
 from isolux_curate.annotation.tasks import (
     Box,
     ConsentingAnnotators,
     SubmittedAnswer,
+    build_open_tasks_query,
     find_stage,
-    plan_tasks,
-    read_excluded_ids,
-    read_photo_sizes,
-    record_answers,
-    render_task_image,
-    select_open_tasks,
+    plan_new_and_redo_tasks,
+    read_excluded_unit_ids,
+    read_upright_sizes_by_task,
+    record_new_and_changed_answers,
+    render_task_jpeg,
 )
 from isolux_curate.project.database import read_transaction, update_rows, write_transaction
 from isolux_curate.project.folder import PROJECT_FILE, Project, add_journal_row
@@ -66,12 +69,12 @@ class ImportResult:
     notes: tuple[str, ...] = ()
 
 
-def import_answers(
+def import_and_apply_server_answers(
     project: Project, stage: str, server: LabelStudioServer, *, training: bool = False
 ) -> ImportResult:
     """Import a stage's answers from the server."""
     stage_spec = find_stage(stage)
-    setting_name = _setting_name(server, stage, training=training)
+    setting_name = _name_server_project_setting(server, stage, training=training)
     setting_rows = project.read_rows(
         sa.select(settings.c.value).where(settings.c.name == setting_name)
     )
@@ -85,31 +88,39 @@ def import_answers(
     foreign_task_ids: list[int] = []
     consenting_annotators = ConsentingAnnotators(project)
     n_answers = n_new = n_refused = n_excluded = 0
-    answers = _read_server_answers(project, server, project_number, foreign_task_ids)
+    answers = _iterate_answers_collecting_foreign_tasks(
+        project, server, project_number, foreign_task_ids
+    )
     while batch := list(islice(answers, _READ_TOGETHER)):
-        usable_answers = exclude_withdrawn_answers(consenting_annotators, batch)
+        usable_answers = drop_answers_of_withdrawn_annotators(consenting_annotators, batch)
         n_answers, n_excluded = (
             n_answers + len(batch),
             n_excluded + len(batch) - len(usable_answers),
         )
-        n_batch_new, n_batch_refused = record_answers(project, stage_spec, usable_answers)
+        n_batch_new, n_batch_refused = record_new_and_changed_answers(
+            project, stage_spec, usable_answers
+        )
         n_new, n_refused = n_new + n_batch_new, n_refused + n_batch_refused
-    n_sent_back = 0 if training else apply_stage_answers(project, stage_spec)
-    notes = _build_notes(
+    n_sent_back = 0 if training else update_photos_from_stage_answers(project, stage_spec)
+    notes = _build_import_notes(
         len(foreign_task_ids),
         n_excluded,
-        _count_missing_answers(project, server, project_number, n_answers),
+        _count_answers_missing_on_server(project, server, project_number, n_answers),
     )
-    notes = (*note_revoked_tasks(project, server), *note_crowded_photos(project), *notes)
+    notes = (
+        *caution_on_revoked_server_tasks(project, server),
+        *caution_on_crowded_photos(project),
+        *notes,
+    )
     return ImportResult(n_answers, n_new, n_refused, n_sent_back, notes)
 
 
-def _setting_name(server: LabelStudioServer, stage: str, *, training: bool) -> str:
+def _name_server_project_setting(server: LabelStudioServer, stage: str, *, training: bool) -> str:
     """Name the setting that stores the number of a stage's project on the server."""
     return f"{server.url} {stage}" + (" training" if training else "")
 
 
-def note_revoked_tasks(project: Project, server: LabelStudioServer) -> tuple[str, ...]:
+def caution_on_revoked_server_tasks(project: Project, server: LabelStudioServer) -> tuple[str, ...]:
     """Count tasks on the server that still show people who revoked their consent, as a note."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
@@ -121,11 +132,11 @@ def note_revoked_tasks(project: Project, server: LabelStudioServer) -> tuple[str
     return (Caution(message),) if n else ()
 
 
-def _read_server_answers(
+def _iterate_answers_collecting_foreign_tasks(
     project: Project, server: LabelStudioServer, project_number: int, foreign_task_ids: list[int]
 ) -> Iterator[SubmittedAnswer]:
     """Read the answers of the server's tasks page by page; collect tasks of other projects."""
-    server_tasks = server.list_tasks(project_number, answers=True)
+    server_tasks = server.list_tasks(project_number, with_answers=True)
     while page := list(islice(server_tasks, _READ_TOGETHER)):
         with read_transaction(project.engine) as connection:
             query = sa.select(tasks.c.server_task, tasks.c.task_id).where(
@@ -134,7 +145,7 @@ def _read_server_answers(
             task_id_by_number = {
                 int(server_task): str(task) for server_task, task in connection.execute(query)
             }
-            photo_sizes = read_photo_sizes(
+            photo_sizes = read_upright_sizes_by_task(
                 connection,
                 [task_id_by_number[t["id"]] for t in page if t["id"] in task_id_by_number],
             )
@@ -144,28 +155,28 @@ def _read_server_answers(
                 continue
             task_id = task_id_by_number[int(task["id"])]
             for row in task.get("annotations") or ():
-                yield _parse_annotation(row, task_id, server.url, photo_sizes[task_id])
+                yield _parse_server_annotation(row, task_id, server.url, photo_sizes[task_id])
 
 
-def _parse_annotation(
-    row: Mapping[str, Any], task_id: str, url: str, photo_size: tuple[int, int]
+def _parse_server_annotation(
+    annotation: Mapping[str, Any], task_id: str, server_url: str, photo_size: tuple[int, int]
 ) -> SubmittedAnswer:
-    completed_by = row.get("completed_by")
+    completed_by = annotation.get("completed_by")
     user_id = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
     return SubmittedAnswer(
         task_id=task_id,
         annotator_id=f"user-{user_id}",
-        source=url,
-        source_id=str(row["id"]),
-        answer=parse_label_studio_result(row.get("result") or (), *photo_size),
-        made_at=row.get("created_at"),
-        updated_at=row.get("updated_at"),
-        seconds=row.get("lead_time"),
-        skipped=bool(row.get("was_cancelled")),
+        source=server_url,
+        source_id=str(annotation["id"]),
+        answer=parse_label_studio_answer(annotation.get("result") or (), *photo_size),
+        made_at=annotation.get("created_at"),
+        updated_at=annotation.get("updated_at"),
+        seconds=annotation.get("lead_time"),
+        skipped=bool(annotation.get("was_cancelled")),
     )
 
 
-def exclude_withdrawn_answers(
+def drop_answers_of_withdrawn_annotators(
     consenting_annotators: ConsentingAnnotators, answers: Sequence[SubmittedAnswer]
 ) -> list[SubmittedAnswer]:
     """Exclude answers of annotators who withdrew."""
@@ -179,8 +190,8 @@ def exclude_withdrawn_answers(
     ]
 
 
-def _count_missing_answers(
-    project: Project, server: LabelStudioServer, project_number: int, n_answers: int
+def _count_answers_missing_on_server(
+    project: Project, server: LabelStudioServer, project_number: int, n_server_answers: int
 ) -> int:
     """Count stored answers that are no longer on the server."""
     table = annotations_table.c
@@ -189,29 +200,31 @@ def _count_missing_answers(
         .join(tasks, tasks.c.task_id == table.task_id)
         .where(table.source == server.url, tasks.c.server_project == project_number)
     )
-    return max(int(project.read_rows(query)[0][0]) - n_answers, 0)
+    return max(int(project.read_rows(query)[0][0]) - n_server_answers, 0)
 
 
-def _build_notes(n_unknown: int, n_withdrawn: int, n_missing: int) -> tuple[str, ...]:
+def _build_import_notes(
+    n_foreign_tasks: int, n_withdrawn_answers: int, n_missing_answers: int
+) -> tuple[str, ...]:
     counted_notes = (
         (
-            n_unknown,
+            n_foreign_tasks,
             Caution(
-                f"{n_unknown:,} tasks on the server are none of this project: someone made"
+                f"{n_foreign_tasks:,} tasks on the server are none of this project: someone made"
                 " them there, and their answers were left where they are."
             ),
         ),
         (
-            n_withdrawn,
+            n_withdrawn_answers,
             (
-                f"{n_withdrawn:,} answers of annotators who withdrew were left out; delete them"
-                " on the server too."
+                f"{n_withdrawn_answers:,} answers of annotators who withdrew were left out;"
+                " delete them on the server too."
             ),
         ),
         (
-            n_missing,
+            n_missing_answers,
             Caution(
-                f"{n_missing:,} answers that came before are no longer on the server: a"
+                f"{n_missing_answers:,} answers that came before are no longer on the server: a"
                 " task or an answer was deleted there. They are kept here."
             ),
         ),
@@ -236,7 +249,7 @@ class UploadResult:
     notes: tuple[str, ...] = ()
 
 
-def upload_tasks(
+def plan_and_upload_tasks(
     project: Project, stage: str, server: LabelStudioServer, *, training: bool = False
 ) -> UploadResult:
     """Send the tasks of a stage that the server does not have."""
@@ -248,15 +261,15 @@ def upload_tasks(
             expected="classes: [nurse, guitarist]",
             where=str(project.folder / PROJECT_FILE),
         )
-    n_planned = 0 if training else plan_tasks(project, stage)
+    n_planned = 0 if training else plan_new_and_redo_tasks(project, stage)
     project_number = find_or_create_server_project(project, stage_spec, server, training=training)
     n_sent = n_already_sent = 0
     while True:
         refuse_undecided_matches(project)
-        excluded_ids = read_excluded_ids(project)
+        excluded_ids = read_excluded_unit_ids(project)
         with write_transaction(project.engine) as connection:
-            n_already_sent += _reconcile_tasks(connection, server, project_number)
-            batch = _read_next_batch(connection, stage, excluded_ids, training=training)
+            n_already_sent += _record_tasks_already_on_server(connection, server, project_number)
+            batch = _read_next_unsent_tasks(connection, stage, excluded_ids, training=training)
             if not batch:
                 if n_sent or n_already_sent:
                     details = {"sent": n_sent, "found": n_already_sent, "training": training}
@@ -264,10 +277,14 @@ def upload_tasks(
                         connection, project, step="push", rule=stage, details=details, seals=()
                     )
                 break
-            _upload_batch(connection, project, stage_spec, server, project_number, batch)
+            _upload_and_record_tasks(connection, project, stage_spec, server, project_number, batch)
             n_sent += len(batch)
     return UploadResult(
-        n_planned, n_sent, n_already_sent, project_number, note_revoked_tasks(project, server)
+        n_planned,
+        n_sent,
+        n_already_sent,
+        project_number,
+        caution_on_revoked_server_tasks(project, server),
     )
 
 
@@ -275,7 +292,7 @@ def find_or_create_server_project(
     project: Project, stage: AnnotationStage, server: LabelStudioServer, *, training: bool = False
 ) -> int:
     """Find the number of a stage's project on the server, or create the project once."""
-    setting_name = _setting_name(server, stage.name, training=training)
+    setting_name = _name_server_project_setting(server, stage.name, training=training)
     with write_transaction(project.engine) as connection:
         query = sa.select(settings.c.value).where(settings.c.name == setting_name)
         stored_number = connection.execute(query).scalar()
@@ -291,7 +308,7 @@ def find_or_create_server_project(
             project_number = server.create_project(
                 {
                     "title": title,
-                    "label_config": format_label_config(stage, project.classes),
+                    "label_config": format_label_studio_config(stage, project.classes),
                     "expert_instruction": stage.instruction,
                     "show_instruction": True,
                     "maximum_annotations": _MAX_GOLDEN_ANNOTATORS
@@ -304,11 +321,11 @@ def find_or_create_server_project(
     return project_number
 
 
-def _read_next_batch(
+def _read_next_unsent_tasks(
     connection: Connection, stage: str, excluded_ids: Collection[str], *, training: bool
 ) -> Sequence[Mapping[Any, Any]]:
     """Read the next tasks to send, without photos and people excluded since they were planned."""
-    query = select_open_tasks(stage, training=training)
+    query = build_open_tasks_query(stage, training=training)
     query = query.where(tasks.c.server_task.is_(None), images.c.file.is_not(None))
     rows = connection.execute(query).mappings()
     sendable_rows = (
@@ -321,7 +338,9 @@ def _read_next_batch(
     return batch
 
 
-def _reconcile_tasks(connection: Connection, server: LabelStudioServer, project_number: int) -> int:
+def _record_tasks_already_on_server(
+    connection: Connection, server: LabelStudioServer, project_number: int
+) -> int:
     """Record tasks that the server has and the database does not know; their number."""
     count_query = sa.select(sa.func.count()).select_from(tasks)
     count_query = count_query.where(
@@ -332,15 +351,15 @@ def _reconcile_tasks(connection: Connection, server: LabelStudioServer, project_
     query = sa.select(tasks.c.task_id).where(tasks.c.server_task.is_(None))
     unsent_ids = set(connection.execute(query).scalars())
     number_by_task: dict[str, int] = {}
-    for task in server.list_tasks(project_number, answers=False):
+    for task in server.list_tasks(project_number, with_answers=False):
         task_id = str((task.get("data") or {}).get(TASK_ID_FIELD))
         if task_id in unsent_ids:
             number_by_task.setdefault(task_id, int(task["id"]))
-    _record_sent_tasks(connection, server, project_number, number_by_task)
+    _record_server_task_numbers(connection, server, project_number, number_by_task)
     return len(number_by_task)
 
 
-def _record_sent_tasks(
+def _record_server_task_numbers(
     connection: Connection,
     server: LabelStudioServer,
     project_number: int,
@@ -354,24 +373,26 @@ def _record_sent_tasks(
     update_rows(connection, tasks.c.task_id, rows)
 
 
-def _upload_batch(
+def _upload_and_record_tasks(
     connection: Connection,
     project: Project,
     stage: AnnotationStage,
     server: LabelStudioServer,
     project_number: int,
-    batch: Sequence[Mapping[Any, Any]],
+    task_rows: Sequence[Mapping[Any, Any]],
 ) -> None:
-    names = {row["task_id"]: f"{row['task_id']}.jpg" for row in batch}
-    uploads = server.list_uploads(project_number)
+    names = {row["task_id"]: f"{row['task_id']}.jpg" for row in task_rows}
+    uploads = server.list_upload_paths_by_name(project_number)
     image_files = {
-        names[row["task_id"]]: render_task_image(project, row["file"], _row_box(row))
-        for row in batch
+        names[row["task_id"]]: render_task_jpeg(
+            project, row["file"], _extract_instance_box_or_none(row)
+        )
+        for row in task_rows
         if names[row["task_id"]] not in uploads
     }
     if image_files:
-        server.upload(project_number, image_files)
-        uploads = server.list_uploads(project_number)
+        server.upload_images(project_number, image_files)
+        uploads = server.list_upload_paths_by_name(project_number)
     instruction = stage.instruction
     if stage.unit_kind == "image" and project.classes:
         instruction += " Categories: " + ", ".join(project.classes) + "."
@@ -381,12 +402,14 @@ def _upload_batch(
     ]
     ids = server.create_tasks(project_number, bodies)
     if len(ids) == len(bodies):
-        _record_sent_tasks(connection, server, project_number, dict(zip(names, ids, strict=True)))
+        _record_server_task_numbers(
+            connection, server, project_number, dict(zip(names, ids, strict=True))
+        )
     else:
-        _reconcile_tasks(connection, server, project_number)
+        _record_tasks_already_on_server(connection, server, project_number)
 
 
-def _row_box(row: Mapping[Any, Any]) -> Box | None:
-    if row["unit_kind"] != "instance" or row["x"] is None:
+def _extract_instance_box_or_none(task_row: Mapping[Any, Any]) -> Box | None:
+    if task_row["unit_kind"] != "instance" or task_row["x"] is None:
         return None
-    return float(row["x"]), float(row["y"]), float(row["w"]), float(row["h"])
+    return float(task_row["x"]), float(task_row["y"]), float(task_row["w"]), float(task_row["h"])

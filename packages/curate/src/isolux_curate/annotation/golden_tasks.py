@@ -28,7 +28,7 @@ from isolux_curate.annotation.tasks import (
     NEEDS_SPOT_CHECK,
     build_task_row,
     find_stage,
-    read_last_attempts,
+    read_last_training_attempts,
 )
 from isolux_curate.project.database import insert_rows, update_rows, write_transaction
 from isolux_curate.project.folder import Project, add_journal_row
@@ -47,22 +47,24 @@ from isolux_curate.user_tables import read_text
 _SCORED_STATUSES = ("stands", "refused")
 
 
-def create_golden_tasks(project: Project, stage: str, sheet: str | Path) -> int:
+def create_or_update_golden_tasks(project: Project, stage: str, answer_sheet: str | Path) -> int:
     """Create golden tasks from units with known answers; the number of new tasks."""
     stage_spec = find_stage(stage)
-    truth = group_answers_by_unit(read_text(sheet), stage_spec, str(sheet))
+    truth = group_answers_by_unit(read_text(answer_sheet), stage_spec, str(answer_sheet))
     revoked = find_revoked_photos(project)
     with write_transaction(project.engine) as connection:
-        image_by_unit = _read_image_by_unit(connection, stage_spec)
+        image_by_unit = _read_image_id_by_unit(connection, stage_spec)
         for unit in truth:
             if unit not in image_by_unit:
-                raise UnknownNameError(stage_spec.unit_kind, unit, image_by_unit, where=str(sheet))
+                raise UnknownNameError(
+                    stage_spec.unit_kind, unit, image_by_unit, where=str(answer_sheet)
+                )
             if image_by_unit[unit] in revoked:
                 raise SpecError(
                     "a golden photo shows someone who took their consent back",
                     found=repr(unit),
                     expected="photos that may be used",
-                    where=str(sheet),
+                    where=str(answer_sheet),
                     hint="take its rows out of the sheet",
                 )
         golden_units = set(
@@ -71,7 +73,7 @@ def create_golden_tasks(project: Project, stage: str, sheet: str | Path) -> int:
             ).scalars()
         )
         rows = [
-            build_task_row(project, stage_spec, 1, unit, image_by_unit[unit], golden=True)
+            build_task_row(project, stage_spec, 1, unit, image_by_unit[unit], is_golden=True)
             | {"data": {"truth": answer}}
             for unit, answer in truth.items()
             if unit not in golden_units
@@ -91,26 +93,26 @@ def create_golden_tasks(project: Project, stage: str, sheet: str | Path) -> int:
     return len(rows)
 
 
-def _read_image_by_unit(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
+def _read_image_id_by_unit(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
     if stage.unit_kind == "image":
         return {str(i): str(i) for i in connection.execute(sa.select(images.c.image_id)).scalars()}
     query = sa.select(instances.c.instance_id, instances.c.image_id)
     return {str(instance_id): str(image) for instance_id, image in connection.execute(query)}
 
 
-def score_annotators(project: Project, stage: str) -> pl.DataFrame:
+def score_and_record_annotators(project: Project, stage: str) -> pl.DataFrame:
     """Score annotators who answered all golden tasks of a stage; a new score is a new attempt."""
     stage_spec = find_stage(stage)
     with write_transaction(project.engine) as connection:
-        truth, answers_by_annotator = _read_golden_answers(connection, stage)
-        last_attempts = read_last_attempts(connection, stage)
+        truth, answers_by_annotator = _read_golden_truth_and_answers(connection, stage)
+        last_attempts = read_last_training_attempts(connection, stage)
         rows: list[dict[str, Any]] = []
         result_rows: list[tuple[str, int, int, float | None, str | None]] = []
         for annotator_id, answers in sorted(answers_by_annotator.items()):
             if len(answers) < len(truth):
                 result_rows.append((annotator_id, len(answers), len(truth), None, None))
                 continue
-            score = _score_annotator(stage_spec, truth, answers)
+            score = _score_golden_answers(stage_spec, truth, answers)
             status = (
                 BELOW_THRESHOLD
                 if score < stage_spec.threshold
@@ -134,7 +136,7 @@ def score_annotators(project: Project, stage: str) -> pl.DataFrame:
                 status = str(old_status)
             result_rows.append((annotator_id, len(answers), len(truth), score, status))
         if rows:
-            _add_attempts(connection, project, stage, rows)
+            _record_training_attempts(connection, project, stage, rows)
     schema = {
         "annotator_id": pl.String,
         "units": pl.Int64,
@@ -145,18 +147,18 @@ def score_annotators(project: Project, stage: str) -> pl.DataFrame:
     return pl.DataFrame(result_rows, schema=schema, orient="row")
 
 
-def _add_attempts(
-    connection: Connection, project: Project, stage: str, rows: Sequence[Mapping[str, Any]]
+def _record_training_attempts(
+    connection: Connection, project: Project, stage: str, attempt_rows: Sequence[Mapping[str, Any]]
 ) -> None:
     counts = {
-        name: sum(row["status"] == name for row in rows)
+        name: sum(row["status"] == name for row in attempt_rows)
         for name in (BELOW_THRESHOLD, NEEDS_SPOT_CHECK, GRADUATED)
     }
     n = add_journal_row(connection, project, step="training", rule=stage, details=counts, seals=())
-    insert_rows(connection, passes, [{**row, "n": n} for row in rows])
+    insert_rows(connection, passes, [{**row, "n": n} for row in attempt_rows])
 
 
-def _read_golden_answers(
+def _read_golden_truth_and_answers(
     connection: Connection, stage: str
 ) -> tuple[dict[str, Answer], dict[str, dict[str, Answer]]]:
     query = sa.select(tasks.c.task_id, tasks.c.data)
@@ -173,12 +175,14 @@ def _read_golden_answers(
     return truth, answers_by_annotator
 
 
-def _score_annotator(
+def _score_golden_answers(
     stage: AnnotationStage, truth: Mapping[str, Answer], annotator_answers: Mapping[str, Answer]
 ) -> float:
     if stage.shape_type == "boxes":
         ious = [
-            iou for task, t in truth.items() for iou in _golden_box_ious(t, annotator_answers[task])
+            iou
+            for task, t in truth.items()
+            for iou in _compute_matched_golden_ious(t, annotator_answers[task])
         ]
         return float(np.mean(ious)) if ious else 1.0
     n_correct = n_expected = 0
@@ -190,7 +194,7 @@ def _score_annotator(
     return n_correct / n_expected if n_expected else 1.0
 
 
-def _golden_box_ious(truth: Answer, answer: Answer) -> list[float]:
+def _compute_matched_golden_ious(truth: Answer, answer: Answer) -> list[float]:
     """Compute each golden box's IoU with its match (optimal assignment); 0 without a match."""
     from scipy.optimize import linear_sum_assignment
 
@@ -212,10 +216,12 @@ def _golden_box_ious(truth: Answer, answer: Answer) -> list[float]:
     return [best.get(i, 0.0) for i in range(len(golden_boxes))]
 
 
-def graduate_annotators(project: Project, stage: str, annotator_ids: Sequence[str]) -> int:
+def graduate_spot_checked_annotators(
+    project: Project, stage: str, annotator_ids: Sequence[str]
+) -> int:
     """Graduate raters whose boxes were checked by hand; the number of new graduates."""
     with write_transaction(project.engine) as connection:
-        last_attempts = read_last_attempts(connection, stage)
+        last_attempts = read_last_training_attempts(connection, stage)
         ineligible_ids = [
             annotator_id
             for annotator_id in annotator_ids
@@ -246,13 +252,13 @@ def graduate_annotators(project: Project, stage: str, annotator_ids: Sequence[st
             if last_attempts[annotator_id][2] == NEEDS_SPOT_CHECK
         ]
         if rows:
-            _add_attempts(connection, project, stage, rows)
+            _record_training_attempts(connection, project, stage, rows)
     return len(rows)
 
 
-def record_annotator_facts(project: Project, sheet: str | Path) -> int:
+def insert_or_update_annotator_facts(project: Project, facts_sheet: str | Path) -> int:
     """Store raters' regions and other disclosed facts: columns ``annotator_id, region, …``."""
-    frame = read_text(sheet, "annotator_id")
+    frame = read_text(facts_sheet, "annotator_id")
     with write_transaction(project.engine) as connection:
         existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
         rows = {
@@ -272,7 +278,7 @@ def record_annotator_facts(project: Project, sheet: str | Path) -> int:
     return frame.height
 
 
-def count_graduates(project: Project) -> pl.DataFrame:
+def tabulate_graduation_rates(project: Project) -> pl.DataFrame:
     """Count scored and graduated raters by stage and region, with Wilson intervals."""
     last_attempts = (
         read_own(project, "passes")

@@ -52,7 +52,9 @@ class LabelStudioServer:
     _bearer: str = field(default="", repr=False)
 
     @classmethod
-    def from_environment(cls, url: str, *, timeout_s: float = 60.0) -> LabelStudioServer:
+    def from_url_with_environment_token(
+        cls, url: str, *, timeout_s: float = 60.0
+    ) -> LabelStudioServer:
         """Read the token from ``LABEL_STUDIO_TOKEN``."""
         token = os.environ.get(TOKEN_VARIABLE, "").strip()
         if not token:
@@ -70,67 +72,85 @@ class LabelStudioServer:
 
     def list_projects(self) -> Iterator[dict[str, Any]]:
         """List the server's projects."""
-        yield from self._read_pages("/api/projects", {"include": "id,title"}, "results")
+        yield from self._iterate_rows_of_pages("/api/projects", {"include": "id,title"}, "results")
 
     def create_project(self, settings: Mapping[str, Any]) -> int:
         """Create a project, and return its number."""
-        return int(self._send_request("POST", "/api/projects", settings)["id"])
+        return int(self._send_request_with_retries("POST", "/api/projects", settings)["id"])
 
-    def list_tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
+    def list_tasks(self, project_number: int, *, with_answers: bool) -> Iterator[dict[str, Any]]:
         """List a project's tasks, with their annotations where these are asked for."""
-        parameters = {"project": str(project)} | ({"fields": "all"} if answers else {})
-        yield from self._read_pages("/api/tasks", parameters, "tasks")
+        parameters = {"project": str(project_number)} | ({"fields": "all"} if with_answers else {})
+        yield from self._iterate_rows_of_pages("/api/tasks", parameters, "tasks")
 
-    def count_tasks(self, project: int) -> int:
+    def count_tasks(self, project_number: int) -> int:
         """Count a project's tasks."""
-        return int(self._send_request("GET", f"/api/projects/{project}").get("task_number") or 0)
-
-    def list_uploads(self, project: int) -> dict[str, str]:
-        """List uploaded images: their names, and their paths on the server."""
-        paths = [str(row["file"]) for row in self._read_upload_rows(project)]
-        return {_uploaded_name(path): f"/data/{path}" for path in paths}
-
-    def upload(self, project: int, pictures: Mapping[str, bytes]) -> None:
-        """Upload images without creating tasks."""
-        path = f"/api/projects/{project}/import?commit_to_project=false"
-        self._send_request("POST", path, files=pictures)
-
-    def create_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Create tasks, and return their numbers in the same order."""
-        path = f"/api/projects/{project}/import?return_task_ids=true"
-        response = self._send_request("POST", path, list(tasks))
-        return [int(task_id) for task_id in response.get("task_ids", [])]
-
-    def delete_task(self, task: int) -> bool:
-        """Delete a task with its annotations; False where it is gone already."""
-        return (
-            self._send_request("DELETE", f"/api/tasks/{task}", default_if_missing=None) is not None
+        return int(
+            self._send_request_with_retries("GET", f"/api/projects/{project_number}").get(
+                "task_number"
+            )
+            or 0
         )
 
-    def delete_annotation(self, annotation: int) -> bool:
-        """Delete one answer; False where it is gone already."""
+    def list_upload_paths_by_name(self, project_number: int) -> dict[str, str]:
+        """List uploaded images: their names, and their paths on the server."""
+        paths = [str(row["file"]) for row in self._read_upload_rows(project_number)]
+        return {_extract_original_upload_name(path): f"/data/{path}" for path in paths}
+
+    def upload_images(self, project_number: int, image_bytes_by_name: Mapping[str, bytes]) -> None:
+        """Upload images without creating tasks."""
+        path = f"/api/projects/{project_number}/import?commit_to_project=false"
+        self._send_request_with_retries("POST", path, files=image_bytes_by_name)
+
+    def create_tasks(
+        self, project_number: int, task_bodies: Sequence[Mapping[str, Any]]
+    ) -> list[int]:
+        """Create tasks, and return their numbers in the same order."""
+        path = f"/api/projects/{project_number}/import?return_task_ids=true"
+        response = self._send_request_with_retries("POST", path, list(task_bodies))
+        return [int(task_id) for task_id in response.get("task_ids", [])]
+
+    def delete_task_if_present(self, task_number: int) -> bool:
+        """Delete a task with its annotations; False where it is gone already."""
         return (
-            self._send_request("DELETE", f"/api/annotations/{annotation}", default_if_missing=None)
+            self._send_request_with_retries(
+                "DELETE", f"/api/tasks/{task_number}", default_if_missing=None
+            )
             is not None
         )
 
-    def delete_uploads(self, project: int, names: Collection[str]) -> int:
+    def delete_annotation_if_present(self, annotation_number: int) -> bool:
+        """Delete one answer; False where it is gone already."""
+        return (
+            self._send_request_with_retries(
+                "DELETE", f"/api/annotations/{annotation_number}", default_if_missing=None
+            )
+            is not None
+        )
+
+    def delete_uploads_and_verify(self, project_number: int, image_names: Collection[str]) -> int:
         """Delete uploaded images by the names they were sent under, and check that none remains.
 
         Label Studio 1.23 deletes an image's record and keeps its file below ``media/upload``.
         """
         rows = [
-            row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
+            row
+            for row in self._read_upload_rows(project_number)
+            if _extract_original_upload_name(row["file"]) in image_names
         ]
         for row in rows:
-            self._send_request(
+            self._send_request_with_retries(
                 "DELETE", f"/api/import/file-upload/{row['id']}", default_if_missing=None
             )
         remaining = [
-            row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
+            row
+            for row in self._read_upload_rows(project_number)
+            if _extract_original_upload_name(row["file"]) in image_names
         ]
         remaining += [
-            row for row in rows if row not in remaining and self._has_file(f"/data/{row['file']}")
+            row
+            for row in rows
+            if row not in remaining and self._is_file_still_served(f"/data/{row['file']}")
         ]
         if remaining:
             raise FileError(
@@ -143,40 +163,42 @@ class LabelStudioServer:
             )
         return len(rows)
 
-    def _has_file(self, path: str) -> bool:
+    def _is_file_still_served(self, path: str) -> bool:
         """Check whether the server still returns a file."""
         try:
-            request = self._build_request("GET", path, None, None)
+            request = self._build_authorised_request("GET", path, None, None)
             with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                 return bool(response.read(1))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code in (401, 403):
-                    raise self._refusal_error(error, "GET", path) from error
+                    raise self._build_refusal_error(error, "GET", path) from error
                 return error.code not in _MISSING_FILE_STATUS_CODES
         except (OSError, HTTPException) as error:
-            raise self._no_response_error(error) from error
+            raise self._build_no_response_error(error) from error
 
-    def _read_upload_rows(self, project: int) -> list[dict[str, Any]]:
-        response = self._send_request(
-            "GET", f"/api/projects/{project}/file-uploads?all=true", default_if_missing=[]
+    def _read_upload_rows(self, project_number: int) -> list[dict[str, Any]]:
+        response = self._send_request_with_retries(
+            "GET", f"/api/projects/{project_number}/file-uploads?all=true", default_if_missing=[]
         )
         return list(response if isinstance(response, list) else response.get("results", []))
 
-    def _read_pages(
-        self, path: str, parameters: Mapping[str, str], key: str
+    def _iterate_rows_of_pages(
+        self, path: str, parameters: Mapping[str, str], rows_key: str
     ) -> Iterator[dict[str, Any]]:
         page_number = 1
         while True:
             query = urllib.parse.urlencode({**parameters, "page": page_number, "page_size": _PAGE})
-            response = self._send_request("GET", f"{path}?{query}", default_if_missing={})
-            rows = response if isinstance(response, list) else response.get(key, [])
+            response = self._send_request_with_retries(
+                "GET", f"{path}?{query}", default_if_missing={}
+            )
+            rows = response if isinstance(response, list) else response.get(rows_key, [])
             yield from rows
             if len(rows) < _PAGE:
                 return
             page_number += 1
 
-    def _send_request(
+    def _send_request_with_retries(
         self,
         method: str,
         path: str,
@@ -188,7 +210,7 @@ class LabelStudioServer:
         """Send a request; retry reads, and writes that cannot have been executed."""
         wait_s = _FIRST_WAIT_S
         for n_retries_left in range(_TRIES - 1, -1, -1):
-            request = self._build_request(method, path, body, files)
+            request = self._build_authorised_request(method, path, body, files)
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                     response_bytes = response.read()
@@ -197,38 +219,41 @@ class LabelStudioServer:
                 with error:  # its connection is open until it is closed
                     if error.code == 404 and default_if_missing is not ...:
                         return default_if_missing
-                    if error.code == 401 and self._refresh_bearer():
+                    if error.code == 401 and self._refresh_bearer_or_empty():
                         continue
                     is_retryable = error.code in _RETRY_STATUS_CODES and (
                         method == "GET" or error.code in (429, 503)
                     )
                     if not (is_retryable and n_retries_left):
-                        raise self._refusal_error(error, method, path) from error
+                        raise self._build_refusal_error(error, method, path) from error
             except (OSError, HTTPException, ValueError) as error:
                 is_unsent = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
                 if not (n_retries_left and (method == "GET" or is_unsent)):
-                    raise self._no_response_error(error) from error
+                    raise self._build_no_response_error(error) from error
             time.sleep(wait_s)
             wait_s *= 2
         raise AssertionError  # pragma: no cover
 
-    def _build_request(
+    def _build_authorised_request(
         self, method: str, path: str, body: Any, files: Mapping[str, bytes] | None
     ) -> urllib.request.Request:
-        headers = {"Authorization": self._authorisation(), "Accept": "application/json"}
+        headers = {
+            "Authorization": self._build_authorisation_header(),
+            "Accept": "application/json",
+        }
         body_bytes: bytes | None = None
         if files is not None:
-            body_bytes, headers["Content-Type"] = _encode_multipart(files)
+            body_bytes, headers["Content-Type"] = _encode_jpegs_as_multipart(files)
         elif body is not None:
             body_bytes, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         return urllib.request.Request(self.url + path, body_bytes, headers, method=method)  # noqa: S310
 
-    def _authorisation(self) -> str:
+    def _build_authorisation_header(self) -> str:
         if self.token.count(".") != 2:  # a legacy token; a personal one is a JWT of three parts
             return f"Token {self.token}"
-        return f"Bearer {self._bearer or self._refresh_bearer() or ''}"
+        return f"Bearer {self._bearer or self._refresh_bearer_or_empty() or ''}"
 
-    def _refresh_bearer(self) -> str:
+    def _refresh_bearer_or_empty(self) -> str:
         """Exchange a personal access token for a short-lived one; a legacy token has none."""
         if self.token.count(".") != 2:
             return ""
@@ -241,12 +266,14 @@ class LabelStudioServer:
             with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                 self._bearer = str(json.loads(response.read())["access"])
         except urllib.error.HTTPError as error:
-            raise self._refusal_error(error, "POST", "/api/token/refresh") from error
+            raise self._build_refusal_error(error, "POST", "/api/token/refresh") from error
         except (OSError, HTTPException, ValueError, KeyError) as error:
-            raise self._no_response_error(error) from error
+            raise self._build_no_response_error(error) from error
         return self._bearer if self._bearer != previous_bearer else ""
 
-    def _refusal_error(self, error: urllib.error.HTTPError, method: str, path: str) -> FileError:
+    def _build_refusal_error(
+        self, error: urllib.error.HTTPError, method: str, path: str
+    ) -> FileError:
         with error:
             response_text = error.read(_MAX_MESSAGE_LENGTH).decode("utf-8", "replace").strip()
         if error.code in (401, 403):
@@ -265,7 +292,7 @@ class LabelStudioServer:
             hint="what it did take is known; give the same command again to go on",
         )
 
-    def _no_response_error(self, error: BaseException) -> FileError:
+    def _build_no_response_error(self, error: BaseException) -> FileError:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         return FileError(
             "the annotation server does not answer",
@@ -276,15 +303,15 @@ class LabelStudioServer:
         )
 
 
-def _uploaded_name(path: str) -> str:
+def _extract_original_upload_name(server_path: str) -> str:
     """Return the name that an image was sent under: the server adds a prefix to it."""
-    return str(path).rpartition("/")[2].partition("-")[2]
+    return str(server_path).rpartition("/")[2].partition("-")[2]
 
 
-def _encode_multipart(files: Mapping[str, bytes]) -> tuple[bytes, str]:
+def _encode_jpegs_as_multipart(jpeg_by_name: Mapping[str, bytes]) -> tuple[bytes, str]:
     boundary = uuid.uuid4().hex
     chunks: list[bytes] = []
-    for name, file_bytes in files.items():
+    for name, file_bytes in jpeg_by_name.items():
         chunk_header = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n'
             "Content-Type: image/jpeg\r\n\r\n"

@@ -31,20 +31,23 @@ from isolux.vocabulary.errors import (
 )
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.answer_format import Answer, read_answers
-from isolux_curate.annotation.exchange import ImportResult, exclude_withdrawn_answers
+from isolux_curate.annotation.answer_format import Answer, read_answer_rows
+from isolux_curate.annotation.exchange import ImportResult, drop_answers_of_withdrawn_annotators
 from isolux_curate.annotation.stages import AnnotationStage
-from isolux_curate.annotation.task_updates import apply_stage_answers, note_crowded_photos
+from isolux_curate.annotation.task_updates import (
+    caution_on_crowded_photos,
+    update_photos_from_stage_answers,
+)
 from isolux_curate.annotation.tasks import (
     ConsentingAnnotators,
     SubmittedAnswer,
+    build_open_tasks_query,
+    compute_upright_size,
     find_stage,
-    orient_size,
-    plan_tasks,
-    read_excluded_ids,
-    record_answers,
-    render_task_image,
-    select_open_tasks,
+    plan_new_and_redo_tasks,
+    read_excluded_unit_ids,
+    record_new_and_changed_answers,
+    render_task_jpeg,
 )
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images, read_instances
@@ -55,8 +58,8 @@ from isolux_curate.user_tables import read_text, refuse_missing
 _MIN_CORNERS = 3  # corners of an outline
 
 
-def write_drawings(
-    project: Project, stage: AnnotationStage, answers: pl.DataFrame, file: Path
+def write_drawings_as_coco(
+    project: Project, stage: AnnotationStage, answer_rows: pl.DataFrame, coco_path: Path
 ) -> int:
     """Write a stage's boxes, outlines and masks as a COCO file; the number of shapes."""
     if stage.shape_type is None:
@@ -64,11 +67,11 @@ def write_drawings(
             "nothing is drawn in this stage",
             expected="boxes or masks, for a file of COCO's form",
             found=stage.name,
-            where=str(file),
+            where=str(coco_path),
             hint="a CSV holds the answers to questions",
         )
-    photo_sizes = _upright_photo_sizes(read_images(project))
-    drawings = answers.filter(pl.col("image_id").is_in(list(photo_sizes)))
+    photo_sizes = _compute_upright_photo_sizes(read_images(project))
+    drawings = answer_rows.filter(pl.col("image_id").is_in(list(photo_sizes)))
     image_numbers = {
         name: k for k, name in enumerate(drawings["image_id"].unique(maintain_order=True), 1)
     }
@@ -80,27 +83,29 @@ def write_drawings(
             "image_id": image_numbers[row["image_id"]],
             "category_id": category_numbers[row["label"]],
             "iscrowd": 0,
-            **_format_coco_shape(row, photo_sizes[row["image_id"]]),
+            **_format_coco_box_or_segmentation(row, photo_sizes[row["image_id"]]),
             "attributes": {"annotator": row["annotator"], "unit": row["instance_id"]},
         }
         for k, row in enumerate(drawings.iter_rows(named=True), 1)
     ]
-    write_text(file, _format_coco(image_numbers, photo_sizes, category_numbers, rows))
+    write_text(coco_path, _format_coco_json(image_numbers, photo_sizes, category_numbers, rows))
     return len(rows)
 
 
-def _upright_photo_sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
+def _compute_upright_photo_sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return {
-        row["image_id"]: orient_size(row["width"] or 0, row["height"] or 0, row.get("orientation"))
+        row["image_id"]: compute_upright_size(
+            row["width"] or 0, row["height"] or 0, row.get("orientation")
+        )
         for row in photos.iter_rows(named=True)
     }
 
 
-def _format_coco(
+def _format_coco_json(
     image_numbers: Mapping[str, int],
     photo_sizes: Mapping[str, tuple[int, int]],
     category_numbers: Mapping[str, int],
-    rows: Sequence[Mapping[str, Any]],
+    annotation_rows: Sequence[Mapping[str, Any]],
 ) -> str:
     """Format photos, classes and annotations as COCO JSON."""
     photos = [
@@ -108,15 +113,19 @@ def _format_coco(
         for name, k in image_numbers.items()
     ]
     categories = [{"id": k, "name": name} for name, k in category_numbers.items()]
-    return json.dumps({"images": photos, "categories": categories, "annotations": rows})
+    return json.dumps({"images": photos, "categories": categories, "annotations": annotation_rows})
 
 
-def _format_coco_shape(row: Mapping[str, Any], photo_size: tuple[int, int]) -> dict[str, Any]:
-    if row["points"] is None and row["mask"] is None:
-        box = [row[column] for column in "xywh"]
+def _format_coco_box_or_segmentation(
+    answer_row: Mapping[str, Any], photo_size: tuple[int, int]
+) -> dict[str, Any]:
+    if answer_row["points"] is None and answer_row["mask"] is None:
+        box = [answer_row[column] for column in "xywh"]
         return {"bbox": box, "area": box[2] * box[3]}
     segmentation: Any = (
-        json.loads(row["mask"]) if row["mask"] is not None else _format_outline(row["points"])
+        json.loads(answer_row["mask"])
+        if answer_row["mask"] is not None
+        else _format_padded_coco_polygon(answer_row["points"])
     )
     width, height = photo_size
     mask = masks_from_coco([segmentation], np.array([height]), np.array([width]))
@@ -127,9 +136,9 @@ def _format_coco_shape(row: Mapping[str, Any], photo_size: tuple[int, int]) -> d
     }
 
 
-def _format_outline(points: str) -> list[list[float]]:
+def _format_padded_coco_polygon(points_json: str) -> list[list[float]]:
     """Format an outline as a COCO polygon, padded to three corners: fewer are no polygon."""
-    corners = json.loads(points)
+    corners = json.loads(points_json)
     corners += corners[-1:] * (_MIN_CORNERS - len(corners))
     return [[coordinate for corner in corners for coordinate in corner]]
 
@@ -144,23 +153,25 @@ class SheetCounts:
 
     Examples
     --------
-    See ``write_answers``.
+    See ``write_consented_answers``.
     """
 
     n_rows: int
     n_withdrawn: int
 
 
-def write_tasks(project: Project, stage: str, folder: str | Path, *, training: bool = False) -> int:
+def plan_and_write_open_tasks(
+    project: Project, stage: str, folder: str | Path, *, training: bool = False
+) -> int:
     """Write a stage's open tasks, with their images, for annotation without a server."""
     refuse_undecided_matches(project)
     stage_spec = find_stage(stage)
     if not training:
-        plan_tasks(project, stage)
-    excluded_ids = read_excluded_ids(project)
+        plan_new_and_redo_tasks(project, stage)
+    excluded_ids = read_excluded_unit_ids(project)
     root = Path(folder).expanduser()
     (root / "pictures").mkdir(parents=True, exist_ok=True)
-    query = select_open_tasks(stage, training=training)
+    query = build_open_tasks_query(stage, training=training)
     rows = [
         r
         for r in project.read_rows(query)
@@ -169,20 +180,20 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
     for row in rows:
         box = None if row.x is None else (float(row.x), float(row.y), float(row.w), float(row.h))
         if row.file is not None:
-            jpeg_bytes = render_task_image(project, row.file, box)
+            jpeg_bytes = render_task_jpeg(project, row.file, box)
             write_bytes(root / "pictures" / f"{row.task_id}.jpg", jpeg_bytes)
     columns = ["task_id", f"{stage_spec.unit_kind}_id", "round", "wanted"]
     table = [(r.task_id, r.unit_id, r.round, r.wanted) for r in rows]
     frame = pl.DataFrame(table, schema=columns, orient="row")
     write_text(root / "tasks.csv", to_safe_csv(frame))
     if stage_spec.shape_type == "boxes":
-        write_text(root / "coco.json", _format_current_boxes(project, stage))
+        write_text(root / "coco.json", _format_current_boxes_as_coco(project, stage))
     return len(rows)
 
 
-def _format_current_boxes(project: Project, stage: str) -> str:
+def _format_current_boxes_as_coco(project: Project, stage: str) -> str:
     """Format the current boxes as COCO JSON; ids of images and annotations count from 1."""
-    photo_sizes = _upright_photo_sizes(read_images(project))
+    photo_sizes = _compute_upright_photo_sizes(read_images(project))
     image_numbers = {name: k for k, name in enumerate(photo_sizes, 1)}
     category_numbers = {name: k for k, name in enumerate(project.classes, 1)}
     people = read_instances(project).filter(pl.col("origin") == stage)
@@ -198,20 +209,22 @@ def _format_current_boxes(project: Project, stage: str) -> str:
         }
         for k, row in enumerate(people.iter_rows(named=True), 1)
     ]
-    return _format_coco(image_numbers, photo_sizes, category_numbers, rows)
+    return _format_coco_json(image_numbers, photo_sizes, category_numbers, rows)
 
 
-def import_sheet(
-    project: Project, stage: str, file: str | Path, *, annotator: str | None = None
+def import_and_apply_sheet_answers(
+    project: Project, stage: str, sheet: str | Path, *, default_annotator: str | None = None
 ) -> ImportResult:
     """Import answers from a table or COCO file; the same file twice changes nothing."""
     stage_spec = find_stage(stage)
-    path = Path(file).expanduser()
-    frame = _read_coco_boxes(path, stage_spec) if path.suffix == ".json" else read_text(path)
-    if annotator is not None and "annotator" not in frame.columns:
-        frame = frame.with_columns(annotator=pl.lit(annotator))
+    path = Path(sheet).expanduser()
+    frame = (
+        _read_boxes_of_coco_images(path, stage_spec) if path.suffix == ".json" else read_text(path)
+    )
+    if default_annotator is not None and "annotator" not in frame.columns:
+        frame = frame.with_columns(annotator=pl.lit(default_annotator))
     refuse_missing(frame, ["annotator"], str(path))
-    task_by_unit = _read_task_by_unit(project, stage_spec)
+    task_by_unit = _read_task_by_any_id(project, stage_spec)
     submitted_answers: list[SubmittedAnswer] = []
     for (annotator_id,), annotator_rows in frame.group_by("annotator", maintain_order=True):
         for unit, answer in group_answers_by_unit(annotator_rows, stage_spec, str(path)).items():
@@ -223,18 +236,20 @@ def import_sheet(
                     task, str(annotator_id), _TABLE_SOURCE, f"{task}:{annotator_id}", answer
                 )
             )
-    usable_answers = exclude_withdrawn_answers(ConsentingAnnotators(project), submitted_answers)
-    n_new, n_refused = record_answers(project, stage_spec, usable_answers)
+    usable_answers = drop_answers_of_withdrawn_annotators(
+        ConsentingAnnotators(project), submitted_answers
+    )
+    n_new, n_refused = record_new_and_changed_answers(project, stage_spec, usable_answers)
     n_excluded = len(submitted_answers) - len(usable_answers)
     withdrawal_notes = [
         Caution(f"{pluralise(n_excluded, 'answer')} left out: the annotators withdrew.")
     ]
-    n_sent_back = apply_stage_answers(project, stage_spec)
-    notes = (*note_crowded_photos(project), *(withdrawal_notes if n_excluded else ()))
+    n_sent_back = update_photos_from_stage_answers(project, stage_spec)
+    notes = (*caution_on_crowded_photos(project), *(withdrawal_notes if n_excluded else ()))
     return ImportResult(len(submitted_answers), n_new, n_refused, n_sent_back, notes)
 
 
-def _read_task_by_unit(project: Project, stage: AnnotationStage) -> dict[str, str]:
+def _read_task_by_any_id(project: Project, stage: AnnotationStage) -> dict[str, str]:
     """Read each unit's last task by the unit's id and by the task's; golden tasks by their own."""
     query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
     query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
@@ -244,7 +259,7 @@ def _read_task_by_unit(project: Project, stage: AnnotationStage) -> dict[str, st
 
 
 def group_answers_by_unit(
-    frame: pl.DataFrame, stage: AnnotationStage, source: str
+    answer_rows: pl.DataFrame, stage: AnnotationStage, source: str
 ) -> dict[str, Answer]:
     """Group the rows of one annotator, or of a golden set, into one answer a unit.
 
@@ -255,29 +270,31 @@ def group_answers_by_unit(
     >>> group_answers_by_unit(frame, STAGES["count"], "answers.csv")
     {'a': {'choices': {'people': ['2']}}}
     """
-    key = next((n for n in ("task_id", f"{stage.unit_kind}_id") if n in frame.columns), None)
+    key = next((n for n in ("task_id", f"{stage.unit_kind}_id") if n in answer_rows.columns), None)
     if key is None:
-        raise UnknownNameError("column", f"{stage.unit_kind}_id", frame.columns, where=source)
+        raise UnknownNameError("column", f"{stage.unit_kind}_id", answer_rows.columns, where=source)
     columns_by_shape = {"boxes": ("label", *_BOX_COLUMNS), "polygons": ("label", "points")}
     required_columns = (
         columns_by_shape[stage.shape_type] if stage.shape_type else ("question", "answer")
     )
-    refuse_missing(frame, required_columns, source)
+    refuse_missing(answer_rows, required_columns, source)
     answers: dict[str, Answer] = {}
-    for number, row in enumerate(frame.iter_rows(named=True), 1):
+    for number, row in enumerate(answer_rows.iter_rows(named=True), 1):
         if row[key] is None:
             raise TableError("a row names no unit", where=format_location(source, number, key))
         answer_field = stage.shape_type or "choices"
         answer = answers.setdefault(row[key], {answer_field: [] if stage.shape_type else {}})
         if stage.shape_type and row["label"] is not None:
-            parse_shape = _parse_box if stage.shape_type == "boxes" else _parse_outline
+            parse_shape = (
+                _parse_labelled_box if stage.shape_type == "boxes" else _parse_labelled_outline
+            )
             answer[answer_field].append(parse_shape(row, format_location(source, number)))
         elif not stage.shape_type and row["question"] is not None:
             answer["choices"].setdefault(row["question"], []).append(row["answer"])
     return answers
 
 
-def _parse_box(row: Mapping[str, Any], source: str | None) -> dict[str, Any]:
+def _parse_labelled_box(row: Mapping[str, Any], location: str | None) -> dict[str, Any]:
     try:
         box = {column: float(row[column]) for column in _BOX_COLUMNS}
     except (TypeError, ValueError) as error:
@@ -285,12 +302,12 @@ def _parse_box(row: Mapping[str, Any], source: str | None) -> dict[str, Any]:
             "a box is not four numbers",
             expected="x, y, w, h in pixels",
             found=", ".join(str(row[column]) for column in _BOX_COLUMNS),
-            where=source,
+            where=location,
         ) from error
     return {"label": row["label"], "secondary": row.get("secondary")} | box
 
 
-def _parse_outline(row: Mapping[str, Any], source: str | None) -> dict[str, Any]:
+def _parse_labelled_outline(row: Mapping[str, Any], location: str | None) -> dict[str, Any]:
     try:
         points = [[float(x), float(y)] for x, y in json.loads(row["points"])]
     except (TypeError, ValueError) as error:
@@ -298,12 +315,12 @@ def _parse_outline(row: Mapping[str, Any], source: str | None) -> dict[str, Any]
             "an outline is not a list of points",
             expected="[[x, y], [x, y], …] in pixels",
             found=str(row["points"])[:60],
-            where=source,
+            where=location,
         ) from error
     return {"label": row["label"], "points": points}
 
 
-def _read_coco_boxes(path: Path, stage: AnnotationStage) -> pl.DataFrame:
+def _read_boxes_of_coco_images(path: Path, stage: AnnotationStage) -> pl.DataFrame:
     """Read a COCO file as a table of boxes; a photo without a box is an answer (no person)."""
     if stage.shape_type != "boxes":
         raise SpecError("a COCO file holds boxes", expected="--stage boxes", found=stage.name)
@@ -311,7 +328,7 @@ def _read_coco_boxes(path: Path, stage: AnnotationStage) -> pl.DataFrame:
         coco = json.loads(path.read_text(encoding="utf-8"))
         category_names = {c["id"]: str(c["name"]) for c in coco["categories"]}
         file_names = {i["id"]: str(i["file_name"]) for i in coco["images"]}
-        rows = list(_parse_coco_boxes(coco["annotations"], category_names, file_names))
+        rows = list(_iterate_coco_box_rows(coco["annotations"], category_names, file_names))
     except OSError as error:
         raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
     except (KeyError, TypeError, ValueError) as error:
@@ -323,14 +340,16 @@ def _read_coco_boxes(path: Path, stage: AnnotationStage) -> pl.DataFrame:
         ) from error
     annotated_ids = {row["image_id"] for row in rows}
     rows += [
-        {"image_id": n} for n in map(_file_stem, file_names.values()) if n not in annotated_ids
+        {"image_id": n}
+        for n in map(_remove_file_extension, file_names.values())
+        if n not in annotated_ids
     ]
     schema = dict.fromkeys(("image_id", "label", *_BOX_COLUMNS), pl.String)
     frame = pl.DataFrame(rows, schema=schema | {"annotator": pl.String})
     return frame.drop("annotator") if frame["annotator"].null_count() else frame
 
 
-def _parse_coco_boxes(
+def _iterate_coco_box_rows(
     annotations: Iterable[Mapping[str, Any]],
     category_names: Mapping[Any, str],
     file_names: Mapping[Any, str],
@@ -339,27 +358,29 @@ def _parse_coco_boxes(
         box = dict(zip(_BOX_COLUMNS, (str(float(v)) for v in annotation["bbox"]), strict=True))
         annotator = annotation.get("annotator")
         yield {
-            "image_id": _file_stem(file_names[annotation["image_id"]]),
+            "image_id": _remove_file_extension(file_names[annotation["image_id"]]),
             "label": category_names[annotation["category_id"]],
             "annotator": None if annotator is None else str(annotator),
         } | box
 
 
-def _file_stem(name: str) -> str:
-    head, dot, tail = name.rpartition(".")
-    return head if dot and "/" not in tail else name
+def _remove_file_extension(file_name: str) -> str:
+    head, dot, tail = file_name.rpartition(".")
+    return head if dot and "/" not in tail else file_name
 
 
-def write_answers(project: Project, stage: str, file: str | Path) -> SheetCounts:
+def write_consented_answers(
+    project: Project, stage: str, csv_or_coco_path: str | Path
+) -> SheetCounts:
     """Write the answers that count, without those of annotators who withdrew."""
     refuse_undecided_matches(project)
-    table = read_answers(project, stage)
+    table = read_answer_rows(project, stage)
     usable_answers = table.filter(ConsentingAnnotators(project).flag_allowed(table["annotator"]))
-    target = Path(file).expanduser()
+    target = Path(csv_or_coco_path).expanduser()
     n_withdrawn = table["annotation_id"].n_unique() - usable_answers["annotation_id"].n_unique()
     if target.suffix == ".json":
         return SheetCounts(
-            write_drawings(project, find_stage(stage), usable_answers, target), n_withdrawn
+            write_drawings_as_coco(project, find_stage(stage), usable_answers, target), n_withdrawn
         )
     write_text(target, to_safe_csv(usable_answers))
     return SheetCounts(usable_answers.height, n_withdrawn)

@@ -169,13 +169,13 @@ STAGES: dict[str, AnnotationStage] = {
 PRIMARY, SECONDARY, BRUSH = "primary", "secondary", "brush"
 
 
-def format_label_config(stage: AnnotationStage, classes: Sequence[str]) -> str:
+def format_label_studio_config(stage: AnnotationStage, classes: Sequence[str]) -> str:
     """Format a stage as Label Studio's labelling configuration (XML).
 
     Examples
     --------
     >>> from isolux_curate.annotation.stages import STAGES
-    >>> text = format_label_config(STAGES["boxes"], ["nurse", "guitarist"])
+    >>> text = format_label_studio_config(STAGES["boxes"], ["nurse", "guitarist"])
     >>> text.count("<Label "), "perRegion" in text
     (2, True)
     """
@@ -183,28 +183,30 @@ def format_label_config(stage: AnnotationStage, classes: Sequence[str]) -> str:
     ET.SubElement(view, "Header", value="$about")
     ET.SubElement(view, "Image", name="image", value="$image", zoom="true", zoomControl="true")
     if stage.shape_type == "boxes":
-        _add_labels(view, "RectangleLabels", classes)
-        _add_choices(
+        _add_labels_element(view, "RectangleLabels", classes)
+        _add_choices_element(
             view, SECONDARY, classes, is_multiple=False, is_required=False, is_per_region=True
         )
     elif stage.shape_type == "polygons":
-        _add_labels(view, "PolygonLabels", stage.labels)
-        _add_labels(view, "BrushLabels", stage.labels, name=BRUSH)
+        _add_labels_element(view, "PolygonLabels", stage.labels)
+        _add_labels_element(view, "BrushLabels", stage.labels, control_name=BRUSH)
     for question, answers in stage.choices.items():
         ET.SubElement(view, "Header", value=question)
-        _add_choices(view, question, answers, is_multiple=question in stage.multiple_choice)
+        _add_choices_element(view, question, answers, is_multiple=question in stage.multiple_choice)
     return ET.tostring(view, encoding="unicode")
 
 
-def _add_labels(view: ET.Element, tag: str, labels: Sequence[str], *, name: str = PRIMARY) -> None:
-    element = ET.SubElement(view, tag, name=name, toName="image")
+def _add_labels_element(
+    view: ET.Element, tag: str, labels: Sequence[str], *, control_name: str = PRIMARY
+) -> None:
+    element = ET.SubElement(view, tag, name=control_name, toName="image")
     for label in labels:
         ET.SubElement(element, "Label", value=label)
 
 
-def _add_choices(
+def _add_choices_element(
     view: ET.Element,
-    name: str,
+    control_name: str,
     answers: Sequence[str],
     *,
     is_multiple: bool,
@@ -214,7 +216,7 @@ def _add_choices(
     element = ET.SubElement(
         view,
         "Choices",
-        name=name,
+        name=control_name,
         toName="image",
         choice="multiple" if is_multiple else "single",
         required=str(is_required).lower(),

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.answer_format import read_answers
+from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.tasks import REFUSED, STANDS
 from isolux_curate.project.database import insert_rows, update_rows, write_transaction
@@ -43,7 +43,7 @@ _MAX_LISTED = 10
 _MIN_IOU = 0.5  # from which two boxes show one person
 
 
-def exclude_crowded_photos(project: Project) -> None:
+def exclude_undecided_crowded_photos(project: Project) -> None:
     """Exclude photos with more people counted than named, until someone decides about them."""
     ledger = read_consent(project)
     if ledger is None or not ledger.has_grants("subject"):
@@ -54,7 +54,7 @@ def exclude_crowded_photos(project: Project) -> None:
     )
     bystanders = read_bystanders(project).group_by("image_id").agg(bystanders=pl.len())
     expected = named_counts.join(bystanders, on="image_id", how="left").fill_null(0)
-    answers = read_answers(project, "count").filter(question="people")
+    answers = read_answer_rows(project, "count").filter(question="people")
     answered = answers.select("image_id", n=pl.col("label").cast(pl.Int64, strict=False))
     counts = pl.concat([answered, _count_people_in_refused_boxes(project)]).join(
         expected, on="image_id"
@@ -103,14 +103,18 @@ def _count_people_in_refused_boxes(project: Project) -> pl.DataFrame:
     people = read_instances(project, include_excluded=True).drop_nulls("x")
     people = people.filter(~pl.col("instance_id").is_in(redrawn_ids.implode()))
     counts = {
-        image: len(merge_drawings([people.filter(image_id=image).to_dicts(), *boxes]))
+        image: len(
+            merge_drawings_by_box_overlap([people.filter(image_id=image).to_dicts(), *boxes])
+        )
         for image, boxes in drawings.items()
     }
     schema = {"image_id": pl.String, "n": pl.Int64}
     return pl.DataFrame(list(counts.items()), schema=schema, orient="row")
 
 
-def merge_drawings(drawings: Iterable[Sequence[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
+def merge_drawings_by_box_overlap(
+    drawings: Iterable[Sequence[Mapping[str, Any]]],
+) -> list[Mapping[str, Any]]:
     """Merge drawings of one photo into people, each by the first box that shows them."""
     people: list[Mapping[str, Any]] = []
     for drawing in drawings:
@@ -132,7 +136,7 @@ def merge_drawings(drawings: Iterable[Sequence[Mapping[str, Any]]]) -> list[Mapp
     return people
 
 
-def note_crowded_photos(project: Project) -> tuple[str, ...]:
+def caution_on_crowded_photos(project: Project) -> tuple[str, ...]:
     """List photos that wait for a decision about bystanders, and how to decide, as notes."""
     exclusions = read_exclusions(project)
     photos = exclusions.filter(step=ANNOTATION, unit_kind="image")
@@ -157,39 +161,45 @@ def note_crowded_photos(project: Project) -> tuple[str, ...]:
         f"{command} '{MORE_COUNTED}'` takes a sheet (image_id, verdict in or out, reason)."
     )
     return (
-        *_build_waiting_note(
+        *_build_waiting_note_if_any(
             "drawn", len(drawn_ids), boxes.select(box).to_series().to_list(), box_advice
         ),
-        *_build_waiting_note("counted", len(counted_ids), counted_ids.to_list(), photo_advice),
+        *_build_waiting_note_if_any(
+            "counted", len(counted_ids), counted_ids.to_list(), photo_advice
+        ),
     )
 
 
 _EMPTY_BOXES: dict[str, list[str]] = {name: [] for name in ("instance_id", "image_id", *"xywh")}
 
 
-def _build_waiting_note(verb: str, n: int, units: Sequence[str], advice: str) -> list[str]:
-    if not n:
+def _build_waiting_note_if_any(
+    verb: str, n_photos: int, units: Sequence[str], advice: str
+) -> list[str]:
+    if not n_photos:
         return []
     unit_list = ", ".join(units[:_MAX_LISTED]) + (" …" if len(units) > _MAX_LISTED else "")
-    waiting_text = f"{pluralise(n, 'photo waits', 'photos wait')} for a decision"
+    waiting_text = f"{pluralise(n_photos, 'photo waits', 'photos wait')} for a decision"
     return [Caution(f"{waiting_text}, with more people {verb} than named: {unit_list}. {advice}")]
 
 
-def apply_stage_answers(project: Project, stage: AnnotationStage) -> int:
+def update_photos_from_stage_answers(project: Project, stage: AnnotationStage) -> int:
     """Update photos, people and tasks from a stage's answers; the number of photos sent back."""
     with write_transaction(project.engine) as connection:
-        _close_tasks(connection, stage)
-        image_by_person = _create_people(connection, stage) if stage.shape_type == "boxes" else None
+        _mark_tasks_done_or_redo(connection, stage)
+        image_by_person = (
+            _create_people_from_boxes(connection, stage) if stage.shape_type == "boxes" else None
+        )
     if image_by_person is not None:
-        _exclude_redrawn_people(project, image_by_person)
+        _exclude_people_drawn_again(project, image_by_person)
     if stage.max_people is not None:
-        _exclude_by_count(project, stage)
+        _exclude_photos_by_people_count(project, stage)
     if image_by_person is not None or stage.max_people is not None:
-        exclude_crowded_photos(project)
-    return _send_back_photos(project, stage) if stage.requeue_answers else 0
+        exclude_undecided_crowded_photos(project)
+    return _exclude_disputed_boxes_and_reopen(project, stage) if stage.requeue_answers else 0
 
 
-def _close_tasks(connection: Connection, stage: AnnotationStage) -> None:
+def _mark_tasks_done_or_redo(connection: Connection, stage: AnnotationStage) -> None:
     """Set the status of answered tasks: done, or redo where too few answers count."""
     table = annotations_table.c
     n_standing = sa.func.count(sa.case((table.status == STANDS, table.annotator_id)).distinct())
@@ -217,7 +227,7 @@ def _close_tasks(connection: Connection, stage: AnnotationStage) -> None:
     update_rows(connection, tasks.c.task_id, status)
 
 
-def _create_people(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
+def _create_people_from_boxes(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
     """Create people from the boxes of each photo's last round; the photo of each person."""
     query = (
         sa.select(
@@ -240,7 +250,7 @@ def _create_people(connection: Connection, stage: AnnotationStage) -> dict[str, 
             name = f"{image}-{row['annotation_id'][:8]}"
             boxes = enumerate(row["answer"].get("boxes", ()), 1)
             drawings.setdefault(image, []).append([box | {"id": f"{name}-{k}"} for k, box in boxes])
-    people = {image: merge_drawings(boxes) for image, boxes in drawings.items()}
+    people = {image: merge_drawings_by_box_overlap(boxes) for image, boxes in drawings.items()}
     existing_ids = set(connection.execute(sa.select(instances.c.instance_id)).scalars())
     rows = [
         {
@@ -258,7 +268,7 @@ def _create_people(connection: Connection, stage: AnnotationStage) -> dict[str, 
     return {box["id"]: image for image, boxes in people.items() for box in boxes}
 
 
-def _exclude_redrawn_people(project: Project, image_by_person: Mapping[str, str]) -> None:
+def _exclude_people_drawn_again(project: Project, image_by_person: Mapping[str, str]) -> None:
     """Exclude people of earlier drawings of the same photos."""
     with write_transaction(project.engine) as connection:
         query = sa.select(instances.c.instance_id).where(instances.c.origin == "boxes")
@@ -280,9 +290,9 @@ def _exclude_redrawn_people(project: Project, image_by_person: Mapping[str, str]
         )
 
 
-def _exclude_by_count(project: Project, stage: AnnotationStage) -> None:
+def _exclude_photos_by_people_count(project: Project, stage: AnnotationStage) -> None:
     """Exclude photos with no person, or too many, who match the categories."""
-    answers = read_answers(project, stage.name).filter(question="people")
+    answers = read_answer_rows(project, stage.name).filter(question="people")
     last_answers = answers.unique("instance_id", keep="last", maintain_order=True)
     if last_answers.is_empty():
         return
@@ -302,9 +312,9 @@ def _exclude_by_count(project: Project, stage: AnnotationStage) -> None:
         )
 
 
-def _send_back_photos(project: Project, stage: AnnotationStage) -> int:
+def _exclude_disputed_boxes_and_reopen(project: Project, stage: AnnotationStage) -> int:
     """Exclude boxes that a rater disagreed with, and reopen the tasks that drew them."""
-    answers = read_answers(project, stage.name)
+    answers = read_answer_rows(project, stage.name)
     is_disagreement = pl.any_horizontal(
         (pl.col("question") == question) & (pl.col("label") == answer)
         for question, answer in stage.requeue_answers.items()
@@ -326,10 +336,10 @@ def _send_back_photos(project: Project, stage: AnnotationStage) -> int:
         unit_kind="instance",
     )
     with write_transaction(project.engine) as connection:
-        return _reopen_tasks(connection, stage, disagreements)
+        return _reopen_tasks_of_disputed_boxes(connection, stage, disagreements)
 
 
-def _reopen_tasks(
+def _reopen_tasks_of_disputed_boxes(
     connection: Connection, stage: AnnotationStage, disagreements: pl.DataFrame
 ) -> int:
     """Set a photo's last drawing to redo if it made the refused box; the number of tasks."""

@@ -21,7 +21,7 @@ from sqlalchemy.engine import Connection
 from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
-from isolux_curate.annotation.answer_format import Answer, find_fault
+from isolux_curate.annotation.answer_format import Answer, describe_answer_fault
 from isolux_curate.annotation.stages import STAGES, AnnotationStage
 from isolux_curate.project.database import insert_rows, write_transaction
 from isolux_curate.project.folder import Project, add_journal_row
@@ -48,18 +48,18 @@ _JPEG_QUALITY = 88
 _TRANSPOSED_ORIENTATIONS = (5, 6, 7, 8)  # Exif's orientations that change width and height
 
 
-def orient_size(width: int, height: int, orientation: int | None) -> tuple[int, int]:
+def compute_upright_size(width: int, height: int, exif_orientation: int | None) -> tuple[int, int]:
     """Compute a photo's upright width and height from its Exif orientation.
 
     Examples
     --------
-    >>> orient_size(400, 300, 6), orient_size(400, 300, None)
+    >>> compute_upright_size(400, 300, 6), compute_upright_size(400, 300, None)
     ((300, 400), (400, 300))
     """
-    return (height, width) if orientation in _TRANSPOSED_ORIENTATIONS else (width, height)
+    return (height, width) if exif_orientation in _TRANSPOSED_ORIENTATIONS else (width, height)
 
 
-def render_task_image(project: Project, file: str, box: Box | None = None) -> bytes:
+def render_task_jpeg(project: Project, file: str, box: Box | None = None) -> bytes:
     """Render the image of a task as JPEG."""
     from PIL import Image, ImageDraw
 
@@ -91,10 +91,10 @@ def find_stage(name: str) -> AnnotationStage:
     return STAGES[name]
 
 
-def plan_tasks(project: Project, stage: str) -> int:
+def plan_new_and_redo_tasks(project: Project, stage: str) -> int:
     """Plan tasks for each current unit that has none or whose last one is to be redone."""
     stage_spec = find_stage(stage)
-    units = _read_units(project, stage_spec)
+    units = _read_annotation_units(project, stage_spec)
     with write_transaction(project.engine) as connection:
         query = sa.select(tasks.c.unit_id, tasks.c.round, tasks.c.status).where(
             tasks.c.stage == stage, tasks.c.golden.is_(False)
@@ -114,7 +114,7 @@ def plan_tasks(project: Project, stage: str) -> int:
     return len(rows)
 
 
-def _read_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
+def _read_annotation_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
     if stage.unit_kind == "image":
         return read_images(project).select("image_id", image="image_id")
     people = read_instances(project)
@@ -122,7 +122,7 @@ def _read_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
     return boxed_people.select("instance_id", "image_id")
 
 
-def select_open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
+def build_open_tasks_query(stage: str, *, training: bool) -> sa.Select[Any]:
     """Build the query of a stage's open tasks, with their photos and boxes."""
     return (
         sa.select(tasks, images.c.file, *(instances.c[column] for column in "xywh"))
@@ -133,7 +133,7 @@ def select_open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
     )
 
 
-def read_excluded_ids(project: Project) -> frozenset[str]:
+def read_excluded_unit_ids(project: Project) -> frozenset[str]:
     """Read the ids of photos and people that are excluded now."""
     exclusions = read_exclusions(project)
     instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
@@ -147,10 +147,10 @@ def build_task_row(
     unit: str,
     image: str,
     *,
-    golden: bool = False,
+    is_golden: bool = False,
 ) -> dict[str, object]:
     """Build a task's row; its id is a keyed hash, so that the server learns no unit's id."""
-    text = f"{stage.name}\n{round_number}\n{stage.unit_kind}\n{unit}\n{golden}"
+    text = f"{stage.name}\n{round_number}\n{stage.unit_kind}\n{unit}\n{is_golden}"
     task_id = hmac.new(project.key, text.encode(), hashlib.sha256).hexdigest()[:24]
     return {
         "task_id": task_id,
@@ -160,7 +160,7 @@ def build_task_row(
         "unit_id": unit,
         "image_id": image,
         "wanted": stage.n_annotators,
-        "golden": golden,
+        "golden": is_golden,
         "status": "open",
         "data": {},
     }
@@ -169,20 +169,22 @@ def build_task_row(
 BELOW_THRESHOLD, NEEDS_SPOT_CHECK, GRADUATED = "below", "spot check", "graduated"
 
 
-def read_last_attempts(connection: Connection, stage: str) -> dict[str, tuple[int, float, str]]:
+def read_last_training_attempts(
+    connection: Connection, stage: str
+) -> dict[str, tuple[int, float, str]]:
     """Read each annotator's last attempt at a stage: its number, score and status."""
     query = sa.select(passes.c.annotator_id, passes.c.attempt, passes.c.score, passes.c.status)
     query = query.where(passes.c.stage == stage).order_by(passes.c.attempt)
     return {str(w): (int(a), float(s), str(t)) for w, a, s, t in connection.execute(query)}
 
 
-def read_graduates(connection: Connection, stage: str) -> frozenset[str] | None:
+def read_graduates_or_none(connection: Connection, stage: str) -> frozenset[str] | None:
     """Read who may annotate a stage; None: anyone, as it has no golden tasks."""
     query = sa.select(sa.func.count()).select_from(tasks)
     query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
     if not connection.execute(query).scalar():
         return None
-    last_attempts = read_last_attempts(connection, stage)
+    last_attempts = read_last_training_attempts(connection, stage)
     return frozenset(
         annotator_id
         for annotator_id, (_, _, status) in last_attempts.items()
@@ -203,11 +205,11 @@ class ConsentingAnnotators:
     def __init__(self, project: Project) -> None:
         self._ledger = read_consent(project)
 
-    def flag_allowed(self, annotators: pl.Series) -> pl.Series:
+    def flag_allowed(self, annotator_ids: pl.Series) -> pl.Series:
         """Flag annotators whose answers may be used."""
         if self._ledger is None:
-            return pl.Series([True] * len(annotators), dtype=pl.Boolean)
-        allowed = self._ledger.allows("annotator", annotators.cast(pl.String), "evaluation")
+            return pl.Series([True] * len(annotator_ids), dtype=pl.Boolean)
+        allowed = self._ledger.allows("annotator", annotator_ids.cast(pl.String), "evaluation")
         return allowed.fill_null(value=True)
 
 
@@ -230,16 +232,16 @@ class SubmittedAnswer:
     skipped: bool = False
 
 
-def record_answers(
+def record_new_and_changed_answers(
     project: Project, stage: AnnotationStage, answers: Sequence[SubmittedAnswer]
 ) -> tuple[int, int]:
     """Store new answers and newer versions; the numbers of new and of refused ones."""
-    answers = _drop_revoked(project, answers)
+    answers = _drop_answers_about_revoked_photos(project, answers)
     with write_transaction(project.engine) as connection:
-        photo_sizes = read_photo_sizes(connection, [answer.task_id for answer in answers])
-        versions = _read_versions(connection, {answer.source for answer in answers})
-        graduate_ids = read_graduates(connection, stage.name)
-        golden_ids = _read_golden_ids(connection, stage.name)
+        photo_sizes = read_upright_sizes_by_task(connection, [answer.task_id for answer in answers])
+        versions = _read_last_answer_versions(connection, {answer.source for answer in answers})
+        graduate_ids = read_graduates_or_none(connection, stage.name)
+        golden_ids = _read_golden_task_ids(connection, stage.name)
         new_rows: list[dict[str, Any]] = []
         superseded_ids: list[str] = []
         for answer in answers:
@@ -271,7 +273,7 @@ def record_answers(
             new_rows.append(row)
         if not new_rows:
             return 0, 0
-        _add_annotators(connection, {row["annotator_id"] for row in new_rows})
+        _insert_missing_annotators(connection, {row["annotator_id"] for row in new_rows})
         refused = sum(row["status"] == REFUSED for row in new_rows)
         details = {
             "answers": len(new_rows),
@@ -291,7 +293,9 @@ def record_answers(
     return len(new_rows), refused
 
 
-def _drop_revoked(project: Project, answers: Sequence[SubmittedAnswer]) -> list[SubmittedAnswer]:
+def _drop_answers_about_revoked_photos(
+    project: Project, answers: Sequence[SubmittedAnswer]
+) -> list[SubmittedAnswer]:
     """Exclude answers about photos of people who revoked their consent."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.task_id, tasks.c.image_id)
@@ -300,7 +304,9 @@ def _drop_revoked(project: Project, answers: Sequence[SubmittedAnswer]) -> list[
     return [answer for answer in answers if image_by_task[answer.task_id] not in revoked]
 
 
-def read_photo_sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+def read_upright_sizes_by_task(
+    connection: Connection, task_ids: Sequence[str]
+) -> dict[str, tuple[int, int]]:
     """Read the upright size (width, height) of each task's photo."""
     query = (
         sa.select(tasks.c.task_id, images.c.width, images.c.height, images.c.facts)
@@ -308,7 +314,7 @@ def read_photo_sizes(connection: Connection, task_ids: Sequence[str]) -> dict[st
         .where(tasks.c.task_id.in_(list(task_ids)))
     )
     return {
-        task: orient_size(width or 0, height or 0, facts.get("orientation"))
+        task: compute_upright_size(width or 0, height or 0, facts.get("orientation"))
         for task, width, height, facts in connection.execute(query)
     }
 
@@ -316,7 +322,7 @@ def read_photo_sizes(connection: Connection, task_ids: Sequence[str]) -> dict[st
 _PreviousAnswer = tuple[Answer, str | None, bool]
 
 
-def _read_versions(
+def _read_last_answer_versions(
     connection: Connection, sources: set[str]
 ) -> dict[tuple[str, str], tuple[int, str | None, _PreviousAnswer | None]]:
     table = annotations_table.c
@@ -354,7 +360,9 @@ def _build_annotation_row(
         answer, status = answer | {SKIPPED: True}, SKIPPED
     elif is_barred:
         answer, status = answer | {"fault": _BARRED}, REFUSED
-    elif reason := find_fault(stage, submitted_answer.answer, photo_size, project.classes):
+    elif reason := describe_answer_fault(
+        stage, submitted_answer.answer, photo_size, project.classes
+    ):
         answer, status = answer | {"fault": reason}, REFUSED
     fields = asdict(submitted_answer) | {"answer": answer, "version": version}
     del fields["skipped"]
@@ -371,12 +379,12 @@ def _build_annotation_row(
     return fields | {"status": status, "salt": salt, "seal": compute_commitment(salt, fields)}
 
 
-def _read_golden_ids(connection: Connection, stage: str) -> set[str]:
+def _read_golden_task_ids(connection: Connection, stage: str) -> set[str]:
     query = sa.select(tasks.c.task_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
     return {str(task_id) for task_id in connection.execute(query).scalars()}
 
 
-def _add_annotators(connection: Connection, annotator_ids: set[str]) -> None:
+def _insert_missing_annotators(connection: Connection, annotator_ids: set[str]) -> None:
     existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
     new_rows: list[dict[str, Any]] = [
         {"annotator_id": k, "region": None, "facts": {}}

@@ -44,7 +44,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-def read_nouns(path: str | Path) -> pl.DataFrame:
+def read_wordnet_nouns(path: str | Path) -> pl.DataFrame:
     """Read WordNet's file of nouns, ``data.noun`` (the format is wndb(5WN))."""
     file = Path(path).expanduser()
     try:
@@ -82,13 +82,13 @@ def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[
     return f"n{cells[0]}", lemmas, parents
 
 
-def select_concepts(
+def list_concepts_with_exclusion_reasons(
     nouns: pl.DataFrame,
     *,
-    offensive: Collection[str] = (),
-    imagenet: Collection[str] | None = None,
-    examples: Mapping[str, int] | None = None,
-    root: str = PERSON_SYNSET,
+    offensive_synsets_or_lemmas: Collection[str] = (),
+    imagenet_synsets: Collection[str] | None = None,
+    n_examples_by_synset: Mapping[str, int] | None = None,
+    root_synset: str = PERSON_SYNSET,
 ) -> pl.DataFrame:
     """Apply FACET's rules to all synsets under a root, with the reason for each excluded one.
 
@@ -97,23 +97,26 @@ def select_concepts(
     >>> nouns = pl.DataFrame({"synset": ["n1", "n2", "n3"],
     ...                       "lemmas": [["person"], ["doctor"], ["surgeon"]],
     ...                       "parents": [[], ["n1"], ["n2"]]})
-    >>> select_concepts(nouns, root="n1").select("synset", "depth", "reason").rows()
+    >>> concepts = list_concepts_with_exclusion_reasons(nouns, root_synset="n1")
+    >>> concepts.select("synset", "depth", "reason").rows()
     [('n2', 1, 'another concept is below it'), ('n3', 2, None)]
     """
-    depth = _compute_depths(nouns, root)
-    table = nouns.filter(pl.col("synset").is_in([s for s in depth if s != root])).with_columns(
-        depth=pl.col("synset").replace_strict(depth, return_dtype=pl.Int64)
-    )
-    offensive_entries = {entry.strip().lower() for entry in offensive}
+    depth = _compute_depths_below_root(nouns, root_synset)
+    table = nouns.filter(
+        pl.col("synset").is_in([s for s in depth if s != root_synset])
+    ).with_columns(depth=pl.col("synset").replace_strict(depth, return_dtype=pl.Int64))
+    offensive_entries = {entry.strip().lower() for entry in offensive_synsets_or_lemmas}
     is_offensive = pl.col("synset").is_in(list(offensive_entries)) | (
         pl.col("lemmas").list.set_intersection(list(offensive_entries)).list.len() > 0
     )
     rules: list[tuple[pl.Expr, pl.Expr]] = [(is_offensive, pl.lit("offensive by the list"))]
-    if imagenet is not None:
-        rules.append((~pl.col("synset").is_in(list(imagenet)), pl.lit("not in ImageNet-21k")))
-    if examples is not None:
+    if imagenet_synsets is not None:
+        rules.append(
+            (~pl.col("synset").is_in(list(imagenet_synsets)), pl.lit("not in ImageNet-21k"))
+        )
+    if n_examples_by_synset is not None:
         n_examples = pl.col("synset").replace_strict(
-            dict(examples), default=0, return_dtype=pl.Int64
+            dict(n_examples_by_synset), default=0, return_dtype=pl.Int64
         )
         too_few_examples = pl.format("{} examples, fewer than {}", n_examples, pl.lit(MIN_EXAMPLES))
         rules.append((n_examples < MIN_EXAMPLES, too_few_examples))
@@ -132,15 +135,15 @@ def select_concepts(
     )
 
 
-def _compute_depths(nouns: pl.DataFrame, root: str) -> dict[str, int]:
+def _compute_depths_below_root(nouns: pl.DataFrame, root_synset: str) -> dict[str, int]:
     """Compute each synset's depth below the root by breadth-first search."""
     children: dict[str, list[str]] = {}
     for synset, parents in nouns.select("synset", "parents").iter_rows():
         for parent in parents:
             children.setdefault(parent, []).append(synset)
-    if root not in set(nouns["synset"]):
-        raise UnknownNameError("synset", root, nouns["synset"].head(50))
-    depth, level = {root: 0}, [root]
+    if root_synset not in set(nouns["synset"]):
+        raise UnknownNameError("synset", root_synset, nouns["synset"].head(50))
+    depth, level = {root_synset: 0}, [root_synset]
     while level:
         level = [c for parent in level for c in children.get(parent, ()) if c not in depth]
         depth |= dict.fromkeys(level, 1 + max(depth.values()))
@@ -193,15 +196,15 @@ _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _MIN_RATE = 0.02  # a lower rate would give one class the whole budget
 
 
-def list_base_forms(word: str) -> set[str]:
+def list_possible_base_forms(word: str) -> set[str]:
     """List the words that a word may be an inflection of, including itself.
 
     Examples
     --------
     >>> (
-    ...     sorted(list_base_forms("nurses")),
-    ...     "play" in list_base_forms("playing"),
-    ...     "child" in list_base_forms("children"),
+    ...     sorted(list_possible_base_forms("nurses")),
+    ...     "play" in list_possible_base_forms("playing"),
+    ...     "child" in list_possible_base_forms("children"),
     ... )
     (['nurs', 'nurse', 'nurses'], True, True)
     """
@@ -217,35 +220,37 @@ def list_base_forms(word: str) -> set[str]:
     return base_forms
 
 
-def build_term_table(
-    lemmas: Mapping[str, Sequence[str]], related: Mapping[str, Sequence[str]] | None = None
+def build_class_term_table(
+    lemmas_by_class: Mapping[str, Sequence[str]],
+    related_by_class: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
     """Join a class's lemmas and related nouns: ``class, term``, in small letters, each once.
 
     Examples
     --------
-    >>> table = build_term_table({"flutist": ["flutist", "flute player"]}, {"flutist": ["flute"]})
+    >>> lemmas = {"flutist": ["flutist", "flute player"]}
+    >>> table = build_class_term_table(lemmas, {"flutist": ["flute"]})
     >>> table["term"].to_list()
     ['flutist', 'flute player', 'flute']
     """
     rows = [
         (name, " ".join(term.lower().replace("_", " ").split()))
-        for name, class_lemmas in lemmas.items()
-        for term in dict.fromkeys([*class_lemmas, *(related or {}).get(name, ())])
+        for name, class_lemmas in lemmas_by_class.items()
+        for term in dict.fromkeys([*class_lemmas, *(related_by_class or {}).get(name, ())])
     ]
     table = pl.DataFrame(rows, schema={"class": pl.String, "term": pl.String}, orient="row")
     return table.unique(maintain_order=True)
 
 
-def count_term_matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
+def count_matching_terms_by_class(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
     """Count the terms of each class in a photo's caption and tags.
 
     Examples
     --------
     >>> photos = pl.DataFrame({"image_id": ["a", "b"], "caption": ["A flutist plays.", "A dog"],
     ...                        "tags": ["flute,stage", ""]})
-    >>> terms = build_term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})
-    >>> count_term_matches(photos, terms).rows()
+    >>> terms = build_class_term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})
+    >>> count_matching_terms_by_class(photos, terms).rows()
     [('a', 'flutist', 2)]
     """
     text_columns = [name for name in ("caption", "tags") if name in photos.columns]
@@ -263,7 +268,10 @@ def count_term_matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFram
     rows: list[tuple[str, str, int]] = []
     for image, *texts in photos.select("image_id", *text_columns).iter_rows():
         term_pairs = {
-            pair for text in texts if text for pair in _find_terms(text, terms_by_text, longest)
+            pair
+            for text in texts
+            if text
+            for pair in _find_inflected_terms(text, terms_by_text, longest)
         }
         n_terms: dict[str, int] = {}
         for name, _ in term_pairs:
@@ -273,23 +281,23 @@ def count_term_matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFram
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _find_terms(
-    text: str, terms_by_text: Mapping[str, Sequence[tuple[str, str]]], longest: int
+def _find_inflected_terms(
+    text: str, terms_by_text: Mapping[str, Sequence[tuple[str, str]]], max_term_words: int
 ) -> Iterable[tuple[str, str]]:
     """Find terms of one or more words in a text; a term's last word may be inflected."""
     words = [word.lower() for word in _WORD.findall(text)]
     for start in range(len(words)):
-        for length in range(1, min(longest, len(words) - start) + 1):
+        for length in range(1, min(max_term_words, len(words) - start) + 1):
             first_words = words[start : start + length - 1]
-            for form in list_base_forms(words[start + length - 1]):
+            for form in list_possible_base_forms(words[start + length - 1]):
                 yield from terms_by_text.get(" ".join([*first_words, form]), ())
 
 
-def pick_candidates(
-    matched: pl.DataFrame,
+def pick_photos_by_term_matches(
+    term_matches: pl.DataFrame,
     *,
-    per_class: int = FIRST_ROUND_PHOTOS,
-    rates: Mapping[str, float] | None = None,
+    n_wanted_per_class: int = FIRST_ROUND_PHOTOS,
+    yield_by_class: Mapping[str, float] | None = None,
     n_by_class: Mapping[str, int] | None = None,
     excluded_ids: Iterable[str] = (),
 ) -> pl.DataFrame:
@@ -299,18 +307,18 @@ def pick_candidates(
     --------
     >>> matched = pl.DataFrame({"image_id": list("abcd"), "class": ["nurse"] * 4,
     ...                         "overlap": [1, 3, 1, 2]})
-    >>> pick_candidates(matched, per_class=2)["image_id"].to_list()
+    >>> pick_photos_by_term_matches(matched, n_wanted_per_class=2)["image_id"].to_list()
     ['b', 'd']
     """
-    candidates = matched.filter(~pl.col("image_id").is_in(list(excluded_ids)))
+    candidates = term_matches.filter(~pl.col("image_id").is_in(list(excluded_ids)))
     random_order = pl.Series("lot", np.random.default_rng(0).random(candidates.height))
     ordered = candidates.with_columns(random_order).sort(
         ["overlap", "lot"], descending=[True, False]
     )
     n_wanted = {}
-    for name in matched["class"].unique().sort():
-        n_missing = max(per_class - (n_by_class or {}).get(name, 0), 0)
-        rate = 1.0 if rates is None else max(rates.get(name, 1.0), _MIN_RATE)
+    for name in term_matches["class"].unique().sort():
+        n_missing = max(n_wanted_per_class - (n_by_class or {}).get(name, 0), 0)
+        rate = 1.0 if yield_by_class is None else max(yield_by_class.get(name, 1.0), _MIN_RATE)
         n_wanted[name] = int(np.ceil(n_missing / rate))
     class_by_image: dict[str, tuple[str, int]] = {}
     # Rare classes first: a photo with two classes is used for the one with fewer candidates.

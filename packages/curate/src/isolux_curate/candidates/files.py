@@ -19,10 +19,10 @@ import polars as pl
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.candidates.captions import (
-    count_term_matches,
-    pick_candidates,
-    read_nouns,
-    select_concepts,
+    count_matching_terms_by_class,
+    list_concepts_with_exclusion_reasons,
+    pick_photos_by_term_matches,
+    read_wordnet_nouns,
 )
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 
@@ -49,12 +49,12 @@ class CountryQuotas:
     groups: pl.DataFrame
 
 
-def compute_quotas(
+def compute_country_quotas(
     annotated_photos: pl.DataFrame,
     *,
-    take: int,
-    balance: Mapping[str, float] | None = None,
-    max_photos: int | None = None,
+    n_photos: int,
+    target_share_by_group: Mapping[str, float] | None = None,
+    max_photos_per_country: int | None = None,
 ) -> CountryQuotas:
     """Compute how many photos to take from each country.
 
@@ -62,27 +62,35 @@ def compute_quotas(
     --------
     >>> seen = pl.DataFrame({"country": ["US"] * 80 + ["Kenya"] * 20,
     ...                      "group": ["a"] * 75 + ["b"] * 5 + ["b"] * 20})
-    >>> compute_quotas(seen, take=100).countries.select("country", "take").rows()
+    >>> compute_country_quotas(seen, n_photos=100).countries.select("country", "take").rows()
     [('Kenya', 87), ('US', 13)]
     """
     refuse_missing(annotated_photos, ("country", "group"))
     annotated = annotated_photos.drop_nulls(["country", "group"])
-    if annotated.is_empty() or take < 1 or (max_photos is not None and max_photos < 1):
+    if (
+        annotated.is_empty()
+        or n_photos < 1
+        or (max_photos_per_country is not None and max_photos_per_country < 1)
+    ):
         raise SpecError(
             "there is nothing to compute from",
             expected="annotated photos, and some to take",
-            found=f"{annotated.height:,} photos, take {take:,}",
+            found=f"{annotated.height:,} photos, take {n_photos:,}",
         )
     groups = annotated["group"].unique().sort().to_list()
     countries = annotated["country"].unique().sort().to_list()
-    target_shares = _target_shares(groups, balance)
-    counts = _count_photos(annotated, countries, groups)
+    target_shares = _check_target_shares(groups, target_share_by_group)
+    counts = _count_photos_by_country_group(annotated, countries, groups)
     overall_composition = counts.sum(axis=0) / counts.sum()
     compositions = (counts + _PRIOR * overall_composition) / (
         counts.sum(axis=1, keepdims=True) + _PRIOR
     )
-    max_per_country = take if max_photos is None else min(max_photos, take)
-    quota = _solve_quotas(compositions, counts.sum(axis=0), target_shares, take, max_per_country)
+    max_per_country = (
+        n_photos if max_photos_per_country is None else min(max_photos_per_country, n_photos)
+    )
+    quota = _solve_integer_quotas(
+        compositions, counts.sum(axis=0), target_shares, n_photos, max_per_country
+    )
     expected_totals = counts.sum(axis=0) + compositions.T @ quota
     table = pl.DataFrame(
         {"country": countries, "seen": counts.sum(axis=1).astype(int), "take": quota.astype(int)}
@@ -99,63 +107,67 @@ def compute_quotas(
     return CountryQuotas(table.sort("take", "country", descending=[True, False]), group_table)
 
 
-def _target_shares(groups: list[str], balance: Mapping[str, float] | None) -> FloatArray:
-    if balance is None:
+def _check_target_shares(
+    groups: list[str], target_share_by_group: Mapping[str, float] | None
+) -> FloatArray:
+    if target_share_by_group is None:
         return np.full(len(groups), 1 / len(groups))
-    for name in balance:
+    for name in target_share_by_group:
         if name not in groups:
             raise UnknownNameError("group", name, groups)
-    total = sum(balance.values())
-    if abs(total - 1) > _SUM_TOLERANCE or min(balance.values()) < 0:
+    total = sum(target_share_by_group.values())
+    if abs(total - 1) > _SUM_TOLERANCE or min(target_share_by_group.values()) < 0:
         raise SpecError(
             "the shares of a balance sum to 1",
             expected="shares from 0 to 1",
             found=f"a sum of {total:g}",
         )
-    return np.array([balance.get(name, 0.0) for name in groups])
+    return np.array([target_share_by_group.get(name, 0.0) for name in groups])
 
 
-def _count_photos(annotated: pl.DataFrame, countries: list[str], groups: list[str]) -> FloatArray:
+def _count_photos_by_country_group(
+    annotated_photos: pl.DataFrame, countries: list[str], groups: list[str]
+) -> FloatArray:
     table = np.zeros((len(countries), len(groups)))
     row, column = {c: k for k, c in enumerate(countries)}, {g: k for k, g in enumerate(groups)}
     for country, group, number in (
-        annotated.group_by("country", "group").agg(n=pl.len()).iter_rows()
+        annotated_photos.group_by("country", "group").agg(n=pl.len()).iter_rows()
     ):
         table[row[country], column[group]] = number
     return table
 
 
-def _solve_quotas(
+def _solve_integer_quotas(
     compositions: FloatArray,
     current_totals: FloatArray,
     target_shares: FloatArray,
-    take: int,
-    max_photos: int,
+    n_photos: int,
+    max_photos_per_country: int,
 ) -> FloatArray:
-    """Find whole numbers up to ``max_photos`` whose expected totals are nearest to the shares."""
+    """Find whole numbers up to the maximum whose expected totals are nearest to the shares."""
     from scipy.optimize import lsq_linear
 
-    if max_photos * len(compositions) < take:
+    if max_photos_per_country * len(compositions) < n_photos:
         raise TableError(
             "the countries do not have that many photos",
-            expected=f"at most {max_photos * len(compositions):,}",
-            found=f"{take:,} to take",
+            expected=f"at most {max_photos_per_country * len(compositions):,}",
+            found=f"{n_photos:,} to take",
         )
-    needed_totals = target_shares * (current_totals.sum() + take) - current_totals
+    needed_totals = target_shares * (current_totals.sum() + n_photos) - current_totals
     coefficients = np.vstack([compositions.T, np.full((1, len(compositions)), _TOTAL_WEIGHT)])
-    targets = np.append(needed_totals, _TOTAL_WEIGHT * take)
-    solution = lsq_linear(coefficients, targets, bounds=(0, max_photos), tol=1e-12).x
-    quota = np.minimum(np.floor(solution + 1e-6), max_photos)
+    targets = np.append(needed_totals, _TOTAL_WEIGHT * n_photos)
+    solution = lsq_linear(coefficients, targets, bounds=(0, max_photos_per_country), tol=1e-12).x
+    quota = np.minimum(np.floor(solution + 1e-6), max_photos_per_country)
     for country_index in np.argsort(quota - solution, kind="stable"):  # largest remainders first
-        step = min(take - quota.sum(), 1.0, max_photos - quota[country_index])
+        step = min(n_photos - quota.sum(), 1.0, max_photos_per_country - quota[country_index])
         quota[country_index] += max(step, 0.0)
-    while (n_missing := take - quota.sum()) > 0:
+    while (n_missing := n_photos - quota.sum()) > 0:
         country_index = int(np.argmin(quota))
-        quota[country_index] += min(n_missing, max_photos - quota[country_index])
+        quota[country_index] += min(n_missing, max_photos_per_country - quota[country_index])
     return np.asarray(quota)
 
 
-def read_list(path: str | Path) -> list[str]:
+def read_uncommented_lines(path: str | Path) -> list[str]:
     """Read a text file's lines, without blank ones and those that begin with #."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
@@ -169,17 +181,19 @@ def read_list(path: str | Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _read_numbers(path: str | Path, key: str, value_column: str) -> dict[str, float]:
-    frame = read_text(path, key, value_column)
+def _read_unique_key_numbers(
+    path: str | Path, key_column: str, value_column: str
+) -> dict[str, float]:
+    frame = read_text(path, key_column, value_column)
     number = frame[value_column].cast(pl.Float64, strict=False)
     refuse_rows(
-        number.is_null() | frame[key].is_null() | frame[key].is_duplicated(),
-        f"a row does not give one {key} a number",
+        number.is_null() | frame[key_column].is_null() | frame[key_column].is_duplicated(),
+        f"a row does not give one {key_column} a number",
         str(path),
-        expected=f"{key} once, {value_column} a number",
+        expected=f"{key_column} once, {value_column} a number",
         cells=frame[value_column],
     )
-    return dict(zip(frame[key], number, strict=True))
+    return dict(zip(frame[key_column], number, strict=True))
 
 
 def select_concepts_from_files(
@@ -210,17 +224,19 @@ def select_concepts_from_files(
     """
     n_examples = None
     if examples is not None:
-        n_examples = {k: int(v) for k, v in _read_numbers(examples, "synset", "examples").items()}
-    concept_table = select_concepts(
-        read_nouns(nouns),
-        offensive=read_list(offensive) if offensive else (),
-        imagenet=read_list(imagenet) if imagenet else None,
-        examples=n_examples,
+        n_examples = {
+            k: int(v) for k, v in _read_unique_key_numbers(examples, "synset", "examples").items()
+        }
+    concept_table = list_concepts_with_exclusion_reasons(
+        read_wordnet_nouns(nouns),
+        offensive_synsets_or_lemmas=read_uncommented_lines(offensive) if offensive else (),
+        imagenet_synsets=read_uncommented_lines(imagenet) if imagenet else None,
+        n_examples_by_synset=n_examples,
     )
     return concept_table.with_columns(pl.col("lemmas").list.join(", "))
 
 
-def pick_candidates_from_files(
+def pick_photos_from_files(
     photos: str | Path,
     *,
     terms: str,
@@ -251,18 +267,18 @@ def pick_candidates_from_files(
         for path in exclude
         for image_id in read_text(path, "image_id")["image_id"].drop_nulls()
     ]
-    term_matches = count_term_matches(
+    term_matches = count_matching_terms_by_class(
         read_text(photos, "image_id"), read_text(terms, "class", "term")
     )
     n_existing = (
-        {k: int(v) for k, v in _read_numbers(collected, "class", "number").items()}
+        {k: int(v) for k, v in _read_unique_key_numbers(collected, "class", "number").items()}
         if collected
         else None
     )
-    return pick_candidates(
+    return pick_photos_by_term_matches(
         term_matches,
-        per_class=per_class,
-        rates=_read_numbers(rates, "class", "rate") if rates else None,
+        n_wanted_per_class=per_class,
+        yield_by_class=_read_unique_key_numbers(rates, "class", "rate") if rates else None,
         n_by_class=n_existing,
         excluded_ids=earlier_ids,
     )
@@ -288,13 +304,16 @@ def compute_quotas_from_files(
     max_photos : int, optional
         The most photos from one country in this round, so that no country represents a group alone.
     """
-    target_shares = _read_numbers(balance, "group", "share") if balance else None
-    return compute_quotas(
-        read_text(seen, "country", "group"), take=take, balance=target_shares, max_photos=max_photos
+    target_shares = _read_unique_key_numbers(balance, "group", "share") if balance else None
+    return compute_country_quotas(
+        read_text(seen, "country", "group"),
+        n_photos=take,
+        target_share_by_group=target_shares,
+        max_photos_per_country=max_photos,
     )
 
 
-def draw_first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
+def sample_first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
     """Sample the first round at random over all countries."""
     frame = read_text(photos, "image_id")
     if frame.height < first:

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.annotation.answer_format import read_answers
+from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
-from isolux_curate.annotation.tasks import orient_size
+from isolux_curate.annotation.tasks import compute_upright_size
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_consent, read_instances
 from isolux_curate.publication.photos import assign_clusters
@@ -241,7 +241,7 @@ def _refuse_used_name(name: str, used_names: Mapping[str, str]) -> None:
 def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     """Read the people that annotators drew in each photo, else those who were named."""
     photo_sizes = [
-        orient_size(w or 0, h or 0, o)
+        compute_upright_size(w or 0, h or 0, o)
         for w, h, o in photos.select(
             "width",
             "height",
@@ -279,7 +279,7 @@ def _read_published_answers(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read answers and outlines of annotators who have not refused publication."""
     answer_tables = [
-        read_answers(project, name)
+        read_answer_rows(project, name)
         for name, stage in STAGES.items()
         if stage.unit_kind == "instance"
     ]

@@ -25,7 +25,10 @@ from isolux.io.consent import Ledger
 from isolux.io.consent.rows import ConsentRole, Scope
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.annotation.task_updates import exclude_crowded_photos, note_crowded_photos
+from isolux_curate.annotation.task_updates import (
+    caution_on_crowded_photos,
+    exclude_undecided_crowded_photos,
+)
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_consent, read_images, read_instances
 from isolux_curate.project.verdicts import refuse_undecided_matches
@@ -182,8 +185,8 @@ def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> Eligibl
             hint=f"isolux curate grant {project.consent_path} --list subjects.txt --scope"
             f" {','.join(scopes)}",
         )
-    exclude_crowded_photos(project)
-    notes = [*ledger.notes, *note_crowded_photos(project)]
+    exclude_undecided_crowded_photos(project)
+    notes = [*ledger.notes, *caution_on_crowded_photos(project)]
     photos = read_images(project)
     people = read_instances(project).filter(pl.col("origin") == "submitted")
     eligible = photos.filter(pl.col("file").is_not_null())

@@ -20,7 +20,7 @@ from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_coco
 from isolux.vocabulary.errors import TableError, UnknownNameError
-from isolux_curate.annotation.answer_format import read_answers
+from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import join_subject_facts, read_images, read_instances
@@ -45,7 +45,9 @@ def read_units(project: Project, unit_type: str) -> pl.DataFrame:
             "image": read_images(project)["image_id"],
             "instance": read_instances(project)["instance_id"],
         }
-        answer_units = read_answers(project, unit_type).select("image_id", unit_id="instance_id")
+        answer_units = read_answer_rows(project, unit_type).select(
+            "image_id", unit_id="instance_id"
+        )
         current_ids = ids_by_unit_kind[STAGES[unit_type].unit_kind]
         units = answer_units.filter(pl.col("unit_id").is_in(current_ids.implode()))
     return (
@@ -299,12 +301,12 @@ def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFra
                 *_BOX_COLUMNS, unit="instance_id", annotator=pl.lit(COLLECTED)
             )
         elif name.startswith(_MASK_PREFIX) and name in type_names:
-            stage_answers = read_answers(project, "masks").filter(
+            stage_answers = read_answer_rows(project, "masks").filter(
                 label=name.removeprefix(_MASK_PREFIX)
             )
             answers = stage_answers.select("annotator", "points", unit="instance_id")
         elif name in stage_by_question:
-            stage_answers = read_answers(project, stage_by_question[name].name).filter(
+            stage_answers = read_answer_rows(project, stage_by_question[name].name).filter(
                 question=name
             )
             answers = stage_answers.select("annotator", unit="instance_id", answer="label")

@@ -117,16 +117,16 @@ def delete_server_tasks(
         if sent_tasks:
             notes.append(Caution(_SERVER_DISK_CAUTION.format(n=len(sent_tasks), url=url)))
         for task in sent_tasks:
-            client.delete_task(task["server_task"])
+            client.delete_task_if_present(task["server_task"])
         for task in answers:
-            client.delete_annotation(task["answer"])
+            client.delete_annotation_if_present(task["answer"])
         for project_number in {task["server_project"] for task in sent_tasks}:
             names = {
                 f"{task['task_id']}.jpg"
                 for task in sent_tasks
                 if task["server_project"] == project_number
             }
-            client.delete_uploads(project_number, names)
+            client.delete_uploads_and_verify(project_number, names)
     return tuple(notes)
 
 

@@ -8,11 +8,15 @@ from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.annotation.exchange import ImportResult
-from isolux_curate.annotation.exchange import import_answers as fetch_answers
-from isolux_curate.annotation.exchange import upload_tasks as send_tasks
-from isolux_curate.annotation.golden_tasks import create_golden_tasks as create_golden
+from isolux_curate.annotation.exchange import import_and_apply_server_answers as fetch_answers
+from isolux_curate.annotation.exchange import plan_and_upload_tasks as send_tasks
+from isolux_curate.annotation.golden_tasks import create_or_update_golden_tasks as create_golden
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.sheets import import_sheet, write_answers, write_tasks
+from isolux_curate.annotation.sheets import (
+    import_and_apply_sheet_answers,
+    plan_and_write_open_tasks,
+    write_consented_answers,
+)
 from isolux_curate.commands.curate._output import print_notes, warn_cautions
 from isolux_curate.project.folder import open_project
 
@@ -38,7 +42,7 @@ def push(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
+    label_studio = LabelStudioServer.from_url_with_environment_token(server, timeout_s=timeout)
     upload_result = send_tasks(opened, stage, label_studio, training=training)
     for note in upload_result.notes:
         command_output.report_warning(note)
@@ -78,7 +82,7 @@ def pull(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    label_studio = LabelStudioServer.from_environment(server, timeout_s=timeout)
+    label_studio = LabelStudioServer.from_url_with_environment_token(server, timeout_s=timeout)
     import_result = fetch_answers(opened, stage, label_studio, training=training)
     notes = warn_cautions(import_result.notes)
     print_clean_lines(
@@ -102,7 +106,7 @@ def tasks(project: str, *, stage: str, out: Path, training: bool = False) -> Non
     training : bool
         The golden tasks, which every rater answers before starting work.
     """
-    number = write_tasks(open_project(project), stage, out, training=training)
+    number = plan_and_write_open_tasks(open_project(project), stage, out, training=training)
     print_clean_lines(f"{pluralise(number, 'open task')}: {out / 'tasks.csv'}")
     if number:
         print_clean_lines(
@@ -134,14 +138,14 @@ def answers(
     """
     opened = open_project(project)
     if out:
-        row_counts = write_answers(opened, stage, file)
+        row_counts = write_consented_answers(opened, stage, file)
         if row_counts.n_withdrawn:
             command_output.report_warning(
                 f"{pluralise(row_counts.n_withdrawn, 'answer')} left out: the annotators withdrew."
             )
         print_clean_lines(f"{pluralise(row_counts.n_rows, 'row')}: {file}")
         return
-    import_result = import_sheet(opened, stage, file, annotator=annotator)
+    import_result = import_and_apply_sheet_answers(opened, stage, file, default_annotator=annotator)
     for caution in import_result.notes:
         command_output.report_warning(caution)
     print_clean_lines(pluralise(import_result.n_new, "new answer"))

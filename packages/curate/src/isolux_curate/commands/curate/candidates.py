@@ -12,15 +12,15 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.candidates.files import (
     compute_quotas_from_files,
-    draw_first_round,
-    pick_candidates_from_files,
+    pick_photos_from_files,
+    sample_first_round,
     select_concepts_from_files,
 )
 from isolux_curate.commands.curate._output import write_csv
 
 VERBS = {
     "concepts": select_concepts_from_files,
-    "candidates": pick_candidates_from_files,
+    "candidates": pick_photos_from_files,
     "quotas": compute_quotas_from_files,
 }
 
@@ -75,7 +75,7 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write: image_id, class, overlap.
     """
-    candidate_table = pick_candidates_from_files(photos, **settings)
+    candidate_table = pick_photos_from_files(photos, **settings)
     write_csv(out, candidate_table)
     print_table_in_column_blocks(
         "Photos of this round", candidate_table["class"].value_counts().sort("class")
@@ -113,7 +113,7 @@ def quotas(
             "which round this is is not said", expected="--first N, or --take N of a later round"
         )
     if first is not None:
-        first_photos = draw_first_round(seen, first=first)
+        first_photos = sample_first_round(seen, first=first)
         write_csv(out, first_photos)
         print_clean_lines(f"{pluralise(first_photos.height, 'photo')} drawn at random: {out}")
         return

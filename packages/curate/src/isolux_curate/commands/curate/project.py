@@ -15,10 +15,10 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
 from isolux_curate.annotation.golden_tasks import (
-    count_graduates,
-    graduate_annotators,
-    record_annotator_facts,
-    score_annotators,
+    graduate_spot_checked_annotators,
+    insert_or_update_annotator_facts,
+    score_and_record_annotators,
+    tabulate_graduation_rates,
 )
 from isolux_curate.commands.curate._output import write_csv
 from isolux_curate.intake.ingest import ingest_photos as ingest
@@ -310,16 +310,16 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
         print_clean_lines(
-            f"{pluralise(record_annotator_facts(project, flags['sheet']), 'rater')} noted"
+            f"{pluralise(insert_or_update_annotator_facts(project, flags['sheet']), 'rater')} noted"
         )
     if stage is not None:
-        examined = score_annotators(project, stage)
+        examined = score_and_record_annotators(project, stage)
         if graduate_ids:
-            graduate_annotators(project, stage, graduate_ids)
-            examined = score_annotators(project, stage)
+            graduate_spot_checked_annotators(project, stage, graduate_ids)
+            examined = score_and_record_annotators(project, stage)
         print_table_in_column_blocks(f"Golden tasks of the stage {stage}", examined)
     print_table_in_column_blocks(
-        "Who graduated, by region (95 % interval)", count_graduates(project)
+        "Who graduated, by region (95 % interval)", tabulate_graduation_rates(project)
     )
 
 

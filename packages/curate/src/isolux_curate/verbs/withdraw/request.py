@@ -326,7 +326,7 @@ class WithdrawalRequest:
                 found=self.server,
                 hint="give the command once more for each server: what was done stays done",
             )
-        return LabelStudioServer.from_environment(url)
+        return LabelStudioServer.from_url_with_environment_token(url)
 
 
 def search_for_people(
