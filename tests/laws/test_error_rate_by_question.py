@@ -68,7 +68,8 @@ def test_a_gap_of_a_small_group_is_found_among_sixteen_attributes():
     row = {"world": "1,000 of 50,000 are 5 points lower; 16 attributes, 208 groups",
            "claim": "the gap is found", **_share_of_claims(p)}  # fmt: skip
     record("question-many", [row], worlds=worlds, replicates=spec.replicates)
-    assert row["isolux, %"] >= at_least(0.75, worlds, full=0.75), row
+    # Its z is 3.96 on average and must exceed 3.3: power .74, of 200 worlds with an error of .03.
+    assert row["isolux, %"] >= at_least(0.74, worlds, full=0.65), row
 
 
 def _two_attributes(rng, rates, n_cell: int) -> Estimates:
