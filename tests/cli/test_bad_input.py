@@ -176,16 +176,6 @@ def test_a_hostile_name_is_shown_and_not_run(ask):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
-def test_no_attribute_is_refused(monkeypatch, capsys, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    people().write_csv("people.csv")
-    ran = run(
-        monkeypatch, capsys, "audit", "table:people.csv", "--target", "job",
-        "--prediction-column", "answer",
-    )  # fmt: skip
-    refused(ran, "nothing to compare people by", "--by race")
-
-
 def test_unknown_setting_in_a_file(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("audit.yaml").write_text("data: table:people.csv\nreplicate: 100\n")

@@ -104,3 +104,33 @@ def test_the_cases_that_hid_the_worst_group(name, tmp_path, monkeypatch, capsys)
     assert (row["attribute"], row["group_a"], round(row["effect"], 3)) == expected
     assert row["claim"] in told_in(ran.out)
     assert "widest" not in ran.out
+
+
+def test_without_an_attribute_everyone_is_measured_in_every_outlet(
+    people, monkeypatch, capsys, tmp_path
+):
+    """240 + 1,900 + 930 + 940 = 4,010 of 4,400 are right: 91.1 %, Wilson's 90.3 to 91.9."""
+    out = tmp_path / "everyone"
+    settings = ("--target", "truth", "--prediction-column", "answer", "--metric", "accuracy")
+    ran = isolux(monkeypatch, capsys, "audit", f"table:{people}", *settings, "--out", out)
+    assert ran.code == 0, ran.err
+    first = "No attribute was named, so no groups were compared."
+    assert first in told_in(ran.out)
+    assert "Everyone, with 95 % intervals: accuracy 91.1 % (90.3–91.9), n = 4,400" in told_in(
+        ran.out
+    )
+    assert "could be compared" not in told_in(ran.out)
+    page = text_of((out / "report.html").read_text(encoding="utf-8"))
+    assert first in page
+    assert "91.1 % 90.3 to 91.9 4,400" in page
+    told = json.loads(isolux(monkeypatch, capsys, "--json", "report", out).out)
+    assert told["exit_code"] == 0
+    policy = tmp_path / "policy.yaml"
+    for rule, code, words in (
+        ("at_least: 80 %", 0, "PASS: every rule is shown to hold"),
+        ("attribute: race\n    max_difference: 5 points", 1, "no such attribute"),
+    ):
+        policy.write_text(f"policy: 1\nrules:\n  - metric: accuracy\n    {rule}\n")
+        gated = isolux(monkeypatch, capsys, "gate", out, "--policy", policy)
+        assert gated.code == code, gated.out + gated.err
+        assert words in told_in(gated.out + gated.err)

@@ -233,7 +233,8 @@ def _set_alone(base: dict[str, Any], name: str) -> None:
     examples = {"engine": "ray", "input_unit": "person", "id_from": "stem", "keep_pairs": False,
                 "attributes_id_from": "stem", "ungrouped_values": "drop",
                 "allow_unmatched": True, "gpus": 0.5, "box_factor": 2.0, "time_limit": 5.0,
-                "max_failures": 0.5, "score_scale": 2.0}  # fmt: skip
+                "max_failures": 0.5, "score_scale": 2.0, "correction": "holm", "ddof": 0,
+                "log_base": 2.0, "margin": 5.0}  # fmt: skip
     stage, field = SETTING_BY_FLAT_NAME[name]
     is_number = "int" in str(STAGES[stage].model_fields[field].annotation)
     value = examples.get(name, 7 if is_number else "x")
@@ -246,9 +247,20 @@ def test_a_setting_without_what_it_needs_is_refused_by_name(name) -> None:
     base = COUNTS if name == "images" else ANSWERS | {"prediction_column": None, "found": "10.txt"}
     if name in ("prediction_id", "id_from"):
         base = ANSWERS
+    if SETTING_BY_FLAT_NAME[name][0] == "disparity":
+        base = ANSWERS | {"by": None}
     with pytest.raises(SpecError) as refusal:
         _set_alone(base, name)
     assert format_setting_as_typed(name) in str(refusal.value)
+
+
+def test_a_base_of_log_ratios_is_refused_where_every_metric_may_be_negative() -> None:
+    number = {"data": "table:people.csv", "by": "race", "task": "number", "score_column": "age"}
+    for settings in (number, {**number, "metric": "spearman", "along": "score"}):
+        with pytest.raises(SpecError, match=r"log_base would do nothing(.|\n)*cannot be negative"):
+            _set_alone(settings, "log_base")
+    ages = {"data": "table:people.csv", "by": "race", "task": "age_estimation", "target": "age"}
+    _set_alone(ages | {"prediction_column": "age"}, "log_base")  # its mean absolute error has them
 
 
 @pytest.mark.parametrize("name", _declared("prediction_kinds"))

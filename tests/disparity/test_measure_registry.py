@@ -41,7 +41,12 @@ def test_a_measure_along_the_wrong_axis_is_refused():
 
 @pytest.mark.parametrize(
     ("metric", "low", "fits"),
-    [("accuracy", 0.0, False), ("recall", 0.0, True), ("recall", None, False)],
+    [
+        ("accuracy", 0.0, False),
+        ("recall", 0.0, True),
+        ("recall", None, False),
+        ("recall", -1.0, False),
+    ],
 )
 def test_a_measure_is_for_the_metrics_that_it_says(metric, low, fits):
     info = MeasureInfo(

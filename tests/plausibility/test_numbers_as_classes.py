@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 
 from isolux.plausibility import AuditInputs, numbers_as_classes
@@ -20,6 +23,27 @@ def words(numbers: np.ndarray) -> list[str]:
 
 def build_broken_inputs() -> AuditInputs:
     return classify(words(AGES), words((AGES + RNG.normal(0, 5, N)).round().astype(int)), RACE)
+
+
+@pytest.mark.parametrize(
+    ("n_far_off", "is_caution"),
+    [(1, True), (400, False)],
+)
+def test_a_row_of_a_table_in_shards_counts_as_its_people(n_far_off, is_caution) -> None:
+    """20 rows of 2 people each are a year off, too few as rows; one row is far off, of 1 or 400."""
+    truth = np.arange(20, 45)
+    answers = np.r_[truth[:4], truth[4:24] + 1, 1]
+    inputs = classify(words(truth), words(answers), ["A"] * 25)
+    assert not numbers_as_classes.check(inputs)
+    times = [2] * 24 + [n_far_off]
+    counts = pl.DataFrame({"model": "m", "unit_id": [f"p{k}" for k in range(25)], "times": times})
+    evidence = {**inputs.scores.evidence, "counts": counts}
+    counted = replace(inputs, scores=replace(inputs.scores, evidence=evidence))
+    rows = np.repeat(np.arange(25), times)
+    people = classify(words(truth[rows]), words(answers[rows]), ["A"] * len(rows))
+    cautions = numbers_as_classes.check(counted)
+    assert cautions == numbers_as_classes.check(people)
+    assert bool(cautions) == is_caution
 
 
 def test_it_names_the_tasks_that_measure_how_far_off_they_are() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import isolux
 from isolux.tasks import score
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux as run
@@ -125,3 +126,17 @@ def test_any_column_of_a_file_of_values_is_a_number_of_its_own_name(monkeypatch,
     done = run(monkeypatch, capsys, *common)
     assert done.code == 2
     assert "expected: --score-column COLUMN found: columns id, niqe" in done.plain
+
+
+def test_correlations_are_compared_by_their_difference_and_not_by_a_ratio():
+    """0.9 is not nine times a correlation of 0.1, and of −0.1 there would be no logarithm."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=(2, 400))
+    table = {"g": ["a", "b"] * 200, "x": numbers[0], "y": numbers[1]}
+    found = isolux.audit(
+        table, by="g", task="number", score_column="x", along="y", metric=["spearman"],
+        replicates=100,
+    )  # fmt: skip
+    kinds = set(found.disparities["kind"])
+    assert {"difference", "range"} <= kinds
+    assert not {"ratio", "log_ratio", "ratio_min_max", "epsilon"} & kinds

@@ -140,9 +140,18 @@ def test_any_frame_is_accepted():
     assert found.group_metrics["value"].to_list() == [0.65, 0.8, 0.5]
 
 
-def test_nothing_to_compare_by_is_refused():
-    with pytest.raises(SpecError, match="nothing to compare people by"):
-        isolux.audit(TEN.select("unit_id", "value"), TEN.select("unit_id", "tone"), by=[])
+def test_without_an_attribute_everyone_is_measured_as_beside_groups():
+    scores, who = TEN.select("unit_id", "value"), TEN.select("unit_id", "tone")
+    found = isolux.audit(scores, who, by=[], **FEW)
+    beside = isolux.audit(scores, who, by="tone", **FEW)
+    everyone = beside.group_metrics.filter(pl.col("attribute").is_null())
+    assert found.group_metrics.equals(everyone)
+    assert found.group_metrics["low"].null_count() == 0
+    assert found.disparities.is_empty()
+    assert found.findings.is_empty()
+    assert repr(found).splitlines()[0].endswith("no attribute, so no groups")
+    # (.8 + .5) / 2, of ten units each.
+    assert "• score 65.0 % (" in repr(found)
 
 
 def made_up(folder: Path) -> Path:

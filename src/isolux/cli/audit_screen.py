@@ -29,6 +29,7 @@ _MAX_LINES, _MIN_TAIL_LINES = (
 )  # lines of a screen of 80 columns; at least so many below the tables
 _LINE_KEY = ("model", "metric", "label", "threshold")
 _MAX_WARNINGS, _MAX_FURTHER = 3, 3  # printed whole
+_MAX_OVERALL = 12  # values of everyone, where there are no groups
 _MIN_FINDINGS, _MAX_FINDINGS, _MAX_FINDING_LINES = 2, 5, 3
 _MAX_ANALYSIS_FINDINGS = 6  # findings of a requested analysis
 
@@ -111,6 +112,8 @@ def build_answer_lines(
         lines += wrap_text(sentence, width)
     lines += [Text(""), *wrap_text(_format_headline(run, summary, answer.line), width)]
     tables = _choose_leading_metric_tables(summary, answer)
+    if not summary.sections:
+        lines += _build_overall_lines(summary, width)
     if tables:
         tables, max_lines = (
             tables[:1] if leading_only else tables,
@@ -146,25 +149,32 @@ def _build_caution_lines(run: Run, summary: Summary, width: int, *, notes: bool)
 
 def _format_headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
     """Format what was audited, on whom, and the overall value of the leading metric."""
-    from isolux.statements.numbers import NO_VALUE, format_interval, format_with_unit
+    from isolux.statements.metric_lines import format_line_value
 
     audited = summary.audited
     target_text = f" of {audited.target}" if audited.target else ""
     noun = str((run.record.get("accounting") or {}).get("unit") or "units")
     people = f"{audited.n_units:,} {noun}{audited.clustering}"
     segments = [shorten_name(audited.model), f"{audited.task}{target_text}", people]
-    for line, estimate in summary.overall:
+    for line, e in summary.overall if summary.sections else ():
         if key is None or _matches_line_key(line, key):
-            value_text = format_with_unit(estimate.value, line.unit)
-            interval_text = format_interval(
-                estimate.low, estimate.high, line.unit, shared_with=estimate.value
-            )
-            interval_text = (
-                "" if interval_text == NO_VALUE else f" ({interval_text.replace(' to ', '–')})"
-            )
-            segments.append(f"{line.phrase} {value_text}{interval_text}")
+            segments.append(format_line_value(line, e.value, e.low, e.high))
             break
     return " · ".join(segments)
+
+
+def _build_overall_lines(summary: Summary, width: int) -> list[Text]:
+    """Build the lines of everyone's metrics, where there are no groups."""
+    from isolux.statements.metric_lines import format_line_value
+
+    lines = wrap_text(f"Everyone, with {summary.audited.percent} intervals:", width)
+    for line, e in summary.overall[:_MAX_OVERALL]:
+        reason_text = "" if e.reason is None else f": {e.reason}"
+        text = f"{format_line_value(line, e.value, e.low, e.high)}, n = {e.n_units:,}{reason_text}"
+        lines += wrap_text(f"  {text}", width)
+    if n_more := len(summary.overall[_MAX_OVERALL:]):
+        lines += wrap_text(f"  … and {pluralise(n_more, 'more value')} in the report", width)
+    return lines
 
 
 def _choose_leading_metric_tables(
@@ -218,7 +228,7 @@ def _build_finding_lines(
         paragraphs.append(
             wrap_text(f"… and {pluralise(n_remaining, 'more finding')} in the report.", width)
         )
-    if not findings.height:
+    if not findings.height and run.group_metrics["attribute"].is_not_null().any():
         paragraphs.append(wrap_text(_explain_no_findings(run), width))
     return [line for paragraph in paragraphs for line in paragraph]
 

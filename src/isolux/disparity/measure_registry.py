@@ -173,7 +173,8 @@ class PluginMeasure:
         """Tell whether it applies to this metric, whose lowest possible value is ``low``."""
         # A ratio needs a metric whose values cannot be negative.
         is_measure_of_metric = not self.info.metrics or metric in self.info.metrics
-        return is_measure_of_metric and not (self.info.nonnegative and low is None)
+        can_be_negative = low is None or low < 0
+        return is_measure_of_metric and not (self.info.nonnegative and can_be_negative)
 
 
 def _call_with_settings(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:

@@ -186,7 +186,7 @@ class _AttributeComparison:
         yield _PairEstimates(
             "difference", method, difference(a, b), interval, simultaneous, detectable
         )
-        if self.measure.info.low is None:
+        if self.measure.info.low is None or self.measure.info.low < 0:
             return
         log_interval = self._compute_interval(first, second, differences, log=True)
         base = float(np.log(self.spec.log_base))

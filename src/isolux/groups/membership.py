@@ -178,6 +178,8 @@ def _split_by_attribute(
     attributes: pl.DataFrame, used_names: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """Split the rows by attribute; contiguous rows, the usual case, are not copied."""
+    if not used_names:
+        return {}
     names = attributes["attribute"]
     is_start = names.ne_missing(names.shift(1)).to_numpy().copy()
     is_start[:1] = True

@@ -11,6 +11,7 @@ import polars as pl
 from isolux.groups.membership import Membership
 from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.counts import COUNTS, TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,14 @@ class AuditInputs:
     membership: Membership
     options: Mapping[str, Any] = field(default_factory=dict)
     task_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def add_people_counts(self, evidence: pl.DataFrame) -> pl.DataFrame:
+        """Add how many people each row stands for: several, of a table in shards."""
+        multiplicity = self.scores.evidence.get(COUNTS)
+        if multiplicity is None:
+            return evidence.with_columns(pl.lit(1, dtype=pl.Int64).alias(TIMES))
+        times = multiplicity.select("model", "unit_id", TIMES)
+        return evidence.join(times, on=["model", "unit_id"], maintain_order="left")
 
     def rescore(self, **changed_options: Any) -> Scores:
         """Score the predictions with other options: advice is tried before it is given."""

@@ -7,6 +7,7 @@ import polars as pl
 
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.numeric_statistics import weighted_spearman
+from isolux.vocabulary.counts import TIMES, count_people
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
@@ -31,19 +32,25 @@ def check(inputs: AuditInputs) -> list[Caution]:
     evidence = inputs.scores.evidence.get("classification")
     if evidence is None:
         return []
-    numbers = evidence.select(
-        "model",
-        truth=pl.col("truth").list.first().cast(pl.Float64, strict=False),
-        answer=pl.col("prediction").cast(pl.Float64, strict=False),
-    ).drop_nulls()
+    numbers = (
+        inputs.add_people_counts(evidence)
+        .select(
+            "model",
+            TIMES,
+            truth=pl.col("truth").list.first().cast(pl.Float64, strict=False),
+            answer=pl.col("prediction").cast(pl.Float64, strict=False),
+        )
+        .drop_nulls()
+    )
     cautions: list[Caution] = []
     for (model,), people in numbers.group_by(["model"], maintain_order=True):
         n_classes = people["truth"].n_unique()
         mistakes = people.filter(pl.col("truth") != pl.col("answer"))
-        if not _MIN_CLASSES <= n_classes <= _MAX_CLASSES or mistakes.height < _MIN_WRONG:
+        if not _MIN_CLASSES <= n_classes <= _MAX_CLASSES or count_people(mistakes) < _MIN_WRONG:
             continue
         truth, answers = mistakes["truth"].to_numpy(), mistakes["answer"].to_numpy()
-        correlation = float(weighted_spearman(truth, answers, np.ones(len(truth))))
+        weights = mistakes[TIMES].to_numpy().astype(np.float64)
+        correlation = float(weighted_spearman(truth, answers, weights))
         if correlation >= _MIN_CORRELATION:
             cautions.append(
                 Caution(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.vocabulary.counts import COUNTS, TIMES
+from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
 
@@ -42,14 +42,16 @@ def check(inputs: AuditInputs) -> list[Caution]:
         evidence = inputs.scores.evidence.get(name)
         if evidence is None:
             continue
-        multiplicity = inputs.scores.evidence.get(COUNTS)
-        if multiplicity is not None:  # a row stands for several people of a table in shards
-            times = multiplicity.select("model", "unit_id", TIMES)
-            evidence = evidence.join(times, on=["model", "unit_id"])
-        n_people = pl.len() if multiplicity is None else pl.col(TIMES).sum()
-        people = evidence.lazy().with_columns(is_right=is_right).drop_nulls("is_right")
+        people = (
+            inputs.add_people_counts(evidence)
+            .lazy()
+            .with_columns(is_right=is_right)
+            .drop_nulls("is_right")
+        )
         counts = people.group_by("model", maintain_order=True).agg(
-            n=n_people, n_truths=pl.col("truth").n_unique(), is_perfect=pl.col("is_right").all()
+            n=pl.col(TIMES).sum(),
+            n_truths=pl.col("truth").n_unique(),
+            is_perfect=pl.col("is_right").all(),
         )
         min_people = _MIN_PEOPLE if name == "classification" else _MIN_PEOPLE_WITH_NUMBERS
         perfect = counts.filter("is_perfect", pl.col("n") >= min_people, pl.col("n_truths") > 1)

@@ -140,7 +140,7 @@ def _compose_answer(run: Run, choice: StatementChoice) -> Answer:
 
 def _explain_no_groups(run: Run) -> str:
     minimum = int(run.record.get("publish_min") or 0)
-    if minimum:
+    if minimum and (run.record.get("spec") or {}).get("by"):
         return (
             f"No groups can be shown here: each has fewer than {minimum} people, or would give "
             "away a smaller one."

@@ -9,7 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from isolux.statements.numbers import SMALL_RATE, format_fixed
+from isolux.statements.numbers import (
+    NO_VALUE,
+    SMALL_RATE,
+    format_fixed,
+    format_interval,
+    format_with_unit,
+)
 from isolux.statements.run_terms import lower_unless_acronym
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
@@ -45,6 +51,16 @@ class MetricLine:
     opposite: str = ""
     meaning: str = ""
     declaration: Metric | None = None
+
+
+def format_line_value(
+    line: MetricLine, value: float | None, low: float | None, high: float | None
+) -> str:
+    """Write a line's value with its interval, where there is one."""
+    value_text = format_with_unit(value, line.unit)
+    interval_text = format_interval(low, high, line.unit, shared_with=value)
+    interval_text = "" if interval_text == NO_VALUE else f" ({interval_text.replace(' to ', '–')})"
+    return f"{line.phrase} {value_text}{interval_text}"
 
 
 def to_line_key(row: Mapping[str, Any]) -> MetricLineKey:

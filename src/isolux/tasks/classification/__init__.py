@@ -301,11 +301,13 @@ def score(
     # A selection rate needs no truth, so a dataset without one can be audited.
     needs_truth = one_vs_rest or not is_selection_only(requested)
     if target is None and not needs_truth and label_matching.blank_class is None:
-        notes, choices = [], {}
-        if has_only_scores:
-            units = instances_with_empty_truths(dataset)
-            cutoff = read_cutoff(threshold, threshold_on, dataset, units, seed)
-            table, notes, choices = answer_by_threshold(table, positive, cutoff, lower_score_means)
+        units = instances_with_empty_truths(dataset)
+        cutoff = read_cutoff(threshold, threshold_on, dataset, units, seed)
+        table, notes, choices = (
+            answer_by_threshold(table, positive, cutoff, lower_score_means)
+            if has_only_scores
+            else (table, [], {})
+        )
         selection = score_selection_only(
             dataset,
             table,

@@ -101,7 +101,8 @@ def answer_by_threshold(
     if scored_people.height and not is_selected.any():
         raise SpecError(
             "no score reaches the threshold: nobody is selected in any group",
-            expected=f"a threshold within the scores, {score.min():g} to {score.max():g}",
+            expected=f"a threshold within the scores, {score.to_numpy().min():g} to"
+            f" {score.to_numpy().max():g}",
             found=f"--threshold {number:g}",
         )
     # Who has no score has no answer, and is not counted as not selected.

@@ -150,6 +150,9 @@ def score(
             "max_detections": settings.max_detections is not None,
             "top_k": bool(settings.top_k),
             "matching": settings.matching != "one-to-one",
+            "common_count": settings.common_count is not None,
+            "other_groups": settings.other_groups != "ignore",
+            "pixel_inclusive": pixel_inclusive,  # its overlaps always are
         }
         unused = [name for name, is_given in is_changed.items() if is_given]
         if unused:

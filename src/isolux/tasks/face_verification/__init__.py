@@ -8,7 +8,7 @@ Methods) reads the true accept rate at a false accept rate of .001.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -196,6 +196,8 @@ def score(
             expected="lower_score_means='same' for pairs with distances",
             found="embeddings",
         )
+    hard_settings = {"same": same, "near": near, "within": within}
+    _refuse_unused_pair_settings(impostors, hard_settings, has_embeddings=has_embeddings)
     # Pairs that say themselves whether they are genuine need no identities.
     people = units_with_identity(dataset, identity, subject_ids_only=has_genuine)
     units = people.sort("unit_id")  # draws must not depend on the order of rows
@@ -321,6 +323,26 @@ def _check_settings(
     ):
         if is_wrong:
             raise SpecError(problem, expected=expected, found=repr(setting))
+
+
+def _refuse_unused_pair_settings(
+    impostors: str, hard_settings: Mapping[str, object], *, has_embeddings: bool
+) -> None:
+    """Refuse settings of hard impostor pairs where no pair is chosen by them."""
+    if impostors == "hard" and not has_embeddings:
+        raise SpecError(
+            "impostors='hard' would do nothing: it chooses which embeddings are compared",
+            expected="embeddings, or no such setting",
+            found="pairs with scores",
+        )
+    defaults = {"same": "pronoun", "near": "apparent_skin_color", "within": 1}
+    changed = [name for name, value in hard_settings.items() if value != defaults[name]]
+    if changed and impostors != "hard":
+        raise SpecError(
+            f"{' and '.join(changed)} would do nothing",
+            expected="--impostors hard (impostors='hard') and embeddings, or no such setting",
+            found=", ".join(f"{name}={hard_settings[name]!r}" for name in changed),
+        )
 
 
 def _set_model_thresholds(

@@ -24,6 +24,7 @@ from isolux.io.atomic import refuse_existing
 from isolux.people.loading import load_audit_people
 from isolux.people.redaction import redact_errors_in_block
 from isolux.statements.groups import parse_group_templates
+from isolux.statements.metric_lines import format_line_value
 from isolux.tasks import score
 from isolux.verbs._tables_from_memory import (
     add_null_scores_of_unscored,
@@ -129,7 +130,7 @@ def run_audit(
 ) -> Audit:
     """Audit what a spec describes, from files to findings."""
     typed_spec, spec = spec, resolve_imported_model_setting(fill_protocol_settings(spec))
-    _check_groupings(spec)
+    parse_group_templates(spec.report.describe_as, spec.groups.attributes)
     if spec.protocol is not None:
         from isolux.verbs.audit.survey_sample import refuse_weighted_protocol
 
@@ -246,7 +247,8 @@ def audit(
         or a wide frame with ``unit_id`` and one column per attribute; not given: the columns of
         ``scores`` that ``by`` names.
     by : str or sequence of str
-        Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
+        Attributes and intersections: ``"race"``, ``["race", "race*gender"]``. Not given: every
+        metric of everyone, and no comparison.
     injected : sequence of dict, or path, optional
         What a synthetic population holds in truth, or its ``injected.json``; the report shows it
         beside what was found.
@@ -332,7 +334,7 @@ def _audit_any_source(
     tasks = score_table.units["task"].unique().to_list()
     values.setdefault("task", tasks[0] if tasks else score_table.task or "classification")
     spec = parse_spec(values)
-    _check_groupings(spec)
+    parse_group_templates(spec.report.describe_as, spec.groups.attributes)
     refuse_unused_settings(spec)
     _refuse_missing_clusters(spec, score_table)
     return Audit(*run_pipeline(spec, dataset, score_table, dict(dataset.inputs), injected_effects))
@@ -385,16 +387,6 @@ def _refuse_missing_clusters(spec: AuditSpec, scores: Scores) -> None:
         )
 
 
-def _check_groupings(spec: AuditSpec) -> None:
-    if not spec.groups.by:
-        raise SpecError(
-            "there is nothing to compare people by",
-            expected='at least one attribute or intersection, as in --by race --by "race*gender"',
-            found="none",
-        )
-    parse_group_templates(spec.report.describe_as, spec.groups.attributes)
-
-
 _MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
 
 
@@ -410,18 +402,29 @@ def format_audit(run: Run) -> str:
     claims = run.findings.sort("rank")["claim"].to_list()
     head = (
         f"Audit of {record.get('model')}{dataset_text}: {record.get('task')}{target}, "
-        f"{clusters.get('n_units', 0):,} units{cluster_text}, by {', '.join(spec.get('by') or ())}"
+        f"{clusters.get('n_units', 0):,} units{cluster_text}"
     )
+    head += f", by {', '.join(spec['by'])}" if spec.get("by") else "; no attribute, so no groups"
     lines = [_wrap_text(text) for text in (head, describe_survey_sample(record)) if text]
     warnings = list(record.get("warnings") or ())
     lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_MAX_WARNINGS]]
     if len(warnings) > _MAX_WARNINGS:
         lines.append(f"… and {len(warnings) - _MAX_WARNINGS:,} more in .run.record['warnings']")
+    if not spec.get("by"):
+        claims = _list_overall_values(run)
     lines += [_wrap_text(f"• {claim}") for claim in claims[:_MAX_CLAIMS]]
     if len(claims) > _MAX_CLAIMS:
-        lines.append(f"… and {len(claims) - _MAX_CLAIMS:,} more in .findings")
+        table = ".findings" if spec.get("by") else ".group_metrics"
+        lines.append(f"… and {len(claims) - _MAX_CLAIMS:,} more in {table}")
     lines.append("Tables: .group_metrics, .disparities, .findings; .report(DIR) writes the page.")
     return "\n".join(lines)
+
+
+def _list_overall_values(run: Run) -> list[str]:
+    from isolux.report.summary import summarise_run
+
+    overall = summarise_run(run).overall
+    return [format_line_value(line, e.value, e.low, e.high) for line, e in overall]
 
 
 def _wrap_text(text: str) -> str:

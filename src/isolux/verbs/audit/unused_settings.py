@@ -29,6 +29,7 @@ _OTHER_NEEDS = {
     "counts": "a table of counts",
     "pictures": "people in pictures",
     "pairs": "a task that compares pairs",
+    "ratios": "--by and a metric that has ratios, as it cannot be negative",
 }
 _EVALUATED_CONTENT = {
     "outputs": "what pictures hold",
@@ -76,8 +77,18 @@ def _list_conditions(spec: AuditSpec, task_info: TaskInfo | None) -> Iterator[st
         yield "shards"
     if task_info is None or any(m.evidence == "pairs" for m in task_info.metrics):
         yield "pairs"
+    if spec.groups.by and _may_have_ratios(spec, task_info):
+        yield "ratios"
     if task_info is not None and task_info.predictions == "numbers":
         yield "score_column"  # numbers are scores, whichever flag names their column
+
+
+def _may_have_ratios(spec: AuditSpec, task_info: TaskInfo | None) -> bool:
+    """Tell whether a requested or default metric cannot be negative."""
+    if task_info is None:
+        return True
+    names = spec.task.metrics or task_info.defaults
+    return any(m.low is not None and m.low >= 0 for m in task_info.metrics if m.name in names)
 
 
 def _read_declared(name: str) -> dict[str, Any]:

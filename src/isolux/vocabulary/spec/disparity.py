@@ -14,11 +14,16 @@ class Disparity(SettingsStage):
     """How groups are compared."""
 
     reference: tuple[str, ...] = setting(
-        (), 'compare with one group only: "race=White"; default: all pairs', often=True
+        (),
+        'compare with one group only: "race=White"; default: all pairs',
+        often=True,
+        needs=("by",),
     )
-    correction: Correction = setting("max-t", "how the family of tests is corrected")
-    ddof: Literal[0, 1] = setting(1, "degrees of freedom of standard deviations", flag=False)
-    log_base: float = setting(10.0, "base of log ratios", gt=1, flag=False)
+    correction: Correction = setting("max-t", "how the family of tests is corrected", needs=("by",))
+    ddof: Literal[0, 1] = setting(
+        1, "degrees of freedom of standard deviations", flag=False, needs=("by",)
+    )
+    log_base: float = setting(10.0, "base of log ratios", gt=1, flag=False, needs=("ratios",))
     margin: float | None = setting(
         None,
         "test that no two groups (with --reference: no group and the reference) differ by more "
@@ -26,6 +31,7 @@ class Disparity(SettingsStage):
         ge=0.1,
         le=100,
         often=True,
+        needs=("by",),
     )
 
 

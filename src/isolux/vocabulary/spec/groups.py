@@ -26,7 +26,11 @@ __all__ = [
 class Groups(SettingsStage):
     """By what people are compared, and what becomes of their values."""
 
-    by: tuple[str, ...] = setting((), 'attribute or intersection: race, "race*gender"', often=True)
+    by: tuple[str, ...] = setting(
+        (),
+        'attribute or intersection: race, "race*gender"; none: everyone, without a comparison',
+        often=True,
+    )
     unknown: UnknownHandling = setting("keep", "how to treat unknown values")
     unknown_values: tuple[str, ...] = setting(
         UNKNOWN_VALUES, "words that mean unknown, compared without case", flag=False
