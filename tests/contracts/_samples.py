@@ -793,6 +793,7 @@ _ANSWERS = pl.DataFrame(
 FORMATS: dict[str, Callable[[Path], object]] = {
     "arrow": _ANSWERS.write_ipc,
     "csv": _ANSWERS.write_csv,
+    "json": _ANSWERS.write_json,
     "jsonlines": _ANSWERS.write_ndjson,
     "ods": lambda path: _workbook(write_ods, path),
     "parquet": _ANSWERS.write_parquet,

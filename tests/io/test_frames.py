@@ -245,7 +245,7 @@ def test_binary_files_called_csv_are_recognised(tmp_path, start, words):
         read_table(written(tmp_path, "a.csv", start + b"\0\1\2"))
 
 
-@pytest.mark.parametrize("name", ["a.docx", "a", "a.json", "a.csv.zip"])
+@pytest.mark.parametrize("name", ["a.docx", "a", "a.toml", "a.csv.zip"])
 def test_an_unknown_suffix_lists_the_known_ones(tmp_path, name):
     with pytest.raises(FileError, match=r"(?s)suffix names no format.*\.parquet.*jsonlines"):
         read_table(written(tmp_path, name, "x"))

@@ -361,8 +361,8 @@ def test_files_that_are_none(tmp_path):
         read_predictions(tmp_path / "net.csv")
     with pytest.raises(FileError, match="there is no such file"):
         read_labels(tmp_path / "net.json")
-    with pytest.raises(UnknownNameError, match="no prediction format named 'json'"):
-        read_predictions(tmp_path / "net.json", format="json")
+    with pytest.raises(UnknownNameError, match="no prediction format named 'docx'"):
+        read_predictions(tmp_path / "net.docx", format="docx")
 
 
 # ── formats ─────────────────────────────────────────────────────────────────────────────────────
@@ -373,6 +373,7 @@ def test_every_format_gives_the_same_table(tmp_path):
     frame.write_csv(tmp_path / "net.csv")
     frame.write_csv(tmp_path / "net.tsv", separator="\t")
     frame.write_parquet(tmp_path / "net.parquet")
+    frame.write_json(tmp_path / "net.json")
     frame.write_ndjson(tmp_path / "net.jsonl")
     frame.write_ipc(tmp_path / "net.arrow")
     pytest.importorskip("python_calamine")
@@ -382,12 +383,14 @@ def test_every_format_gives_the_same_table(tmp_path):
     labels = [
         n for n in registry.names("predictions") if is_label_format(registry.load("predictions", n))
     ]
-    assert len(found) == len(labels) == 7
+    assert len(found) == len(labels) == 8
     for one in found:
         assert one.rows() == [("net", "a", "x", 0.25, 1, None), ("net", "b", None, 1.0, 1, None)]
 
 
-@pytest.mark.parametrize("name", ["csv", "tsv", "parquet", "jsonlines", "arrow", "xlsx", "ods"])
+@pytest.mark.parametrize(
+    "name", ["csv", "tsv", "parquet", "json", "jsonlines", "arrow", "xlsx", "ods"]
+)
 def test_every_format_cites_its_definition(name):
     info = registry.load_info("predictions", name)
     assert info.references[0].citation

@@ -1,6 +1,6 @@
 """Any table of one's own: one row a person, every column an attribute.
 
-CSV, TSV, Parquet, JSON lines, Arrow or a workbook (xlsx, ods). The truth, a model's answers and
+CSV, TSV, Parquet, JSON, Arrow or a workbook (xlsx, ods). The truth, a model's answers and
 their scores may stand in the same table as the groups; which column is which, an audit's flags say.
 """
 
@@ -41,7 +41,7 @@ from isolux.vocabulary.inputs import IN_MEMORY, to_polars
 
 INFO = DatasetInfo(
     title="a table of your own",
-    summary="One row a person, a column an attribute; CSV, Parquet, JSON lines, Arrow, xlsx, ods.",
+    summary="One row a person, a column an attribute; CSV, Parquet, JSON, Arrow, xlsx, ods.",
     references=(
         citations.DATASHEETS.with_location(
             "questions on composition and collection: who judged the attributes, and how"
@@ -107,8 +107,8 @@ def load(
         Of a workbook: the row with the columns' names, from 1; the first that is not empty where
         not given.
     format : str, optional
-        ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
-        where not given.
+        ``csv``, ``tsv``, ``parquet``, ``json``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``;
+        by suffix where not given.
     required_columns : sequence of str, optional
         Of a table of more than ``max_columns`` columns, only the first ones and these become
         attributes, which ``notes`` says. Not given: all do.

@@ -1,4 +1,4 @@
-"""Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow, workbooks.
+"""Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON, Arrow, workbooks.
 
 Every room that reads a table reads it here, so that a file's faults are found and named in one
 place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cell_parsing`` turns those
@@ -22,6 +22,7 @@ import polars as pl
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.io.delimited_text import read_delimited
+from isolux.io.json_tables import convert_json_to_lines, flatten_objects
 from isolux.io.polars_panics import silence_panics
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
@@ -45,6 +46,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "tsv": (".tsv", ".tab", ".tsv.gz"),
     "parquet": (".parquet", ".pq"),
     "jsonlines": (".jsonl", ".ndjson", ".jsonl.gz"),
+    "json": (".json", ".json.gz"),
     "arrow": (".arrow", ".feather", ".ipc"),
     **SHEETS,
 }
@@ -227,12 +229,7 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
         raise FileError("the file cannot be read", found=reason, where=str(path)) from error
 
 
-_DATA_SUFFIXES = (
-    *(suffix for suffixes in FORMATS.values() for suffix in suffixes),
-    ".json",
-    ".json.gz",
-    ".npy",
-)
+_DATA_SUFFIXES = (*(suffix for suffixes in FORMATS.values() for suffix in suffixes), ".npy")
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -258,13 +255,23 @@ def _read_tsv(path: Path) -> pl.DataFrame:
     return read_delimited(_read_bytes(path), "\t", str(path))
 
 
+def _read_json(path: Path) -> pl.DataFrame:
+    lines = convert_json_to_lines(_read_bytes(path), str(path))
+    if not lines:
+        raise FileError("the table has no rows", expected="[{…}, …]", where=str(path))
+    return _parse_json_lines(lines, path)
+
+
 def _read_jsonlines(path: Path) -> pl.DataFrame:
-    content = check_utf8(_read_bytes(path), str(path))
+    return _parse_json_lines(check_utf8(_read_bytes(path), str(path)), path)
+
+
+def _parse_json_lines(content: bytes, path: Path) -> pl.DataFrame:
     if not content or content.isspace():
         raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
     try:
         with silence_panics():
-            frame = pl.read_ndjson(content, infer_schema_length=None)
+            frame = flatten_objects(pl.read_ndjson(content, infer_schema_length=None))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         _find_bad_line(content, str(path))
         raise FileError(
@@ -320,5 +327,6 @@ _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "tsv": _read_tsv,
     "parquet": read_parquet_file,
     "jsonlines": _read_jsonlines,
+    "json": _read_json,
     "arrow": read_arrow_file,
 }

@@ -13,7 +13,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.io.binary_tables import read_table_schema
-from isolux.io.frames import FORMATS, open_bytes, refuse_unless_file
+from isolux.io.frames import FORMATS, open_bytes, read_table, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, read_tar_files
@@ -46,11 +46,10 @@ class FileProbe:
 
 
 def table_format(path: Path) -> str | None:
-    """Tell which of the formats of tables a file's suffix names."""
+    """Tell which format of tables a file's suffix names; JSON may be of many formats."""
     name = path.name.lower()
-    return next(
-        (format_name for format_name, suffixes in FORMATS.items() if name.endswith(suffixes)), None
-    )
+    formats = (form for form, suffixes in FORMATS.items() if name.endswith(suffixes))
+    return next((form for form in formats if form != "json"), None)
 
 
 def probe_path(path: str | Path) -> FileProbe:
@@ -84,10 +83,13 @@ def probe_table(path: Path, format_name: str) -> FileProbe:
 def list_vector_columns(path: Path, format_name: str) -> tuple[str, ...]:
     """Name a table's columns of vectors: lists of numbers with fractions. Text has none."""
     try:
-        if format_name not in ("parquet", "arrow"):
+        if format_name == "json":
+            schema = dict(read_table(path, format=format_name).schema)
+        elif format_name in ("parquet", "arrow"):
+            schema = read_table_schema(path, format_name)
+        else:
             return _list_vectors_in_line(path) if format_name == "jsonlines" else ()
-        schema = read_table_schema(path, format_name)
-    except (OSError, ValueError, *_POLARS_ERRORS):
+    except (InputError, OSError, ValueError, *_POLARS_ERRORS):
         return ()
     lists = {n: t.inner for n, t in schema.items() if isinstance(t, pl.List | pl.Array)}
     return tuple(name for name, inner in lists.items() if inner.is_float())
@@ -139,6 +141,8 @@ def _list_columns(path: Path, format_name: str) -> tuple[str, ...]:
             return tuple(read_table_schema(path, format_name))
         if format_name in SHEETS:
             return tuple(read_sheet(path).columns)
+        if format_name == "json":
+            return tuple(read_table(path, format=format_name).columns)
         with open_bytes(path) as stream:
             line = stream.readline(_HEAD_BYTES).decode("utf-8-sig")
         if format_name == "jsonlines":

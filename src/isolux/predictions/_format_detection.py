@@ -8,6 +8,7 @@ with what was tried.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
@@ -39,9 +40,16 @@ def detect_output_format(path: str | Path) -> str:
             where=str(path),
             hint="name its format with --format (format=…)",
         )
-    return _choose_matching_format(
-        _collect_mismatches(candidates, probe), probe, "no format of predictions fits"
-    )
+    mismatches = _collect_mismatches(candidates, probe)
+    if None not in mismatches.values() and _may_be_json_table(probe):
+        return "json"
+    return _choose_matching_format(mismatches, probe, "no format of predictions fits")
+
+
+def _may_be_json_table(probe: FileProbe) -> bool:
+    """Tell whether JSON begins as a list of objects, or as an object that holds some."""
+    has_objects = re.match(rb"\s*(\[\s*\{|\{.*[\[{])", probe.head, re.DOTALL) is not None
+    return has_objects and probe.path.name.lower().endswith(FORMATS["json"])
 
 
 def detect_foreign_table_format(probe: FileProbe) -> str | None:

@@ -39,9 +39,9 @@ def read_outputs(
     ('net', '7', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
     file = Path(path).expanduser()
-    table = table_format(file) if format is None else format if format in FORMATS else None
-    if table is None:
-        return _read_with_plugin(format or detect_output_format(file), path, model, options)
+    table = format or table_format(file) or detect_output_format(file)
+    if table not in FORMATS:
+        return _read_with_plugin(table, path, model, options)
     probe = probe_table(file, table)
     if detect_kind(probe.columns) is not None:
         _refuse_unknown_options(options, ("kind",), f"{table} of detections")

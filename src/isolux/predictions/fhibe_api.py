@@ -35,6 +35,7 @@ _NAME_PREFIXES = ("main_", "faces_crop_and_align_", "faces_crop_only_")
 _METRIC_NAME = re.compile(r"(lpips|psnr|ssim|curricular_face)", re.IGNORECASE)
 _METRIC_BY_WORD = {"curricular_face": "identity_cosine"}
 _BOX_FIELDS = ("bboxes", "detections")
+_OUTPUT_FIELDS = b"bboxes|detections|embeddings|masks|keypoints"
 
 
 def read(path: str | Path, *, model: str | None = None, metric: str | None = None) -> pl.DataFrame:
@@ -225,7 +226,13 @@ def mismatch(probe: FileProbe) -> str | None:
     --------
     >>> mismatch(FileProbe(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
     >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7}]'))
-    'it is not an object of pictures'
+    'it is not an object of pictures with boxes, embeddings, or a number each'
     """
-    image_match = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE)
-    return None if image_match else "it is not an object of pictures"
+    image_match = re.match(
+        rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:\s*([-\d]|\{[^{}]*"(%s)")' % _OUTPUT_FIELDS,
+        probe.head,
+        re.IGNORECASE,
+    )
+    if image_match:
+        return None
+    return "it is not an object of pictures with boxes, embeddings, or a number each"

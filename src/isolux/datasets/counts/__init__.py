@@ -76,7 +76,7 @@ def load(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, JSON lines or Arrow. Columns of words and of whole numbers are groups;
+        CSV, TSV, Parquet, JSON or Arrow. Columns of words and of whole numbers are groups;
         ``metric`` (what was counted) and ``model`` part the table, where there are any.
     successes, n : str, optional
         The columns with the counts. Not given: the first there are of ``successes``, ``k``,
@@ -96,7 +96,8 @@ def load(
         Of a workbook: the row with the columns' names, from 1; the first that is not empty where
         not given.
     format : str, optional
-        ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
+        ``csv``, ``tsv``, ``parquet``, ``json``, ``jsonlines`` or ``arrow``; by suffix where not
+        given.
 
     Returns
     -------

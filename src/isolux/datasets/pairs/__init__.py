@@ -74,7 +74,7 @@ def load(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, JSON lines or Arrow. Two columns ``race_a, race_b`` (or ``race_1,
+        CSV, TSV, Parquet, JSON or Arrow. Two columns ``race_a, race_b`` (or ``race_1,
         race_2``, ``race1, race2``, ``first_race, second_race``, …) are the attribute ``race`` of
         either side; one column alone is of both. ``subject_a, subject_b`` (``person``,
         ``identity``, ``name``) say who they are.
@@ -92,7 +92,8 @@ def load(
     model : str, optional
         The model's name; not given: the column ``model``, else the column of the score.
     format : str, optional
-        ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
+        ``csv``, ``tsv``, ``parquet``, ``json``, ``jsonlines`` or ``arrow``; by suffix where not
+        given.
 
     Returns
     -------

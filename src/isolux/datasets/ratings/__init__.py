@@ -75,7 +75,8 @@ def load(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, JSON lines, Arrow or a workbook.
+        CSV, TSV, Parquet, JSON (also Label Studio's exports JSON and JSON-MIN), Arrow or a
+        workbook.
     item : str, optional
         The column that names the item. Not given: the first of ``item``, ``task_id``,
         ``instance_id``, ``image_id``, ``photo``, ``id``, …; of a table with a row an item, the

@@ -86,6 +86,9 @@ def read_label_file(path: str | Path, format_name: str, options: LabelOptions) -
         )
         if score is None and column == "label" and "score" in frame.columns:
             score = "score"
+    elif column not in frame.columns:
+        frame, has_confidences = rank_scored_answers(frame, column, options.get("scale", 1.0))
+        score = score or (f"{column}.score" if has_confidences else None)
     label_columns = LabelColumns(
         column=column,
         score=score,
@@ -98,6 +101,35 @@ def read_label_file(path: str | Path, format_name: str, options: LabelOptions) -
     models = read_row_models(frame, options.get("model_column"), options.get("model"), source)
     models = None if models is None else models.fill_null(label_columns.model)
     return build_label_rows(frame, ids, label_columns, source, models=models)
+
+
+def rank_scored_answers(
+    frame: pl.DataFrame, column: str, scale: float
+) -> tuple[pl.DataFrame, bool]:
+    """Rank an object of answers and numbers (``column.his``, ``column.her``), highest first.
+
+    The numbers are confidences if all are from 0 to ``scale``; else (logits) they only rank.
+    """
+    prefix = f"{column}."
+    names = [name for name in frame.columns if name.startswith(prefix)]
+    dtypes = [frame.schema[name] for name in names]
+    if not names or not all(dtype.is_numeric() or dtype == pl.Null for dtype in dtypes):
+        return frame, False
+    cells = [
+        pl.struct(label=pl.lit(name.removeprefix(prefix)), score=pl.col(name).cast(pl.Float64))
+        for name in names
+    ]
+    number = pl.element().struct.field("score")
+    ranked = frame.select(
+        pl.concat_list(cells)
+        .list.eval(pl.element().filter(number.is_not_null()))
+        .list.eval(pl.element().sort_by(number, descending=True, maintain_order=True))
+    ).to_series()
+    score_lists = ranked.list.eval(number).alias(f"{column}.score")
+    scores = score_lists.explode().drop_nulls()
+    has_confidences = bool(((scores >= 0) & (scores <= scale)).all())
+    label_lists = ranked.list.eval(pl.element().struct.field("label")).alias(column)
+    return frame.drop(names).with_columns(label_lists, score_lists), has_confidences
 
 
 def read_row_models(

@@ -183,13 +183,14 @@ def mismatch(probe: FileProbe) -> str | None:
     --------
     >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     >>> mismatch(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
-    'its first objects have no image_id, bbox or segmentation'
+    'its first objects have no category_id, bbox, segmentation or keypoints'
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):
         return "it has labels or frames, as Scalabel has"
     if re.search(rb'"caption"\s*:', probe.head):
         return "it has captions"
-    field_match = re.search(rb'"(image_id|bbox|segmentation|annotations)"\s*:', probe.head)
-    if field_match or re.match(rb"\s*\[\s*\]", probe.head):
+    field_match = re.search(rb'"(category_id|bbox|segmentation|keypoints)"\s*:', probe.head)
+    has_list = re.match(rb'\s*(\[\s*\]|\{.*"annotations"\s*:)', probe.head, re.DOTALL)
+    if field_match or has_list:
         return None
-    return "its first objects have no image_id, bbox or segmentation"
+    return "its first objects have no category_id, bbox, segmentation or keypoints"
