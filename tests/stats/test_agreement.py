@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
 from isolux.stats.agreement import (
@@ -14,6 +15,7 @@ from isolux.stats.agreement import (
     count_labels_by_item,
     fleiss_kappa_statistic,
     krippendorff_alpha_statistic,
+    weighted_kappa_statistic,
 )
 
 # Krippendorff (2011), section C: four observers, twelve units, 41 answers; the values that the
@@ -44,8 +46,9 @@ PSYCHIATRISTS = [
 
 
 def table(items: list[list[int]]) -> pl.DataFrame:
-    schema = {"codes": pl.List(pl.Int64), "numbers": pl.List(pl.Float64)}
-    return pl.DataFrame({"codes": items, "numbers": items}, schema=schema)
+    numbers = pl.List(pl.Float64)
+    schema = {"codes": pl.List(pl.Int64), "numbers": numbers, "positions": numbers}
+    return pl.DataFrame(dict.fromkeys(schema, items), schema=schema)
 
 
 def value(statistic, items, weights=None) -> float:
@@ -130,6 +133,50 @@ def test_cohen_kappa_is_that_of_statsmodels(seed):
     assert value(cohen_kappa_statistic(), said.tolist()) == pytest.approx(expected, abs=1e-12)
 
 
+def rated(seed, levels=(1.0, 2.0, 3.0, 4.0, 5.0), n=90):
+    """Two annotators' ratings, the second near the first, and their table of positions."""
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, len(levels), n)
+    second = np.clip(first + rng.integers(-1, 2, n) * (rng.random(n) < 0.6), 0, len(levels) - 1)
+    codes = np.column_stack([first, second])
+    return codes, pl.DataFrame(
+        {"codes": codes.tolist(), "positions": np.array(levels)[codes].tolist()}
+    )
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+@pytest.mark.parametrize("seed", range(3))
+def test_weighted_kappa_is_that_of_scikit_learn(weights, seed):
+    codes, evidence = rated(seed)
+    expected = cohen_kappa_score(codes[:, 0], codes[:, 1], labels=range(5), weights=weights)
+    own = weighted_kappa_statistic(weights)(evidence, np.ones(len(codes)))
+    assert float(own) == pytest.approx(expected, abs=1e-12)
+    # A group and a replicate are weights of items.
+    times = np.random.default_rng(seed).integers(0, 3, len(codes))
+    twice = codes[np.repeat(np.arange(len(codes)), times)]
+    expected = cohen_kappa_score(twice[:, 0], twice[:, 1], labels=range(5), weights=weights)
+    own = weighted_kappa_statistic(weights)(evidence, times.astype(float))
+    assert float(own) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("weights", "power"), [("linear", 1), ("quadratic", 2)])
+def test_weighted_kappa_of_uneven_numbers_by_its_definition(weights, power):
+    levels = (-3.0, 0.5, 1.0, 40.0)
+    codes, evidence = rated(7, levels)
+    x, y = (np.array(levels)[codes[:, k]] for k in (0, 1))
+    observed = (np.abs(x - y) ** power).mean()
+    expected = (np.abs(x[:, None] - y[None, :]) ** power).mean()  # every x with every y
+    own = weighted_kappa_statistic(weights)(evidence, np.ones(len(codes)))
+    assert float(own) == pytest.approx(1.0 - observed / expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_of_two_answers_weighted_kappa_is_kappa(weights):
+    codes, evidence = rated(3, (0.0, 1.0))
+    own = float(weighted_kappa_statistic(weights)(evidence, np.ones(len(codes))))
+    assert own == pytest.approx(value(cohen_kappa_statistic(), codes.tolist()), abs=1e-12)
+
+
 @pytest.mark.parametrize(
     "statistic",
     [
@@ -161,6 +208,8 @@ def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
         krippendorff_alpha_statistic("ordinal"),
         fleiss_kappa_statistic(),
         cohen_kappa_statistic(),
+        weighted_kappa_statistic("linear"),
+        weighted_kappa_statistic("quadratic"),
     ):
         sums = statistic.columns(table(items)).sum(axis=0)
         assert float(statistic.count_rarest_class(sums)) == 6.0

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from isolux.stats.numeric_statistics import (
+    pearson_statistic,
     quantile_statistic,
     root_mean_square_statistic,
     weighted_spearman,
@@ -36,3 +37,15 @@ def test_a_root_mean_square_leaves_nulls_out():
     rows = pl.DataFrame({"e": [1.0, None, 7.0]})
     assert float(root_mean_square_statistic("e")(rows, np.array([1.0, 5.0, 1.0]))) == 5.0
     assert np.isnan(root_mean_square_statistic("e")(rows, np.array([0.0, 1.0, 0.0])))
+
+
+def test_pearson_keeps_its_digits_far_from_zero_and_counts_weights():
+    rng = np.random.default_rng(2)
+    x = 1.7e9 + rng.normal(size=50)
+    y = x + rng.normal(size=50)
+    weights = rng.integers(0, 3, 50)
+    own = pearson_statistic("x", "y")(pl.DataFrame({"x": x, "y": y}), weights.astype(float))
+    repeated = np.repeat(np.arange(50), weights)
+    # Differences, whose correlation numpy keeps the digits of.
+    expected = np.corrcoef((x - 1.7e9)[repeated], (y - 1.7e9)[repeated])[0, 1]
+    assert float(own) == pytest.approx(expected, abs=1e-9)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats import inter_rater
 
 import isolux
+from isolux.groups.measure import measure_groups
 from isolux.tasks.agreement import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import MEMBERSHIP
 
 
 def items(*names: str) -> Dataset:
@@ -40,6 +45,60 @@ def test_pairs_of_annotators_who_agree():
     assert values(found, "unanimity_rate") == {"a": 0.0, "b": 1.0, "c": None}
     reasons = found.units.filter(pl.col("value").is_null())["reason"].unique().to_list()
     assert reasons == ["fewer than two answers"]
+
+
+def test_pairs_of_numbers_within_one():
+    # a: of 1, 2, 3 two pairs of three are within one; b: 4 and 4; c: 1.1 and 2.1 are one apart,
+    # though 2.1 - 1.1 is 1.0000000000000002; d: one answer; e: 2 and 4 are two apart, although no
+    # answer lies between them.
+    given = said("a x 1", "a y 2", "a z 3", "b x 4", "b y 4", "c x 1.1", "c y 2.1", "d x 1",
+                 "e x 6", "e y 8")  # fmt: skip
+    for scale in ("ordinal", "interval"):
+        found = score(items(*"abcde"), given, scale=scale, metrics=["within_one"])
+        assert values(found, "within_one") == {
+            "a": pytest.approx(2 / 3), "b": 1.0, "c": 1.0, "d": None, "e": 0.0
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_weighted_kappa_of_a_group_with_its_interval(weights):
+    # Ratings 1, 2, 4 and 7: places on an ordinal scale, as scikit-learn; numbers on an interval
+    # one. Two groups, of which one is rated more alike.
+    rng = np.random.default_rng(8)
+    n, levels = 300, np.array([1.0, 2.0, 4.0, 7.0])
+    first = rng.integers(0, 4, n)
+    group = np.array(["a", "b"])[rng.integers(0, 2, n)]
+    is_moved = rng.random(n) < np.where(group == "a", 0.2, 0.6)
+    second = np.clip(first + rng.integers(-1, 2, n) * is_moved, 0, 3)
+    ids = [f"i{k:03}" for k in range(n)]
+    given = pl.concat([
+        pl.DataFrame({"instance_id": ids, "annotator": name,
+                      "label": [f"{levels[c]:g}" for c in k]})
+        for name, k in (("x", first), ("y", second))
+    ])  # fmt: skip
+    members = pl.DataFrame({"unit_id": ids, "attribute": "g", "group": group}).sort("group")
+    membership = MEMBERSHIP.conform(members.with_columns(values=pl.concat_list("group")))
+    metric = f"{weights}_weighted_kappa"
+    for scale in ("ordinal", "interval"):
+        scores = score(items(*ids), given, scale=scale, metrics=[metric])
+        table = measure_groups(scores, membership, Statistics(replicates=3_000)).to_table()
+        for name in "ab":
+            row = table.filter(group=name).row(0, named=True)
+            x, y = (codes[group == name] for codes in (first, second))
+            expected = cohen_kappa_score(x, y, labels=range(4), weights=weights)
+            if scale == "interval":
+                power = {"linear": 1, "quadratic": 2}[weights]
+                apart = np.abs(levels[x] - levels[y]) ** power
+                of_all = np.abs(levels[x][:, None] - levels[y][None, :]) ** power
+                expected = 1.0 - apart.mean() / of_all.mean()
+            else:
+                # statsmodels: the asymptotic standard error of Fleiss, Cohen and Everitt (1969).
+                crossed = np.zeros((4, 4))
+                np.add.at(crossed, (x, y), 1)
+                own = inter_rater.cohens_kappa(crossed, wt=weights)
+                assert row["standard_error"] == pytest.approx(own.std_kappa, rel=0.08)
+            assert row["value"] == pytest.approx(expected, abs=1e-12)
+            assert row["low"] < expected < row["high"]
 
 
 def test_an_empty_answer_is_none_and_a_word_may_be():
@@ -114,6 +173,23 @@ def test_many_items_with_one_answer_are_a_caution():
         (
             said("a x 1", "a y 1", "b x 1", "b z 2"),
             {"metrics": ("cohen_kappa",)}, SpecError, "two annotators.*3 annotators",
+        ),
+        (
+            said("a x 1", "a y 1", "b x 1", "b z 2"),
+            {"metrics": ("linear_weighted_kappa",), "scale": "ordinal"},
+            SpecError, "two annotators.*3 annotators",
+        ),
+        (
+            said("a x 1", "a y 1"), {"metrics": ("cohen_kappa",), "scale": "interval"},
+            SpecError, "another scale.*quadratic_weighted_kappa.*scale=interval",
+        ),
+        (
+            said("a x 1", "a y 1"), {"metrics": ("fleiss_kappa",), "scale": "ordinal"},
+            SpecError, "another scale.*alpha_ordinal",
+        ),
+        (
+            said("a x 1", "a y 1"), {"metrics": ("within_one",)},
+            SpecError, "another scale.*scale=ordinal or interval.*scale=nominal",
         ),
         (
             said("a x 1", "b x 1", region=["n", "s"]),

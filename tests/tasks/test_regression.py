@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+import scipy.stats
 
+from isolux.groups.measure import measure_groups
 from isolux.tasks import score
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import MEMBERSHIP
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 
@@ -129,3 +133,39 @@ def test_by_the_command_line_the_bias_of_a_group_is_found(monkeypatch, capsys, t
     for group in "AB":
         own = race == group
         assert mine[group] == pytest.approx((said[own] - age[own]).mean())
+
+
+@pytest.mark.parametrize("task", ["regression", "age_estimation", "number"])
+def test_pearson_by_group_and_its_interval_are_those_of_scipy(task):
+    # Jointly normal and unclustered: Fisher's z then has the variance 1 / (n - 3).
+    rng = np.random.default_rng(6)
+    n = 800
+    group = np.where(np.arange(n) < 500, "a", "b")
+    truth = 40.0 + 9.0 * rng.normal(size=n)
+    said = truth + np.where(group == "a", 5.0, 12.0) * rng.normal(size=n) + 3.0
+    ids = [f"p{i:03}" for i in range(n)]
+    dataset = people(dict(zip(ids, map(str, truth.tolist()), strict=True)), target="age")
+    settings = {"along": "age"} if task == "number" else {"target": "age"}
+    scores = score(task, dataset, given(dict(zip(ids, said.tolist(), strict=True))),
+                   metrics=["pearson"], **settings)  # fmt: skip
+    members = pl.DataFrame({"unit_id": ids, "attribute": "g", "group": group})
+    membership = MEMBERSHIP.conform(members.with_columns(values=pl.concat_list("group")))
+    table = measure_groups(scores, membership, Statistics(replicates=4_000)).to_table()
+    for name in "ab":
+        row = table.filter(group=name).row(0, named=True)
+        expected = scipy.stats.pearsonr(truth[group == name], said[group == name])
+        assert row["value"] == pytest.approx(expected.statistic, abs=1e-12)
+        assert (row["method"], row["status"]) == ("Fisher's z, t", "ok")
+        bounds = np.arctanh([row["low"], row["high"]])
+        wanted = np.arctanh([*expected.confidence_interval(0.95)])
+        # A resampled standard error of 500 and 300 rows has an error of a few hundredths.
+        assert bounds[1] - bounds[0] == pytest.approx(wanted[1] - wanted[0], rel=0.12)
+        assert bounds.mean() == pytest.approx(np.arctanh(expected.statistic), abs=1e-9)
+
+
+def test_pearson_of_equal_numbers_is_undefined():
+    truth, _, numbers = crowd(60)
+    scores = score("regression", truth, given(dict.fromkeys(numbers, 5.0)), target="age",
+                   metrics=["pearson"])  # fmt: skip
+    statistic = scores.info.metric("pearson").statistic
+    assert np.isnan(statistic(scores.evidence["errors"], np.ones(60)))

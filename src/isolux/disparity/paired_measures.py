@@ -33,9 +33,7 @@ from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import difference_from_replicates, paired_mean_difference
 from isolux.stats.intervals import (
-    logit_t_interval,
     mover_log_ratio_interval,
-    t_interval,
     two_sided_normal_quantile,
 )
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
@@ -122,7 +120,7 @@ def _compare_paired_replicates(
         (estimates.value[groups, j], estimates.standard_error[groups, j], dof) for j in (b, a)
     )
     design, measures = estimates.cluster_sums, [estimates.measures[j] for j in (b, a)]
-    interval_method = logit_t_interval if measures[0].is_fraction else t_interval
+    interval_method = measures[0].make_t_interval
     differences = difference_from_replicates(estimate_b, estimate_a, rho, interval_method)
     if has_noise_bias(measures[0]):
         _refuse_other_bins(*measures)

@@ -29,7 +29,7 @@ from isolux.groups.interval_methods.noise_bias import (
 )
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.differences import difference_from_replicates
-from isolux.stats.intervals import Interval, logit_t_interval, t_interval
+from isolux.stats.intervals import Interval
 from isolux.stats.multiplier_bootstrap import (
     correlate_corresponding_rows,
     replicate_correlation_matrix,
@@ -85,7 +85,7 @@ class ReplicateComparisons:
         first_estimate, second_estimate = (
             (e.value[g, j], e.standard_error[g, j], dof[g]) for g in (first, second)
         )
-        interval_method = logit_t_interval if e.measures[j].is_fraction else t_interval
+        interval_method = e.measures[j].make_t_interval
         differences = replace(
             difference_from_replicates(first_estimate, second_estimate, rho, interval_method),
             value_range=e.measures[j].value_range,
@@ -151,7 +151,7 @@ class ReplicateComparisons:
                 np.where(at_end, 0.0, x) for x in (complement_se, correlation)
             )
         complement_estimate = complement_value, complement_se, np.maximum(n_effective - 1.0, 1.0)
-        interval_method = logit_t_interval if e.measures[j].is_fraction else t_interval
+        interval_method = e.measures[j].make_t_interval
         differences = difference_from_replicates(
             group_estimate, complement_estimate, correlation, interval_method
         )
@@ -211,9 +211,7 @@ class ReplicateComparisons:
         correlation = correlate_corresponding_rows(
             group_replicates, complements.measured_replicates
         )
-        interval_method = (
-            logit_t_interval if self.estimates.measures[self.j].is_fraction else t_interval
-        )
+        interval_method = self.estimates.measures[self.j].make_t_interval
         return difference_from_replicates(
             group_estimate,
             (complements.measured_value, complement_se, dof),

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.cluster_sums import ClusterSums
-from isolux.stats.intervals import Interval
+from isolux.stats.intervals import (
+    Interval,
+    fisher_z_t_interval,
+    logit_t_interval,
+    t_interval,
+)
 from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
 
+TInterval = Callable[[FloatArray, FloatArray, FloatArray, Any], Interval]
+"""Value, standard error, degrees of freedom, normal quantile → interval."""
 OVERALL = "overall"
 
 
@@ -50,6 +58,18 @@ class Measure:
         """Whether the value is a fraction of 0 to 1, or a mean of such fractions' distances."""
         is_pooled_or_noisy = self.info.has_overall_among_groups or self.info.has_noise_bias
         return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
+
+    @property
+    def is_correlation(self) -> bool:
+        """Whether the value is a correlation, whose interval is made on Fisher's scale."""
+        return getattr(self.info.statistic, "is_correlation", False)
+
+    @property
+    def make_t_interval(self) -> TInterval:
+        """The t interval on the scale of the value: logit, Fisher's z, or its own."""
+        if self.is_correlation:
+            return fisher_z_t_interval
+        return logit_t_interval if self.is_fraction else t_interval
 
     @property
     def sum_and_count_columns(self) -> tuple[int, int]:

@@ -29,7 +29,7 @@ from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.differences import difference_from_replicates, independent_mean_difference
-from isolux.stats.intervals import Interval, logit_t_interval, t_interval
+from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
 from isolux.vocabulary.tables import Status
@@ -98,7 +98,7 @@ class ComparisonSide:
             return lambda z: _select_interval_rows(all_intervals(z), self.rows)
         dof = np.maximum(count_effective_clusters(estimates)[self.rows] - 1.0, 1.0)
         values, standard_error = self.values, estimates.standard_error[self.rows, self.j]
-        make_interval = logit_t_interval if measure.is_fraction else t_interval
+        make_interval = measure.make_t_interval
         if has_noise_bias(measure):
             noise_bias = estimate_noise_bias(estimates.cluster_sums, measure, self.rows).bias
             return lambda z: extend_lower_bound_by_bias(
@@ -389,7 +389,7 @@ def independent_sample_difference(side_a: ComparisonSide, side_b: ComparisonSide
         )
         if a.is_proportion == b.is_proportion:
             return independent_mean_difference(a, b, zeros, zeros)
-    make_interval = logit_t_interval if measures[0].is_fraction else t_interval
+    make_interval = measures[0].make_t_interval
     estimates = [
         (s.values, s.estimates.standard_error[s.rows, s.j], np.maximum(s.clusters - 1.0, 1.0))
         for s in (side_a, side_b)

@@ -6,7 +6,7 @@ of sums over items, so groups of items, clusters and replicates are matrix produ
 
 Sources: Krippendorff (2011), "Computing Krippendorff's alpha-reliability", University of
 Pennsylvania; Cohen (1960), Educational and Psychological Measurement 20:37-46; Fleiss (1971),
-Psychological Bulletin 76:378-382.
+Psychological Bulletin 76:378-382; Cohen (1968), Psychological Bulletin 70:213-220 (weighted kappa).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, SumStatistic
+from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
 
 Scale = Literal["nominal", "ordinal", "interval"]
 MAX_VALUES = 500
@@ -222,7 +222,8 @@ def _n_labels_from_cohen_columns(n_columns: int) -> int:
     return (n_columns - 2) // 4
 
 
-def _cohen_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
+def _read_label_pairs(evidence: pl.DataFrame) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return whether each item has a pair of labels (0 or 1), and the codes of both."""
     label_pairs = evidence.select(
         # Cohen's kappa is defined for two annotators: other items have no pair.
         pl.when(pl.col("codes").list.len() == 2).then("codes").alias("codes")
@@ -234,15 +235,24 @@ def _cohen_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
     first_label, second_label = (
         label_pairs[name].fill_null(0).to_numpy() for name in ("one", "other")
     )
+    return is_paired.astype(np.float64), first_label, second_label
+
+
+def _indicate_labels(
+    is_paired: FloatArray, first_label: IntArray, second_label: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each annotator's labels as 0/1 by code, and the minority indicators."""
     k = int(max(first_label.max(initial=0), second_label.max(initial=0))) + 1
     identity = np.eye(k)
-    first, second = (
-        identity[first_label] * is_paired[:, None],
-        identity[second_label] * is_paired[:, None],
-    )
-    agree = (is_paired & (first_label == second_label)).astype(np.float64)
-    minority = _indicate_minority_labels(first + second) * is_paired[:, None]
-    return np.column_stack([agree, is_paired.astype(np.float64), first, second, minority])
+    first, second = (identity[label] * is_paired[:, None] for label in (first_label, second_label))
+    return first, second, _indicate_minority_labels(first + second) * is_paired[:, None]
+
+
+def _cohen_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
+    is_paired, first_label, second_label = _read_label_pairs(evidence)
+    first, second, minority = _indicate_labels(is_paired, first_label, second_label)
+    agree = is_paired * (first_label == second_label)
+    return np.column_stack([agree, is_paired, first, second, minority])
 
 
 def _cohen_chance_agreement(sums: FloatArray) -> FloatArray:
@@ -261,3 +271,75 @@ def _kappa_from_sums(
     chance, n = chance_agreement_from_sums(sums), sums[..., 1]
     observed = np.divide(sums[..., 0], n, out=np.full(n.shape, np.nan), where=n > 0)
     return _one_minus_ratio_or_nan(1.0 - observed, 1.0 - chance)
+
+
+def weighted_kappa_statistic(weights: Literal["linear", "quadratic"]) -> SumStatistic:
+    """Make weighted kappa a statistic of ``codes`` and ``positions`` of two annotators.
+
+    One minus the distance of the two labels over that expected by chance, from each annotator's own
+    shares; the distance is the difference of positions (linear) or its square (quadratic).
+    """
+    if weights == "quadratic":
+        return SumStatistic(
+            _quadratic_kappa_columns,
+            _quadratic_kappa_from_sums,
+            partial(_n_effective_balanced_items, lambda n_columns: (n_columns - 5) // 2),
+        )
+    return SumStatistic(
+        _linear_kappa_columns,
+        _linear_kappa_from_sums,
+        partial(_n_effective_balanced_items, _n_labels_from_linear_columns),
+    )
+
+
+def _position_of_code(evidence: pl.DataFrame, k: int) -> FloatArray:
+    """Return the position of each code, centred; a code that does not occur has the one below."""
+    labels = evidence.select("codes", "positions").explode("codes", "positions").drop_nulls()
+    positions = np.full(k, -np.inf)
+    is_used = labels["codes"].to_numpy() < k
+    positions[labels["codes"].to_numpy()[is_used]] = labels["positions"].to_numpy()[is_used]
+    known_positions = positions[np.isfinite(positions)]
+    positions = np.maximum.accumulate(np.maximum(positions, known_positions.min(initial=np.inf)))
+    # Centred, so that sums of squares keep their digits; without any label all is 0.
+    return positions - known_positions.mean() if len(known_positions) else np.zeros(k)
+
+
+def _quadratic_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
+    is_paired, first_label, second_label = _read_label_pairs(evidence)
+    first, _, minority = _indicate_labels(is_paired, first_label, second_label)
+    positions = _position_of_code(evidence, first.shape[1])
+    x, y = (positions[label] * is_paired for label in (first_label, second_label))
+    return np.column_stack([(x - y) ** 2, is_paired, x, y, x**2 + y**2, minority])
+
+
+def _quadratic_kappa_from_sums(sums: FloatArray) -> FloatArray:
+    distance, n, x, y, squares = np.moveaxis(sums[..., :5], -1, 0)
+    # E (X - Y)² of independent X and Y, times n²: n Σ x² + n Σ y² - 2 Σ x Σ y.
+    return _one_minus_ratio_or_nan(distance * n, n * squares - 2.0 * x * y)
+
+
+def _n_labels_from_linear_columns(n_columns: int) -> int:
+    return (n_columns + 1) // 5  # solves columns = 2 + 3 (k - 1) + 2 k
+
+
+def _linear_kappa_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Per item its distance, and for each gap between positions who is beyond it."""
+    is_paired, first_label, second_label = _read_label_pairs(evidence)
+    first, second, minority = _indicate_labels(is_paired, first_label, second_label)
+    positions = _position_of_code(evidence, first.shape[1])
+    x, y = (positions[label] * is_paired for label in (first_label, second_label))
+    # Roots of the gaps: the products of two sums below then have the gap as their weight.
+    root = np.sqrt(np.diff(positions)) * is_paired[:, None]
+    beyond_gaps = [root * (1.0 - np.cumsum(labels, axis=1)[:, :-1]) for labels in (first, second)]
+    return np.column_stack([np.abs(x - y), is_paired, *beyond_gaps, root, minority])
+
+
+def _linear_kappa_from_sums(sums: FloatArray) -> FloatArray:
+    k = _n_labels_from_linear_columns(sums.shape[-1])
+    distance, n = sums[..., 0], sums[..., 1]
+    first, second, all_items = (
+        sums[..., 2 + j * (k - 1) : 2 + (j + 1) * (k - 1)] for j in range(3)
+    )
+    # E |X - Y| = Σ gap (P(X beyond) P(Y not) + P(Y beyond) P(X not)) of independent X and Y.
+    expected = first * (all_items - second) + second * (all_items - first)
+    return _one_minus_ratio_or_nan(distance * n, expected.sum(axis=-1))

@@ -131,6 +131,28 @@ def t_interval(
     return Interval(estimate - half_width, estimate + half_width)
 
 
+def fisher_z_t_interval(
+    correlation: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
+) -> Interval:
+    """Student's t interval of Fisher's z of a correlation, turned back; z: normal quantile.
+
+    Fisher (1921), "On the probable error of a coefficient of correlation", Metron 1:3-32. The
+    standard error of z = artanh(r) is that of r over 1 - r² (delta method).
+
+    Examples
+    --------
+    >>> bounds = fisher_z_t_interval(np.array([0.9]), np.array([0.03]), np.array([49.0]), 1.959964)
+    >>> bounds.low.round(3).item(), bounds.high.round(3).item()
+    (0.819, 0.946)
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half_width = t_from_z(z, dof) * se / (1.0 - correlation**2)
+        low, high = (np.tanh(np.arctanh(correlation) + s * half_width) for s in (-1.0, 1.0))
+    # At -1 and 1 there is no z: every pair is on one line, in every replicate as well.
+    is_edge = np.abs(correlation) >= 1.0
+    return Interval(np.where(is_edge, correlation, low), np.where(is_edge, correlation, high))
+
+
 def is_fraction_without_variation(fraction: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
     """Mask fractions whose replicates do not vary: at 0 and 1, or if all clusters are equal."""
     return np.asarray((fraction <= 0.0) | (fraction >= 1.0) | (se < _ZERO_STANDARD_ERROR))

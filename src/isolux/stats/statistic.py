@@ -86,6 +86,8 @@ class SumStatistic:
         the correct units of each class, the second half its units.
     is_root_mean : bool
         Whether the value is a root mean square: the root of the first column over the second.
+    is_correlation : bool
+        Whether the value is a correlation, -1 to 1.
     estimate_noise_bias : callable, optional
         ``(sums [..., k], squares [..., k]) -> NoiseBias``: the upward bias of a value that
         cannot be negative. ``squares``: sums of squared cluster contributions.
@@ -98,6 +100,7 @@ class SumStatistic:
     centre: float | None = None
     is_macro_average: bool = False
     is_root_mean: bool = False
+    is_correlation: bool = False
     estimate_noise_bias: Callable[[FloatArray, FloatArray], NoiseBias] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
@@ -149,12 +152,15 @@ class RankStatistic:
         needs the minimum number of units in both, as precision depends on the rarer class.
     quantile_level : float, optional
         Where the value is a quantile of the first column: its level, 0 to 1.
+    is_correlation : bool
+        Whether the value is a correlation, -1 to 1.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     build_value: Callable[[FloatArray], WeightedValue]
     positive_column: int | None = None
     quantile_level: float | None = None
+    is_correlation: bool = False
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""

@@ -13,6 +13,7 @@ from functools import partial
 import polars as pl
 
 from isolux.stats.numeric_statistics import quantile_statistic, spearman_statistic
+from isolux.tasks._numbers.errors import CORRELATIONS, PEARSON, pearson_metric
 from isolux.tasks._numbers.numeric_predictions import (
     read_metric_name,
     read_numeric_attribute,
@@ -89,12 +90,19 @@ METRICS = (
         statistic=spearman_statistic("value", "along"),
         reference=SPEARMAN,
     ),
+    pearson_metric(
+        "value",
+        "along",
+        "the number and a numeric attribute",
+        direction="none",
+        evidence=EVIDENCE,
+    ),
 )
 
 INFO = TaskInfo(
     title="A number per unit",
     summary="The mean, the quantiles and the rank correlation of any number, by group.",
-    references=(HYNDMAN, SPEARMAN),
+    references=(HYNDMAN, SPEARMAN, PEARSON),
     assumptions=(
         "What the number measures is as its column says: nothing here can check it.",
         "Which way is better is what --better says; without it, neither is.",
@@ -125,14 +133,15 @@ def score(
     predictions : frame
         ``model, instance_id, value`` (or ``score``); or ``UNIT_VALUES`` of one ``metric``.
     along : str, optional
-        A numeric attribute (income) with which ``spearman`` correlates the number in each group.
+        A numeric attribute (income) with which ``spearman`` and ``pearson`` correlate the number in
+        each group.
     better : {"higher", "lower", "none"}
         Which way is better.
     unit : str
         What the number is measured in (years), for sentences.
     metrics : sequence of str
         What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman``; also
-        ``percentile_5``, ``_10``, ``_25``, ``_75``, ``_90`` and ``_95``.
+        ``pearson``, ``percentile_5``, ``_10``, ``_25``, ``_75``, ``_90`` and ``_95``.
     unknown_values : sequence of str
         Values of ``along`` that mean "not known".
     model : str, optional
@@ -168,15 +177,15 @@ def score(
     units, notes = read_unit_numbers(dataset, frame, model)
     requested = read_metrics(INFO, metrics)
     names = set(requested or INFO.defaults)
-    if along is None and "spearman" in names:
+    if along is None and names & CORRELATIONS:
         # As a default it is dropped silently; requested by name, its absence must be explained.
         if requested:
             raise SpecError(
-                "the metric 'spearman' cannot be measured",
+                f"the metric {min(names & CORRELATIONS)!r} cannot be measured",
                 expected="along, the numeric attribute to correlate with (--along income)",
                 where="metrics",
             )
-        names.remove("spearman")
+        names -= CORRELATIONS
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
         # Unknown values of the attribute are excluded from the correlation alone.
@@ -191,7 +200,7 @@ def score(
     task_info = restrict_task_info(INFO, names, cites=True)
     measured_metrics = [
         # A correlation has no unit, and neither of its directions is better for all numbers.
-        replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
+        replace(m, unit="") if m.name in CORRELATIONS else replace(m, direction=better, unit=unit)
         for m in task_info.metrics
     ]
     models = units["model"].unique()
@@ -213,13 +222,13 @@ def _describe_metrics(
     """Describe the number and the attribute that it is correlated with, for sentences."""
     descriptions: dict[str, dict[str, object]] = {}
     if name is not None:
-        value_metrics = sorted(metrics - {"spearman"})
+        value_metrics = sorted(metrics - CORRELATIONS)
         descriptions["number"] = {"name": name, "metrics": value_metrics, "words": f"of {name}"}
-    if "spearman" in metrics:
+    if correlations := sorted(metrics & CORRELATIONS):
         correlation_phrase = f"{f'of {name} ' if name else ''}with {along}"
         descriptions["along"] = {
             "name": along,
-            "metrics": ["spearman"],
+            "metrics": correlations,
             "words": correlation_phrase,
         }
     return descriptions

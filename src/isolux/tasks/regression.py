@@ -18,10 +18,13 @@ from isolux.stats.numeric_statistics import (
     spearman_statistic,
 )
 from isolux.tasks._numbers.errors import (
+    CORRELATIONS,
     EVIDENCE,
     GENG,
+    PEARSON,
     caution_on_mismatch,
     error_rows,
+    pearson_metric,
     read_errors,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info
@@ -84,12 +87,13 @@ METRICS = (
         evidence=EVIDENCE,
         statistic=spearman_statistic("prediction", "truth"),
     ),
+    pearson_metric("prediction", "truth"),
 )
 
 INFO = TaskInfo(
     title="Regression",
     summary="How far predicted numbers are from the true ones.",
-    references=(GENG,),
+    references=(GENG, PEARSON),
     assumptions=(
         "Prediction and truth are in the same unit of measurement.",
         "Errors also move with how the truth is spread in a group: compare within its bins too.",
@@ -126,7 +130,8 @@ def score(
     unit : str
         What both are measured in (years), for sentences.
     metrics : sequence of str
-        What to measure. None: ``mean_absolute_error`` and ``bias``.
+        What to measure. None: ``mean_absolute_error`` and ``bias``. ``pearson`` and ``spearman``
+        correlate prediction and truth within each group.
     unknown_values : sequence of str
         Truths that mean "not known".
     model : str, optional
@@ -175,7 +180,7 @@ def score(
     units = {"own unit": unit, "fraction": "fraction"}
     measured_metrics = [
         # A correlation has no unit; the other metrics have the target's.
-        replace(m, unit="" if m.name == "spearman" else units[m.unit])
+        replace(m, unit="" if m.name in CORRELATIONS else units[m.unit])
         for m in task_info.metrics
     ]
     return Scores(

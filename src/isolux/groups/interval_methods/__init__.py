@@ -33,6 +33,7 @@ from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
 from isolux.stats.intervals import (
     Interval,
     bca_interval,
+    fisher_z_t_interval,
     is_fraction_without_variation,
     logit_or_wilson_interval_at_level,
     percentile_interval,
@@ -78,6 +79,8 @@ SKEWNESS_ADJUSTED = "skewness-adjusted t"
 
 ROOT_MEAN_SQUARE = "square root of the mean-square interval"
 """Name of the root of the interval of a mean square."""
+FISHER_Z = "Fisher's z, t"
+"""Name of the t interval of a correlation on Fisher's scale."""
 MACRO_AVERAGE = "macro-average of Wilson intervals"
 """Name of the interval of a macro-average from its classes' Wilson intervals."""
 
@@ -189,6 +192,9 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
         column.value, column.se, column.n_effective_clusters, column.spec.level
     ),
     "t": _t_interval,
+    FISHER_Z: lambda column: fisher_z_t_interval(
+        column.value, column.se, column.n_effective_clusters - 1.0, column.z
+    ),
     "bca": _bca_interval,
     "percentile": lambda column: percentile_interval(column.replicates, column.spec.level),
     "wilson": _closed_form_interval,
@@ -278,6 +284,6 @@ def choose_interval_method(measure: Measure, mean: ClusterMeans | None, spec: St
         return "percentile"
     # A logit needs values between 0 and 1.
     if not measure.is_fraction:
-        return "t"
+        return FISHER_Z if measure.is_correlation else "t"
     is_closed = spec.interval in ("wilson", "clopper-pearson") and measure.mean is not None
     return spec.interval if is_closed else "logit-t"

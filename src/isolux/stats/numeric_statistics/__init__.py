@@ -95,7 +95,53 @@ def spearman_statistic(first_column: str, second_column: str) -> RankStatistic:
         exclude_rows_with_missing_values(
             lambda rows: _build_weighted_spearman(rows[:, 0], rows[:, 1])
         ),
+        is_correlation=True,
     )
+
+
+_MIN_RELATIVE_VARIANCE = 1e-12
+"""A variance below this share of the mean square is rounding: the numbers are all equal."""
+
+
+def pearson_statistic(first_column: str, second_column: str) -> SumStatistic:
+    """Make Pearson's correlation a statistic of two columns; rows without both are excluded.
+
+    Pearson (1895), "Notes on regression and inheritance in the case of two parents", Proceedings of
+    the Royal Society of London 58:240-242.
+
+    Examples
+    --------
+    >>> evidence = pl.DataFrame({"a": [1.0, 2.0, 3.0, None], "b": [5.0, 6.0, 10.0, 1.0]})
+    >>> float(pearson_statistic("a", "b")(evidence, np.ones(4)).round(4))
+    0.9449
+    """
+
+    def moment_columns(evidence: pl.DataFrame) -> FloatArray:
+        rows = _columns_to_floats(evidence, first_column, second_column)
+        is_complete = ~np.isnan(rows).any(axis=1)
+        columns = np.zeros((len(rows), 6))
+        if is_complete.any():
+            numbers = rows[is_complete]
+            # Centred and scaled, which moves no correlation: sums of squares keep their digits.
+            numbers = numbers - numbers.mean(axis=0)
+            scale = np.abs(numbers).max(axis=0)
+            x, y = (numbers / np.where(scale > 0, scale, 1.0)).T
+            columns[is_complete] = np.column_stack([np.ones(len(x)), x, y, x * x, y * y, x * y])
+        return columns
+
+    return SumStatistic(moment_columns, _correlation_from_sums, is_correlation=True)
+
+
+def _correlation_from_sums(sums: FloatArray) -> FloatArray:
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    variances = n * xx - x**2, n * yy - y**2
+    varies = (variances[0] > _MIN_RELATIVE_VARIANCE * n * xx) & (
+        variances[1] > _MIN_RELATIVE_VARIANCE * n * yy
+    )
+    correlation: FloatArray = np.full(np.shape(n), np.nan)
+    scale = np.sqrt(np.where(varies, variances[0] * variances[1], 1.0))
+    np.divide(n * xy - x * y, scale, out=correlation, where=varies)
+    return np.clip(correlation, -1.0, 1.0)
 
 
 def root_mean_square_statistic(column: str) -> SumStatistic:

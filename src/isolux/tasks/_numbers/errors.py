@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from isolux.stats.numeric_statistics import weighted_spearman
+from isolux.stats.numeric_statistics import pearson_statistic, weighted_spearman
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.numeric_predictions import (
     read_metric_name,
@@ -18,7 +19,7 @@ from isolux.tasks._numbers.numeric_predictions import (
 from isolux.tasks._scores import score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.info import Reference
+from isolux.vocabulary.info import Metric, Reference
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
@@ -30,6 +31,15 @@ GENG = Reference(
     "section 4, mean absolute error and cumulative score",
     "https://doi.org/10.1109/TPAMI.2007.70733",
 )
+PEARSON = Reference(
+    "correlation",
+    "Pearson, K. (1895). Notes on regression and inheritance in the case of two parents. "
+    "Proceedings of the Royal Society of London, 58, 240–242.",
+    "",
+    "https://doi.org/10.1098/rspl.1895.0041",
+)
+CORRELATIONS = {"pearson", "spearman"}
+"""Metrics that have no unit, whatever that of the numbers is."""
 EVIDENCE = "errors"
 """Name of the evidence table."""
 # Without it, 0.1 + 0.2 predicted for 0.3 would be an error, and a zero bias would have a sign.
@@ -40,6 +50,28 @@ _RELATIVE_TOLERANCE = 1e-15
 _MIN_ROWS, _MIN_Z, _SHIFT_Z = 30, 3.0, 6.0
 # From this ratio of medians, two units of measurement are suspected.
 _MAX_MEDIAN_RATIO = 5.0
+
+
+def pearson_metric(
+    first_column: str, second_column: str, pair: str = "prediction and truth", **changes: Any
+) -> Metric:
+    """Declare Pearson's correlation of two columns of an evidence table."""
+    declared: dict[str, Any] = {
+        "name": "pearson",
+        "title": "Correlation (Pearson)",
+        "definition": f"Pearson's correlation of {pair} within the group; it also moves with how "
+        "far the group's numbers are spread, and with outliers.",
+        "direction": "higher",
+        "low": -1.0,
+        "unit": "own unit",
+        "evidence": EVIDENCE,
+        "statistic": pearson_statistic(first_column, second_column),
+        "reference": PEARSON,
+        # Within groups and between them are different things: all together may be outside both.
+        "has_overall_among_groups": False,
+        "undefined": "one of the two numbers is the same for everyone here",
+    }
+    return Metric(**(declared | changes))
 
 
 def compute_errors(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:

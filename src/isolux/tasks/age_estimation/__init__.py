@@ -15,10 +15,13 @@ import numpy as np
 import polars as pl
 
 from isolux.tasks._numbers.errors import (
+    CORRELATIONS,
     EVIDENCE,
     GENG,
+    PEARSON,
     caution_on_mismatch,
     error_rows,
+    pearson_metric,
     read_errors,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info
@@ -113,12 +116,13 @@ METRICS = (
         opposite=_FPR,
         meaning="people of legal age who do not pass",
     ),
+    pearson_metric("prediction", "truth", "estimated and true age", unit=""),
 )
 
 INFO = TaskInfo(
     title="Age estimation",
     summary="How far estimated ages are from true ages, and who passes an age check.",
-    references=(GENG, NIST),
+    references=(GENG, NIST, PEARSON),
     assumptions=(
         "True and estimated ages are in years; a person of 17.9 years is under a legal age of 18.",
         "Errors move with age: compare groups at a stated age mix, or within bins of age.",
@@ -172,7 +176,7 @@ def score(
         With ``age_mix``: an attribute whose values get equal weight within each age, as in NIST's
         table. People of unknown value, or of several, do not count there.
     metrics : sequence of str
-        What to measure. None: all that the settings and the ages allow.
+        What to measure. None: all that the settings and the ages allow, but ``pearson``.
     unknown_values : sequence of str
         Ages, and values of ``sex``, that mean "not known", compared without case.
     model : str, optional
@@ -293,7 +297,7 @@ def _select_metrics(
             raise SpecError(
                 f"the metric {name!r} cannot be measured", found=unmeasurable[name], where="metrics"
             )
-    names = set(requested) or {m.name for m in METRICS}
+    names = set(requested) or {m.name for m in METRICS} - CORRELATIONS
     return names - set(unmeasurable)
 
 

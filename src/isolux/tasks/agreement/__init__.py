@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import polars as pl
@@ -17,10 +16,7 @@ from isolux.stats.agreement import (
     MAX_ORDINAL_VALUES,
     MAX_VALUES,
     Scale,
-    cohen_kappa_statistic,
     count_labels_by_item,
-    fleiss_kappa_statistic,
-    krippendorff_alpha_statistic,
 )
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
@@ -30,114 +26,19 @@ from isolux.tasks.agreement.answers import (
     group_annotators,
     read_answers,
 )
+from isolux.tasks.agreement.metrics import (
+    EVIDENCE,
+    METRICS,
+    NOMINAL_KAPPAS,
+    REFERENCES,
+    SCALED_METRICS,
+    WEIGHTED_KAPPAS,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
-
-# Metrics of agreement: definition, range and reference.
-
-EVIDENCE = "answers"
-"""Name of the evidence table."""
-KRIPPENDORFF = Reference(
-    "krippendorff-alpha",
-    "Krippendorff, K. (2011). Computing Krippendorff's alpha-reliability. University of "
-    "Pennsylvania, Annenberg School for Communication.",
-    "sections C to E",
-    "https://repository.upenn.edu/handle/20.500.14332/2089",
-)
-COHEN = Reference(
-    "cohen-kappa",
-    "Cohen, J. (1960). A coefficient of agreement for nominal scales. Educational and "
-    "Psychological Measurement, 20, 37–46.",
-    "",
-    "https://doi.org/10.1177/001316446002000104",
-)
-FLEISS = Reference(
-    "fleiss-kappa",
-    "Fleiss, J. L. (1971). Measuring nominal scale agreement among many raters. Psychological "
-    "Bulletin, 76, 378–382.",
-    "",
-    "https://doi.org/10.1037/h0031619",
-)
-JACCARD = Reference(
-    "jaccard-index",
-    "Jaccard, P. (1912). The distribution of the flora in the alpine zone. New Phytologist, 11, "
-    "37–50.",
-    "",
-    "https://doi.org/10.1111/j.1469-8137.1912.tb05611.x",
-)
-REFERENCES = (KRIPPENDORFF, COHEN, FLEISS, JACCARD)
-
-
-_share_metric = partial(Metric, direction="higher")
-
-
-_chance_corrected_metric = partial(
-    Metric,
-    direction="higher",
-    # Agreement below chance is negative, without a common lower bound.
-    low=None,
-    unit="own unit",  # none: a pure number, as a run says
-    evidence=EVIDENCE,
-)
-
-
-_DISTANCE_TEXTS: dict[Scale, str] = {
-    "nominal": "two answers are alike or not",
-    "ordinal": "the distance of two answers is the number of answers between them",
-    "interval": "the distance of two answers is the square of their difference",
-}
-METRICS: tuple[Metric, ...] = (
-    *(
-        _chance_corrected_metric(
-            name=f"alpha_{scale}",
-            title=f"Agreement beyond chance (alpha, {scale})",
-            definition="Krippendorff's alpha: one minus the disagreement within items over that "
-            f"expected by chance; {distance}. 1: they always agree, 0: as expected by chance.",
-            reference=KRIPPENDORFF,
-            statistic=krippendorff_alpha_statistic(scale),
-        )
-        for scale, distance in _DISTANCE_TEXTS.items()
-    ),
-    _share_metric(
-        name="pairwise_agreement",
-        title="Pairwise agreement",
-        definition="Share of the pairs of annotators of an item who give the same answer, averaged "
-        "over items; it is higher by chance alone if one answer is common.",
-        reference=FLEISS,
-    ),
-    _share_metric(
-        name="unanimity_rate",
-        title="Unanimous items",
-        definition="Share of the items to which all their annotators give the same answer.",
-        reference=FLEISS,
-    ),
-    _share_metric(
-        name="mean_jaccard",
-        title="Mean pairwise Jaccard index",
-        definition="Number of answers that two annotators of an item share, divided by those that "
-        "either gives, averaged over pairs and items.",
-        reference=JACCARD,
-    ),
-    _chance_corrected_metric(
-        name="fleiss_kappa",
-        title="Agreement beyond chance (Fleiss' kappa)",
-        definition="Agreement beyond chance divided by its maximum; every item has the same number "
-        "of answers.",
-        reference=FLEISS,
-        statistic=fleiss_kappa_statistic(),
-    ),
-    _chance_corrected_metric(
-        name="cohen_kappa",
-        title="Agreement beyond chance (Cohen's kappa)",
-        definition="Agreement of two annotators beyond chance, divided by its maximum.",
-        reference=COHEN,
-        statistic=cohen_kappa_statistic(),
-    ),
-)
-
 
 INFO = TaskInfo(
     title="Agreement of annotators",
@@ -155,6 +56,9 @@ INFO = TaskInfo(
 )
 # Where this share of the answers is one of several by an annotator for an item, answers are sets.
 _MIN_SET_SHARE = 0.5
+_EVIDENCE_COLUMNS = ("codes", "numbers", "positions")
+# Answers such as 2.1 and 1.1 are one apart, but for rounding.
+_MAX_STEP = 1.0 + 1e-9
 
 
 def score(
@@ -185,7 +89,8 @@ def score(
         answer like any other.
     metrics : sequence of str
         What to measure. None: alpha of the scale and ``pairwise_agreement``; where an annotator
-        gave several answers about an item, ``mean_jaccard``.
+        gave several answers about an item, ``mean_jaccard``. ``cohen_kappa`` and ``fleiss_kappa``
+        are of names; the weighted kappas and ``within_one`` of numbers.
 
     Returns
     -------
@@ -193,7 +98,8 @@ def score(
         ``units``: ``pairwise_agreement``, ``unanimity_rate`` and ``mean_jaccard`` of each item, 0
         to 1; null with the reason "fewer than two answers". ``model`` names the annotators: all of
         them, or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
-        numbers``, each item's answers as lists, for the metrics beyond chance.
+        numbers, positions`` (on an ordinal scale the codes), each item's answers as lists, for the
+        metrics beyond chance.
 
     Raises
     ------
@@ -251,7 +157,7 @@ def score(
     return Scores(
         units=stack_scores(units),
         info=replace(task_info, metrics=reported_metrics),
-        evidence={EVIDENCE: items.select("model", "unit_id", "cluster_id", "codes", "numbers")},
+        evidence={EVIDENCE: items.select("model", "unit_id", "cluster_id", *_EVIDENCE_COLUMNS)},
         notes=tuple(notes),
         task="agreement",
     )
@@ -277,6 +183,16 @@ def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> t
                 found=f"scale={scale}",
                 where="metrics",
             )
+        if name in (SCALED_METRICS if scale == "nominal" else NOMINAL_KAPPAS):
+            raise SpecError(
+                f"the metric {name!r} is of another scale",
+                expected="--option scale=ordinal or interval"
+                if scale == "nominal"
+                else "--metric quadratic_weighted_kappa or linear_weighted_kappa (two annotators),"
+                f" or alpha_{scale}; or --option scale=nominal",
+                found=f"scale={scale}",
+                where="metrics",
+            )
     return tuple(m.name for m in METRICS if m.name in metrics)
 
 
@@ -295,10 +211,12 @@ def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
             )
         n_annotators = group_items["annotators"].explode().n_unique()
         # Cohen (1960) is about one pair of raters, each with their own distribution of answers.
-        if "cohen_kappa" in names and n_annotators != 2:
+        of_two = {"cohen_kappa", *WEIGHTED_KAPPAS}
+        if of_two & set(names) and n_annotators != 2:
             raise SpecError(
                 "Cohen's kappa is about two annotators",
-                expected="--metric alpha_nominal or fleiss_kappa",
+                expected="--metric alpha_nominal or fleiss_kappa; of numbers alpha_ordinal or "
+                "alpha_interval",
                 found=f"{n_annotators:,} annotators ({annotator_group})",
                 where="metrics",
             )
@@ -306,17 +224,15 @@ def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
 
 def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
     """Refuse metrics that count distinct answers where there are too many of them."""
-    ordinal = "alpha_ordinal" in names
-    counting_metrics = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(
-        names
-    )
+    ordinal = {"alpha_ordinal", *WEIGHTED_KAPPAS}
+    counting_metrics = {"alpha_nominal", *ordinal, *NOMINAL_KAPPAS} & set(names)
     # These statistics keep a matrix of values by values; interval alpha needs only sums of squares.
-    max_values = MAX_ORDINAL_VALUES if ordinal else MAX_VALUES
+    max_values = MAX_ORDINAL_VALUES if ordinal & set(names) else MAX_VALUES
     if counting_metrics and len(values) > max_values:
         raise SpecError(
             f"there are {len(values):,} different answers",
             expected=f"at most {max_values} that are counted one by one; --option scale=interval"
-            " takes numbers as they are",
+            " with --metric alpha_interval takes numbers as they are",
             found=", ".join(map(repr, values.head(3).to_list())) + ", …",
         )
 
@@ -363,6 +279,8 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
     """Score each item: share of agreeing pairs, unanimity, or mean Jaccard index."""
     if metric == "mean_jaccard":
         scores, n_answers = _mean_jaccard(items)
+    elif metric == "within_one":
+        scores, n_answers = _share_of_pairs_within_one(items)
     else:
         counts = count_labels_by_item(items)
         n_answers = counts.sum(axis=1)
@@ -376,6 +294,21 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
             scores = (scores == 1.0).astype(np.float64)
     reason = pl.when(pl.Series(n_answers <= 1)).then(pl.lit("fewer than two answers"))
     return score_rows(items, "agreement", metric, scores, reason=reason)
+
+
+def _share_of_pairs_within_one(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Share the pairs of answers that differ by at most 1; also count answers: two ``[n]``."""
+    answers = items.select("numbers", row=pl.int_range(pl.len())).with_columns(
+        other="numbers", n=pl.col("numbers").list.len()
+    )
+    # Ordered pairs, an answer with itself among them, which is taken off below.
+    pairs = answers.explode("numbers").explode("other").drop_nulls("numbers")
+    close_pairs = pairs.filter((pl.col("numbers") - pl.col("other")).abs() <= _MAX_STEP)
+    n_close = np.bincount(close_pairs["row"].to_numpy(), minlength=items.height).astype(float)
+    n_answers = answers["n"].cast(pl.Float64).to_numpy()
+    n_pairs = n_answers * (n_answers - 1)
+    shares = np.divide(n_close - n_answers, n_pairs, out=np.zeros(len(n_close)), where=n_pairs > 0)
+    return shares, n_answers
 
 
 def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:

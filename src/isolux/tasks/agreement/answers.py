@@ -117,7 +117,12 @@ def collect_by_item(
         # A fixed order makes the stored evidence independent of the order of the file.
         .sort("annotator", "code")
         .group_by(["model", "instance_id"], maintain_order=True)
-        .agg(codes=pl.col("code").cast(pl.Int64), numbers="number", annotators="annotator")
+        .agg(
+            codes=pl.col("code").cast(pl.Int64),
+            numbers="number",
+            positions="number" if scale == "interval" else pl.col("code").cast(pl.Float64),
+            annotators="annotator",
+        )
         .rename({"instance_id": "unit_id"})
     )
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
@@ -127,7 +132,9 @@ def collect_by_item(
     )
     items = item_rows.join(lists, on=["model", "unit_id"], how="left", maintain_order="left")
     # Items without answers stay, so that the number of items does not depend on the group.
-    return items.with_columns(pl.col("codes", "numbers", "annotators").fill_null([])), values
+    return items.with_columns(
+        pl.col("codes", "numbers", "positions", "annotators").fill_null([])
+    ), values
 
 
 def _refuse_any_row(bad_rows: pl.DataFrame, problem: str, expected: str) -> None:
