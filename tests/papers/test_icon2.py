@@ -49,6 +49,11 @@ def test_the_protocol_is_an_audit():
     assert INFO.references[0].key == "icon2"
 
 
+def test_a_protocols_analyses_can_be_left_out():
+    assert protocol("detection", "bdd100k:labels").explain.analyses == ("confounders",)
+    assert protocol("detection", "bdd100k:labels", explain=("none",)).explain.analyses == ()
+
+
 def test_bins_of_an_explanatory_attribute_stand_beside_the_protocols_own():
     spec = protocol("detection", "bdd100k:labels", bins=("box_height=quantile:4",))
     assert spec.groups.bins == ("income=quantile:3:images", "box_height=quantile:4")
