@@ -212,11 +212,11 @@ def test_no_predictions_at_all_everybody_was_missed(tmp_path):
     assert scores.units.select("model", "value").rows() == [("net", 0.0)]
 
 
-def test_pictures_that_were_read_as_people_are_refused_with_the_format():
+def test_pictures_that_were_read_as_people_are_refused_with_the_format(tmp_path):
     pictures = pl.DataFrame({"model": "m", "instance_id": ["a"], "uri": ["a/combined.png"]})
-    people = dataset(["a"], {"part_mask_uri": ["a.png"]})
+    people = label_picture_truth(tmp_path, {"a": TRUTH})
     with pytest.raises(SpecError, match="face parsing judges pictures of parts") as caught:
-        score(people, pictures)
+        score(people, pictures, root=str(tmp_path))
     assert caught.value.hint == "--format part_masks reads these files as parts"
 
 
