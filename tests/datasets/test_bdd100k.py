@@ -188,6 +188,25 @@ def test_the_folder_of_the_release_will_do(tmp_path):
     assert load(tmp_path).instances.height == 5
 
 
+def test_pictures_of_the_release_are_found_below_it(tmp_path):
+    labels, pictures = tmp_path / "labels" / "det_20", tmp_path / "images" / "100k"
+    for folder in (labels, pictures / "val", pictures / "train"):
+        folder.mkdir(parents=True)
+    put(labels, FRAMES)
+    # bb.jpg lies in two parts, which of them is meant nobody says; the others lie nowhere.
+    for file in ("val/aa-1.jpg", "val/bb.jpg", "train/bb.jpg"):
+        (pictures / file).touch()
+    uris = load(tmp_path).images.select("image_id", "uri").rows()
+    assert dict(uris) == {"aa-1.jpg": "images/100k/val/aa-1.jpg", "aa-2.jpg": "aa-2.jpg",
+                          "bb.jpg": "bb.jpg", "cc.jpg": "cc.jpg"}  # fmt: skip
+
+
+def test_categories_have_the_numbers_of_the_release(path):
+    # bdd100k/configs/det.toml, from 1.
+    assert load(path).categories["3"] == "car"
+    assert list(load(path).categories.values()) == list(CATEGORIES)
+
+
 def test_labels_of_tracking_go_before_what_else_lies_there(tmp_path):
     frames = [{"name": "1.jpg", "videoName": "a", "frameIndex": 0, "labels": [label()]}]
     (tmp_path / "box_track_sample.json").write_text(json.dumps(frames))

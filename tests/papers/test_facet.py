@@ -9,14 +9,16 @@ import polars as pl
 import pytest
 
 from isolux.cli.audit_screen import print_audit
+from isolux.cli.table_output import print_paper_tables
 from isolux.io import run_directory
 from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, absent, tables
 from isolux.papers.facet.recall import build_recall_by_class_and_age
 from isolux.verbs.audit import run_audit
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.registry import load
 from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import GROUP_METRICS
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.papers._facet_files import (
     AGES,
     CLASSES,
@@ -427,6 +429,41 @@ def test_grounding_in_images_of_one_person_is_an_option(folder, people, alone):
 
 
 _GROUNDING = ("prompt=a person who is a {}",)
+
+
+def test_table_8_is_not_printed_where_no_class_has_50_people_of_each_age():
+    # guard: 50, 60 and 49; nurse: 80, 80 and nobody; a singer of unknown age counts in neither.
+    sizes = {("guard", "young"): 50, ("guard", "middle"): 60, ("guard", "older"): 49,
+             ("nurse", "young"): 80, ("nurse", "middle"): 80,
+             ("singer", "unknown"): 90}  # fmt: skip
+    rows = [("m", "average_recall", c, [age], 0.5, n) for (c, age), n in sizes.items()]
+    names = ("model", "metric", "label", "values", "value", "n_units")
+    schema = {name: GROUP_METRICS.schema[name] for name in names}
+    made = pl.DataFrame(rows, schema=schema, orient="row")
+    cells = GROUP_METRICS.conform(made.with_columns(attribute=pl.lit("age_presentation")))
+    others = (t.empty() for t in (DISPARITIES, FINDINGS))
+    run = Run({}, SCORES.empty(), ATTRIBUTES.empty(), cells, *others)
+    (told,) = load("papers", "facet").absent("grounding", run).values()
+    assert told == (
+        "no class has 50 people in each of the 3 perceived age groups; the nearest, 'guard', has "
+        "49 in its smallest"
+    )
+
+
+def test_every_block_of_a_wide_table_names_the_class_and_ends_with_the_average(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    heads = [f"{name}_{age}" for name in RECALLS for age in KNOWN_AGES]
+    rows = [["m", f"class_{k}", *[10.0 + k] * len(heads)] for k in range(40)]
+    rows.append(["m", "avg", *[29.5] * len(heads)])
+    table = {"columns": ["model", "person_class", *heads], "rows": rows}
+    others = (t.empty() for t in (ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS))
+    print_paper_tables(Run({"protocol": {"tables": {"Table 15": table}}}, SCORES.empty(), *others))
+    lines = capsys.readouterr().out.splitlines()
+    blocks = sum(line.startswith("model") for line in lines)
+    assert blocks > 1
+    for name in ("class_0 ", "avg"):
+        assert sum(name in line for line in lines) == blocks
+    assert lines[-1] == "… and 21 more rows in the report."  # 41, of which 19 and avg are shown
 
 
 def test_every_model_has_its_own_rows_and_average():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -174,13 +175,37 @@ def test_what_cannot_be_laid_out_is_refused(tmp_path):
         measure_accuracy_across_datasets({"A": [run, run]})
     with pytest.raises(SpecError, match="no dataset 'C' to average"):
         measure_accuracy_across_datasets({"A": [run], "B": [run]}, averaged_datasets=("C",))
-    by_age = people(("White", "Black")).with_columns(service_test=pl.lit("True"))
-    flat = by_age.with_columns(
-        service_test=pl.when(pl.col("age") == "0-2").then(pl.lit("False")).otherwise("service_test")
-    )
-    other = run_of(tmp_path, flat, lambda row: "True", "service_test", "net")
+    predictions = run.evidence["classification"]
+    (bare,) = [
+        replace(run, evidence={k: t for k, t in run.evidence.items() if t is not predictions})
+    ]
     with pytest.raises(SpecError, match="does not say who was answered right"):
-        measure_accuracy_across_datasets({"A": [other]})
+        measure_accuracy_across_datasets({"A": [bare]})
+
+
+def test_a_target_of_any_name_has_its_own_rows_and_races_stay_races(tmp_path):
+    who = people(("White", "East Asian", "Southeast Asian")).with_columns(race7="race")
+
+    def asian(row):  # by four races all are right, by seven no one who is not White
+        return "White" if row["race"] == "White" else "Asian"
+
+    def adult(row):
+        return "no" if row["age"] == "0-2" else "yes"
+
+    adults = who.with_columns(
+        adult=pl.when(pl.col("age").is_in(["0-2", "10-19"]))
+        .then(pl.lit("no"))
+        .otherwise(pl.lit("yes"))
+    )
+    runs = [run_of(tmp_path, who, asian, "race7", "net"),
+            run_of(tmp_path, adults, adult, "adult", "net"),
+            run_of(tmp_path, who, lambda row: row["gender"], "gender", "net")]  # fmt: skip
+    values = measure_accuracy_across_datasets({"A": runs})
+    assert cell(values, "Asian", head="race7") == 1.0
+    assert cell(values, "E Asian", head="race7") is None  # the model has no such class
+    assert cell(values, "All", head="adult") == 0.75  # wrong for 10-19, one of four ages
+    heads = build_accuracy_tables_by_caption(values)["Table 7: accuracy by dataset and group"]
+    assert heads.filter(dataset="A")["head"].to_list() == ["gender", "adult", "race7"]
 
 
 def test_a_column_that_one_dataset_lacks_is_not_averaged():

@@ -10,6 +10,7 @@ import pytest
 import isolux
 from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.tasks import score
+from isolux.verbs.audit.pipeline import move_bins_to_confounders
 from isolux.verbs.explain import run_analyses
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
@@ -48,6 +49,22 @@ def test_the_protocol_is_an_audit():
     assert INFO.references[0].key == "icon2"
 
 
+def test_a_protocols_analyses_can_be_left_out():
+    assert protocol("detection", "bdd100k:labels").explain.analyses == ("confounders",)
+    assert protocol("detection", "bdd100k:labels", explain=("none",)).explain.analyses == ()
+
+
+def test_bins_of_an_explanatory_attribute_stand_beside_the_protocols_own():
+    spec = protocol("detection", "bdd100k:labels", bins=("box_height=quantile:4",))
+    assert spec.groups.bins == ("income=quantile:3:images", "box_height=quantile:4")
+    moved = move_bins_to_confounders(spec)
+    assert moved.groups.bins == ("income=quantile:3:images",)
+    assert moved.explain.analysis_option[-1] == 'confounders.bins={"box_height": "quantile:4"}'
+    own = protocol("detection", "bdd100k:labels", bins=("income=edges:9,90",))
+    assert move_bins_to_confounders(own) == own
+    assert own.groups.bins == ("income=edges:9,90",)
+
+
 def test_there_is_no_other_protocol():
     with pytest.raises(UnknownNameError, match=r"(?s)protocol named 'faces'.*where: icon2"):
         protocol("faces", "bdd100k:labels")
@@ -76,6 +93,9 @@ def test_tables_are_the_analysis_in_points(run):
     assert ranks.columns[-3:] == ["σ(ProxyAP)", "μ(σ(AP))", "Δ"]
     assert ranks["explanatory"].to_list()[0] == "size"
     for row in ranks.iter_rows(named=True):
+        usable = within.filter(explanatory=row["explanatory"]).drop_nulls(["a", "b"])
+        every = within.filter(explanatory=row["explanatory"])["at"].n_unique()
+        assert row["values"] == f"{usable.height} of {every}"
         assert row["Δ"] == pytest.approx(sigma - row["μ(σ(AP))"], abs=1e-3)
     assert within.columns[-2:] == ["a", "b"]
     assert set(within.filter(explanatory="size")["at"]) == {"small", "medium", "large"}
@@ -89,6 +109,34 @@ def test_a_run_without_the_analysis_has_no_tables(run):
         run.group_metrics, run.disparities, run.findings,
     )  # fmt: skip
     assert tables("detection", bare) == {}
+
+
+def test_everyone_of_all_classes_is_the_mean_of_the_classes_that_groups_average(run):
+    # Nobody in b rides: its mean is of pedestrians alone, so the row of all classes is too.
+    values = [("pedestrian", "a", 0.7), ("pedestrian", "b", 0.6), ("rider", "a", 0.5),
+              ("rider", "b", None), (None, "a", 0.7), (None, "b", 0.6)]  # fmt: skip
+    counts = [("pedestrian", "a", 80), ("pedestrian", "b", 90), ("rider", "a", 60),
+              ("rider", "b", 0)]  # fmt: skip
+    drawn = {
+        "Values by group, and their dispersion": {
+            "columns": ["label", "attribute", "group", "value", "dispersion"],
+            "rows": [[label, "income", group, value, 0.1] for label, group, value in values],
+        },
+        "People by class and group": {
+            "columns": ["label", "attribute", "group", "n"],
+            "rows": [[label, "income", group, n] for label, group, n in counts],
+        },
+    }
+    overall = GROUP_METRICS.conform(pl.DataFrame({
+        "model": "m", "metric": "average_precision", "label": ["pedestrian", "rider"],
+        "value": [0.65, 0.4],
+    }))  # fmt: skip
+    made = Run({"explained": {"confounders": drawn}}, run.scores, run.attributes, overall,
+               run.disparities, run.findings)  # fmt: skip
+    table = next(iter(tables("detection", made).values()))
+    assert table.select("class", "overall").rows() == [
+        ("pedestrian", 65.0), ("rider", 40.0), (None, 65.0)
+    ]  # fmt: skip
 
 
 def test_several_models_have_a_column(run):

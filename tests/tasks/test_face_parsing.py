@@ -212,6 +212,14 @@ def test_no_predictions_at_all_everybody_was_missed(tmp_path):
     assert scores.units.select("model", "value").rows() == [("net", 0.0)]
 
 
+def test_pictures_that_were_read_as_people_are_refused_with_the_format(tmp_path):
+    pictures = pl.DataFrame({"model": "m", "instance_id": ["a"], "uri": ["a/combined.png"]})
+    people = label_picture_truth(tmp_path, {"a": TRUTH})
+    with pytest.raises(SpecError, match="face parsing judges pictures of parts") as caught:
+        score(people, pictures, root=str(tmp_path))
+    assert caught.value.hint == "--format part_masks reads these files as parts"
+
+
 def test_models_are_judged_apart(tmp_path):
     people = label_picture_truth(tmp_path, {"a": TRUTH, "b": TRUTH})
     perfect = {"combined": TRUTH}

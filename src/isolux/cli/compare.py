@@ -41,7 +41,7 @@ def compare(
     Only people who are in all runs are compared: people who withdrew from one are left out of all.
 
     With --datasets, models are tabulated across datasets, as in FairFace's Tables 2, 3, 5 and 7,
-    from finished audits with --target race, gender or age: DATASET=RUN, or DATASET=RUN,RUN.
+    from finished audits, such as with --target race: DATASET=RUN, or DATASET=RUN,RUN.
 
     Parameters
     ----------

@@ -101,18 +101,34 @@ def print_paper_tables(run: Run) -> None:
             continue
         print_clean_lines("", caption)
         columns = [column.replace("_", " ") for column in table["columns"]]
+        n_keys = _count_leading_text_columns(table["rows"])
         if len(columns) > max(_MAX_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
-        print_unbroken_table("", columns, rows[:_MAX_ROWS])
-        if len(rows) > _MAX_ROWS:
-            print_clean_lines(f"… and {len(rows) - _MAX_ROWS} more rows in the report.")
+            n_keys = 1
+        if n_remaining := max(len(rows) - _MAX_ROWS, 0):
+            # The last row stays: papers' averages stand there.
+            rows = [*rows[: _MAX_ROWS - 1], ["…"] * len(columns), rows[-1]]
+        print_unbroken_table("", columns, rows, n_keys=n_keys)
+        if n_remaining:
+            print_clean_lines(f"… and {n_remaining} more rows in the report.")
 
 
-def print_unbroken_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def _count_leading_text_columns(rows: list[list[object]]) -> int:
+    """Count the columns before the first number: they name a row."""
+    has_numbers = [
+        any(isinstance(cell, int | float) for cell in c) for c in zip(*rows, strict=True)
+    ]
+    return max(has_numbers.index(True), 1) if True in has_numbers else 1
+
+
+def print_unbroken_table(
+    title: str, columns: list[str], rows: list[list[str]], *, n_keys: int = 1
+) -> None:
     """Print a table whose words are never broken.
 
-    What is too wide for the screen stands in several blocks of columns, each with the first one;
-    what has a word as wide as the screen stands line by line, and the terminal wraps it.
+    What is too wide for the screen stands in several blocks of columns, each with the first
+    ``n_keys``; what has a word as wide as the screen stands line by line, and the terminal wraps
+    it.
     """
     if command_output.is_json_active():
         command_output.add_text_table_to_json(title, columns, rows)
@@ -130,8 +146,8 @@ def print_unbroken_table(title: str, columns: list[str], rows: list[list[str]]) 
     ]
     if sum(min_widths) <= width + _COLUMN_GAP:
         _print_rich_table(columns, rows, min_widths)
-    elif min_widths[0] + max(min_widths[1:], default=0) <= width + _COLUMN_GAP:
-        for block in _split_into_column_blocks(cells, 1, width, min_widths):
+    elif sum(min_widths[:n_keys]) + max(min_widths[n_keys:], default=0) <= width + _COLUMN_GAP:
+        for block in _split_into_column_blocks(cells, n_keys, width, min_widths):
             head, *body = (list(row) for row in zip(*block, strict=True))
             _print_rich_table(
                 head, body, [max(map(_measure_longest_word, c)) + _COLUMN_GAP for c in block]

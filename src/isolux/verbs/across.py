@@ -62,7 +62,7 @@ def across(
     Parameters
     ----------
     runs : mapping of str to runs
-        Each dataset's finished audits, of classification of race, gender or age.
+        Each dataset's finished audits, of classification of race, gender, age or another target.
     average : sequence of str
         The datasets that are averaged, each counting once; default: all.
     out : str or Path, optional
@@ -77,7 +77,7 @@ def across(
     Raises
     ------
     SpecError
-        A run of another task or question, of several models, or given twice; on one dataset
+        A run of another task, of several models, or given twice; on one dataset
         audits with weights and without.
     OutputError
         The directory exists, or cannot be written.

@@ -27,7 +27,7 @@ from isolux.vocabulary.tables import FINDINGS, check
 GROUP_GAPS = "group_gaps"
 """The analysis of every audit, whose findings come first."""
 
-_CONFOUNDERS = "confounders"
+CONFOUNDERS = "confounders"
 
 EVIDENCE_ANALYSES = {
     "recall_by_iou": ("overlap_curves", "size_and_occlusion"),
@@ -225,10 +225,10 @@ def role_flags_to_options(role: Sequence[str], analyses: Sequence[str] | None) -
     """
     if not role:
         return []
-    if analyses is not None and _CONFOUNDERS not in analyses:
+    if analyses is not None and CONFOUNDERS not in analyses:
         raise SpecError(
-            f"--role belongs to the analysis {_CONFOUNDERS}, which does not run",
-            expected=f"{_CONFOUNDERS} among the analyses",
+            f"--role belongs to the analysis {CONFOUNDERS}, which does not run",
+            expected=f"{CONFOUNDERS} among the analyses",
             found=", ".join(analyses) or "none",
             where="--role",
         )
@@ -244,7 +244,7 @@ def role_flags_to_options(role: Sequence[str], analyses: Sequence[str] | None) -
         if name in roles:
             raise SpecError(f"--role names {name!r} twice", found=repr(assignment), where="--role")
         roles[name] = causal_role
-    return [f"{_CONFOUNDERS}.roles={json.dumps(roles, ensure_ascii=False)}"]
+    return [f"{CONFOUNDERS}.roles={json.dumps(roles, ensure_ascii=False)}"]
 
 
 def run_all_analyses(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:

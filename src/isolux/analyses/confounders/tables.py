@@ -128,6 +128,7 @@ def _iterate_ranking_rows(case: MetricCase) -> Iterator[Row]:
             ),
             **_build_interval_cells("reduction", case.get_dispersion(explanation.reduction)),
             "people_compared": _round_or_none_if_not_finite(explanation.coverage),
+            "values_compared": (f"{explanation.is_usable.sum()} of {len(explanation.is_usable)}"),
             "verdict": verdict,
         }
 

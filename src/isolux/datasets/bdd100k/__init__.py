@@ -7,6 +7,7 @@ and a user's own districts and incomes, frames get the income of where they were
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +46,9 @@ CATEGORIES = (
 )
 """The ten categories that detectors are judged on."""
 
+CATEGORY_NAMES_BY_COCO_ID = {str(k): name for k, name in enumerate(CATEGORIES, start=1)}
+"""Numbers of categories in COCO results, from 1 in this order: BDD100K's ``configs/det.toml``."""
+
 ALIASES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 """Names of the 2018 release to those of today."""
 
@@ -58,6 +62,7 @@ _FILES = (
     "**/box_track*.json",
     "*.json",
 )
+_PICTURES = "images/100k/*/*.jpg"
 _SCENE_WORDS = {
     "weather": ("rainy", "snowy", "clear", "overcast", "partly cloudy", "foggy"),
     "scene": (
@@ -173,8 +178,9 @@ def load(
         )
         inputs |= video_districts.inputs
     images = frames.select("image_id", "width", "height", "video_id", uri="name")
+    images = _add_existing_image_paths(images, Path(path))
     words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return build_clustered_dataset(
+    dataset = build_clustered_dataset(
         "bdd100k",
         INFO,
         instances=_build_bdd_instances(boxes),
@@ -190,6 +196,15 @@ def load(
         clusters=words,
         cluster_notes=_note_frames_of_one_video(images),
     )
+    return replace(dataset, categories=CATEGORY_NAMES_BY_COCO_ID)
+
+
+def _add_existing_image_paths(images: pl.DataFrame, folder: Path) -> pl.DataFrame:
+    """Give frames their path below BDD100K's folder as ``uri``, where their picture is there."""
+    files = [(file.name, str(file.relative_to(folder))) for file in folder.glob(_PICTURES)]
+    paths = pl.DataFrame(files, schema={"uri": pl.String, "_path": pl.String}, orient="row")
+    with_paths = left_join_in_order(images, paths.unique("uri", keep="none"), "uri")
+    return with_paths.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
 
 
 def _build_bdd_frame_table(frames: pl.DataFrame, source: str) -> pl.DataFrame:

@@ -24,6 +24,7 @@ from isolux.papers.facet.recall import (
     build_recall_by_hair_and_tone,
     build_recall_by_skin_tone,
     build_recall_of_largest_age_gaps,
+    explain_missing_age_gaps,
 )
 from isolux.papers.facet.terms import AGES, DARKER, LIGHTER
 from isolux.vocabulary import citations
@@ -333,5 +334,9 @@ def absent(name: str, run: Run) -> dict[str, str]:
     """
     printed = tables(name, run)
     return {
-        caption: explain_missing_table(run) for caption in _TABLES[name] if caption not in printed
+        caption: explain_missing_age_gaps(run)
+        if layout is build_recall_of_largest_age_gaps
+        else explain_missing_table(run)
+        for caption, layout in _TABLES[name].items()
+        if caption not in printed
     }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from isolux.papers._layout import pivot_metrics_by_class_and_group
+from isolux.papers._protocols import explain_missing_table
 from isolux.papers.facet.terms import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
 from isolux.vocabulary.containers import Run
 
@@ -143,6 +144,24 @@ def build_recall_of_largest_age_gaps(
         .join(order, on="age_presentation")
         .sort("_place", "_age")
         .select(*key, pl.col("age_presentation").alias("age"), *RECALLS)
+    )
+
+
+def explain_missing_age_gaps(run: Run) -> str:
+    """Say why Table 8 has no rows: in no class are 50 people in each perceived age group."""
+    ages = _select_recall_percent_by_class_and_age(run).filter(
+        pl.col("age_presentation").is_in(list(AGES))
+    )
+    sizes = ages.group_by("model", "person_class").agg(
+        smallest=pl.when(pl.len() == len(AGES)).then(pl.col("n_units").min()).otherwise(0)
+    )
+    largest = sizes.sort("smallest", "person_class", descending=[True, False]).head(1)
+    if largest.is_empty() or largest["smallest"].item() >= _MIN_PEOPLE:
+        return explain_missing_table(run)
+    return (
+        f"no class has {_MIN_PEOPLE} people in each of the {len(AGES)} perceived age groups; the"
+        f" nearest, {largest['person_class'].item()!r}, has {largest['smallest'].item():,} in its"
+        " smallest"
     )
 
 

@@ -42,6 +42,7 @@ _FOUR_RACES = {
     "East Asian": "Asian",
     "Southeast Asian": "Asian",
 }
+_RACE_VALUES = {*_FOUR_RACES, "Latino_Hispanic", "Middle Eastern"}
 _AGES = {
     "0-2": "0-9",
     "3-9": "0-9",
@@ -98,10 +99,14 @@ _VALUES_SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class _DatasetAccuracy:
-    """One run of a model on a dataset: its people, and whether each prediction is correct."""
+    """One run of a model on a dataset: its people, and whether each prediction is correct.
+
+    ``head`` is the audit's target; ``asks_race``: its classes are races, whatever its name.
+    """
 
     head: str
     model: str
+    asks_race: bool
     coarse: bool
     scores: pl.DataFrame
     people: pl.DataFrame
@@ -141,11 +146,11 @@ def measure_accuracy_across_datasets(
 def _read_accuracy_by_person(run: Run, dataset: str) -> _DatasetAccuracy:
     spec = read_recorded_spec(run.record)
     predictions = run.evidence.get("classification")
-    head = str(spec.task.settings.get("target"))
-    if predictions is None or head not in HEADS:
+    head = spec.task.settings.get("target")
+    if predictions is None or not head:
         raise SpecError(
             "this run does not say who was answered right",
-            expected="an audit of classification with --target race, gender or age",
+            expected="an audit of classification with --target, such as race, gender or age",
             found=f"task {run.record.get('task')}, target {head}",
             where=dataset,
         )
@@ -166,7 +171,8 @@ def _read_accuracy_by_person(run: Run, dataset: str) -> _DatasetAccuracy:
     race_pair = [
         pl.col(c).replace_strict(_FOUR_RACES, default=None) for c in ("truth", "prediction")
     ]
-    has_four_races = head == "race" and bool(
+    asks_race = set(labels["truth"].drop_nulls()) <= _RACE_VALUES
+    has_four_races = asks_race and bool(
         (pl.concat([labels["truth"], labels["prediction"]]) == "Asian").any()
     )
     merged_correct = pl.when(race_pair[0].is_not_null() & correct.is_not_null()).then(
@@ -177,11 +183,10 @@ def _read_accuracy_by_person(run: Run, dataset: str) -> _DatasetAccuracy:
         "unit_id",
         "cluster_id",
         is_correct.alias("own"),
-        (merged_correct if head == "race" else correct).alias("merged"),
+        (merged_correct if asks_race else correct).alias("merged"),
     )
-    return _DatasetAccuracy(
-        head, str(models[0]), has_four_races, rows, _list_people_by_paper_group(run.attributes), run
-    )
+    people = _list_people_by_paper_group(run.attributes)
+    return _DatasetAccuracy(str(head), str(models[0]), asks_race, has_four_races, rows, people, run)
 
 
 def _list_people_by_paper_group(attributes: pl.DataFrame) -> pl.DataFrame:
@@ -263,8 +268,8 @@ def _select_accuracy_of_columns(
     requested = {**_COLUMNS, _NON_WHITE_FOUR_RACES: _COLUMNS["Non-White"]}
     rows = []
     for column, (attribute, group) in requested.items():
-        has_no_class = accuracy.head == "race" and accuracy.coarse and column in _SEVEN_RACE_COLUMNS
-        uses_four_races = column in ("Asian", _NON_WHITE_FOUR_RACES) and accuracy.head == "race"
+        has_no_class = accuracy.coarse and column in _SEVEN_RACE_COLUMNS
+        uses_four_races = column in ("Asian", _NON_WHITE_FOUR_RACES) and accuracy.asks_race
         group_rows = table.filter(
             pl.col("attribute").eq_missing(pl.lit(attribute, dtype=pl.String)),
             pl.col("label").eq_missing(
@@ -374,17 +379,21 @@ def _pivot_column_by_dataset(values: pl.DataFrame, column: str) -> pl.DataFrame:
 def _iterate_dataset_headings_and_rows(
     single_datasets: pl.DataFrame, column: str
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    for head in HEADS:
+    for head in sorted(single_datasets["head"].unique(), key=_order_head):
         for dataset in single_datasets.filter(head=head)["dataset"].unique(maintain_order=True):
             dataset_rows = single_datasets.filter(head=head, dataset=dataset)
             lacks_white = dataset_rows.filter(column="White", reason="no such group").height > 0
-            requested_column = (
-                _NON_WHITE_FOUR_RACES if head == "race" and column == "Non-White" else column
-            )
+            # Of questions other than race both columns are one.
+            requested_column = _NON_WHITE_FOUR_RACES if column == "Non-White" else column
             yield (
                 f"{head}_{dataset}{'*' if lacks_white else ''}",
                 dataset_rows.filter(column="All" if lacks_white else requested_column),
             )
+
+
+def _order_head(head: str) -> tuple[int, str]:
+    """Order the paper's questions first, others by name."""
+    return (HEADS.index(head) if head in HEADS else len(HEADS)), head
 
 
 def _pivot_accuracy_by_group(values: pl.DataFrame) -> pl.DataFrame:
@@ -392,8 +401,8 @@ def _pivot_accuracy_by_group(values: pl.DataFrame) -> pl.DataFrame:
     table = paper_columns.pivot(
         on="column", index=["head", "dataset", "model"], values="value", maintain_order=True
     )
-    order = {name: k for k, name in enumerate(HEADS)}
-    sorting = pl.col("head").replace_strict(order, default=len(order))
+    heads = sorted(table["head"].unique(), key=_order_head)
+    sorting = pl.col("head").replace_strict({name: k for k, name in enumerate(heads)})
     return table.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
 
 

@@ -126,7 +126,8 @@ def build_ap_by_class_and_group(run: Run) -> pl.DataFrame:
     polars.DataFrame
         ``model`` (with several), ``class`` (null: all classes), ``attribute``, ``everyone`` (the
         overall average precision, not normalised, where the run has it; of all classes the mean of
-        the classes), a column a group (points), ``dispersion`` (of the groups; points).
+        those that the groups' values are means of), a column a group (points), ``dispersion`` (of
+        the groups; points).
     """
     rows = _find_confounder_table_or_empty(run, "Values by group")
     if rows.is_empty():
@@ -134,18 +135,10 @@ def build_ap_by_class_and_group(run: Run) -> pl.DataFrame:
     values, index = _pivot_by_group_with_key(rows, _ROW_KEYS, "value")
     dispersion = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
     with_dispersion = values.join(dispersion, on=index, nulls_equal=True, maintain_order="left")
-    overall = _read_overall_ap(run)
+    overall = _average_overall_ap_over_classes(run, values, index)
     if overall.height:
-        keys = [c for c in ("model", "class") if c in with_dispersion.columns]
-        overall_rows = overall if "model" in keys else overall.unique("class", keep="first")
         with_dispersion = with_dispersion.join(
-            overall_rows.select(*keys, "overall")
-            if keys
-            else overall_rows.head(1).select("overall"),
-            on=keys or None,
-            how="left" if keys else "cross",
-            nulls_equal=bool(keys),
-            maintain_order="left",
+            overall, on=index, how="left", nulls_equal=True, maintain_order="left"
         )
         other_columns = [c for c in with_dispersion.columns if c not in (*index, "overall")]
         with_dispersion = with_dispersion.select(*index, "overall", *other_columns)
@@ -154,19 +147,38 @@ def build_ap_by_class_and_group(run: Run) -> pl.DataFrame:
     )
 
 
-def _read_overall_ap(run: Run) -> pl.DataFrame:
-    """Read everyone's plain average precision: ``model``, ``class``, ``everyone``."""
-    rows = run.group_metrics.filter(
+def _average_overall_ap_over_classes(
+    run: Run, values: pl.DataFrame, index: Sequence[str]
+) -> pl.DataFrame:
+    """Give everyone's plain average precision for the rows of Table 1: ``index``, ``overall``.
+
+    The row of all classes is the mean of the classes that the groups' values are means of: those
+    with people in every group that has a value there.
+    """
+    overall = run.group_metrics.filter(
         pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
     ).select("model", pl.col("label").alias("class"), overall="value")
-    classes = rows.drop_nulls("class")
-    class_means = (
-        classes.group_by("model", maintain_order=True)
-        .agg(pl.col("overall").mean())
-        .with_columns(pl.lit(None, pl.String).alias("class"))
-        .select(rows.columns)
-    )
-    return pl.concat([classes, class_means]) if classes.height else rows
+    keys = [c for c in index if c in ("model", "class")]
+    if "model" not in keys:
+        overall = overall.unique("class", keep="first", maintain_order=True)
+    if "class" not in index:
+        rows = values.select(index)
+        joined = rows.join(overall, on="model") if keys else rows.join(overall.head(1), how="cross")
+        return joined.select(*index, "overall")
+    by_class = values.select(index).join(overall, on=keys).select(*index, "overall")
+    counts = _find_confounder_table_or_empty(run, "People by class and group")
+    if counts.is_empty():
+        return by_class
+    row_keys = [c for c in index if c != "class"]
+    groups = [c for c in values.columns if c not in index]
+    averaged = values.filter(pl.col("class").is_null()).unpivot(groups, index=row_keys)
+    averaged = averaged.drop_nulls("value").rename({"variable": "group"})
+    shared = counts.join(averaged, on=[*row_keys, "group"], how="semi")
+    shared = shared.group_by([*row_keys, "class"]).agg(pl.col("n").min()).filter(pl.col("n") > 0)
+    means = by_class.join(shared, on=[*row_keys, "class"], how="semi")
+    means = means.group_by(row_keys).agg(pl.col("overall").mean())
+    all_classes = means.with_columns(pl.lit(None, pl.String).alias("class"))
+    return pl.concat([by_class, all_classes.select(by_class.columns)])
 
 
 def build_ap_by_explanatory_value(run: Run) -> pl.DataFrame:
@@ -195,12 +207,17 @@ def build_explanatory_attribute_ranking(run: Run) -> pl.DataFrame:
     -------
     polars.DataFrame
         ``model`` (with several), ``class``, ``attribute``, ``rank``, ``explanatory``,
+        ``values`` (at how many of its values groups could be compared: ``1 of 3``),
         ``σ(ProxyAP)``, ``μ(σ(AP))`` (after control), ``Δ``, all in points.
     """
     rows = _find_confounder_table_or_empty(run, "Explanatory attributes by the dispersion")
     if rows.is_empty():
         return rows
-    index = [c for c in (*_ROW_KEYS, "rank", "explanatory") if c in rows.columns]
+    names = (*_ROW_KEYS, "rank", "explanatory", "values_compared")
+    index = [c for c in names if c in rows.columns]
+    if "values_compared" in index:
+        rows = rows.rename({"values_compared": "values"})
+        index[-1] = "values"
     paper_names = {
         "proxy_dispersion": "σ(ProxyAP)",
         "controlled_dispersion": "μ(σ(AP))",
@@ -225,7 +242,9 @@ def build_instance_counts_by_class_and_group(run: Run) -> pl.DataFrame:
 
 
 def _find_confounder_table_or_empty(run: Run, caption: str) -> pl.DataFrame:
-    return find_analysis_table_or_empty(run, "confounders", caption).rename(
+    table = find_analysis_table_or_empty(run, "confounders", caption)
+    # Of nothing but nulls where there are no classes.
+    return table.with_columns(pl.col("^label$").cast(pl.String)).rename(
         {"label": "class"}, strict=False
     )
 

@@ -166,7 +166,15 @@ def join_files_to_faces(
     predictions: object, rows: pl.DataFrame
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Join each file to its face: by instance id, else by the id of an image with one face."""
-    file_rows = check(to_polars(predictions), PART_MASK_FILES, source="predictions")
+    file_rows = to_polars(predictions)
+    if {"instance_id", "uri"} <= set(file_rows.columns):
+        raise SpecError(
+            "the answers are pictures of people, and face parsing judges pictures of parts",
+            expected="label pictures or a picture for each part",
+            found=f"such as {file_rows['uri'].head(1).to_list()}",
+            hint="--format part_masks reads these files as parts",
+        )
+    file_rows = check(file_rows, PART_MASK_FILES, source="predictions")
     file_rows = file_rows.select("model", "image_id", "part", "uri").with_row_index("file_row")
     faces = rows.select("image_id", "instance_id", row=pl.int_range(pl.len(), dtype=pl.Int64))
     by_instance = faces.select("row", image_id="instance_id")

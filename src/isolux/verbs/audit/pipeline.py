@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -37,6 +38,7 @@ from isolux.stats.statistic import PairStatistic
 from isolux.verbs.audit.protocol import build_protocol_record
 from isolux.verbs.error_budget import compute_audit_error_share
 from isolux.verbs.explain import (
+    CONFOUNDERS,
     list_default_analyses,
     merge_references,
     role_flags_to_options,
@@ -91,6 +93,7 @@ def run_pipeline(
         inputs = {**inputs, **hash_population_files(spec)}
         sample_record = build_sample_record(spec, scores)
     spec, dataset = resolve_image_bins(spec, dataset)
+    spec = move_bins_to_confounders(spec)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = _form_groups(spec, dataset, scores, attributes)
     clusters = [name for name in parse_cluster_columns(spec.people.cluster) if name is not None]
@@ -272,6 +275,23 @@ def resolve_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Da
         labels = ", ".join(format_bin_labels(edges, bin_rule.closed))
         notes.append(f"{name.strip()}: quantiles over {n:,} images: {labels}")
     return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
+
+
+def move_bins_to_confounders(spec: AuditSpec) -> AuditSpec:
+    """Turn ``--bins`` of attributes that are not audited into those of explanatory ones."""
+    rules = {}
+    for text in spec.groups.bins if CONFOUNDERS in spec.explain.analyses else ():
+        name, equals, rule = (part.strip() for part in text.partition("="))
+        if equals and name not in spec.groups.attributes:
+            rules[name] = (text, rule)
+    if not rules:
+        return spec
+    moved_texts = [text for text, _ in rules.values()]
+    bins = json.dumps({name: rule for name, (_, rule) in rules.items()}, ensure_ascii=False)
+    return spec.updated(
+        bins=tuple(text for text in spec.groups.bins if text not in moved_texts),
+        analysis_option=(*spec.explain.analysis_option, f"{CONFOUNDERS}.bins={bins}"),
+    )
 
 
 def _compute_image_bin_edges(

@@ -14,7 +14,7 @@ from isolux.vocabulary.containers import Run, tables_to_json
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec, expand_option_assignments, parse_spec
 
-_APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
+_APPENDED_SETTINGS = ("bins", "data_option", "prediction_option", "analysis_option")
 _NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "injected", "metric")
 """Settings that the second half of a paper's table does not inherit."""
 _ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "="}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import field_validator
+
 from isolux.vocabulary.spec.stage import SettingsStage, setting
 
 
@@ -9,7 +11,10 @@ class Explain(SettingsStage):
     """Which analyses run with the audit, and their settings."""
 
     analyses: tuple[str, ...] = setting(
-        (), "analyses to run with the audit: `isolux list analyses`", flat="explain", often=True
+        (),
+        "analyses to run with the audit: `isolux list analyses`; none: not those of a protocol",
+        flat="explain",
+        often=True,
     )
     role: tuple[str, ...] = setting(
         (),
@@ -17,3 +22,8 @@ class Explain(SettingsStage):
         "before, mediator, after or unknown",
     )
     analysis_option: tuple[str, ...] = setting((), "a setting of an analysis, ANALYSIS.NAME=VALUE")
+
+    @field_validator("analyses")
+    @classmethod
+    def _read_none(cls, analyses: tuple[str, ...]) -> tuple[str, ...]:
+        return () if analyses == ("none",) else analyses

@@ -110,7 +110,8 @@ def write_simulated_predictions(
     """Write a simulated model's answers to a task as files that an audit reads."""
     predictor, folder = _find_predictor_of_task(task), Path(folder)
     if predictor.answers is not None:
-        return write_predictions(predictor.answers(dataset, right, model), folder, task)
+        predictions = predictor.answers(dataset, right, model)
+        return write_predictions(predictions, folder, task, dataset.categories)
     if root is None:
         raise SpecError(f"simulated answers to {task} need the originals", expected="root")
     task_dir = folder / task

@@ -35,8 +35,13 @@ _TRIES = 20
 def simulate_detections(
     dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
 ) -> pl.DataFrame:
-    """Simulate the boxes of detected people, and false positives."""
+    """Simulate the boxes of detected people, and false positives.
+
+    Where the dataset numbers its categories, a box has the class of its person.
+    """
     people = join_is_right(dataset, right)
+    if len(dataset.categories) > 1:
+        return simulate_class_boxes(dataset, right, model)
     tables = (
         _draw_boxes_of_detected_people(people, model),
         _draw_false_positive_boxes(dataset, people, model),

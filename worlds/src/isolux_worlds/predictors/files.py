@@ -7,7 +7,7 @@ for each person.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +25,16 @@ from isolux_worlds.predictors.simulated import BOX, SimulatedModel, join_is_righ
 __all__ = ["write_face_part_images", "write_noisy_images", "write_predictions"]
 
 
-def write_predictions(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
-    """Write one model's answers in the format of their kind."""
+def write_predictions(
+    frame: pl.DataFrame,
+    folder: str | Path,
+    name: str,
+    category_names: Mapping[str, str] | None = None,
+) -> Path:
+    """Write one model's answers in the format of their kind.
+
+    ``category_names``: the dataset's categories by their numbers.
+    """
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
@@ -35,12 +43,17 @@ def write_predictions(frame: pl.DataFrame, folder: str | Path, name: str) -> Pat
         return _write_embeddings_array(frame, folder, name)
     if "image_id" not in columns:
         raise SpecError("these are not predictions", found=", ".join(sorted(columns)))
-    if frame["label"].n_unique() > 1:
+    numbers = {label: int(number) for number, label in (category_names or {}).items()}
+    if frame["label"].n_unique() > 1 and not set(frame["label"]) <= set(numbers):
         return write_parquet(folder / f"{name}.parquet", frame)
-    return write_text(folder / f"{name}.json", json.dumps(_build_coco_results(frame)))
+    category_ids = [numbers.get(label, 1) for label in frame["label"]]
+    results = _build_coco_results(frame, category_ids)
+    return write_text(folder / f"{name}.json", json.dumps(results))
 
 
-def _build_coco_results(frame: pl.DataFrame) -> list[dict[str, object]]:
+def _build_coco_results(
+    frame: pl.DataFrame, category_ids: Sequence[int]
+) -> list[dict[str, object]]:
     """COCO results; ids that are numbers stay numbers, as COCO has them."""
     columns = frame.columns
     number = pl.col("image_id").cast(pl.Int64, strict=False)
@@ -51,7 +64,7 @@ def _build_coco_results(frame: pl.DataFrame) -> list[dict[str, object]]:
         "image_id"
     ]
     result_columns: dict[str, list[object]] = {"image_id": ids.to_list()}
-    result_columns["category_id"] = [1] * frame.height
+    result_columns["category_id"] = [*category_ids]
     if set(BOX) <= set(columns):
         boxes = frame.select(pl.concat_list(BOX).list.eval(pl.element().round(2)))
         result_columns["bbox"] = boxes.to_series().to_list()
