@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux_curate.privacy import hash_pseudonym_key, read_or_create_key
+from isolux_curate.privacy import hash_pseudonym_key, read_or_create_pseudonym_key
 from isolux_curate.verbs.withdraw import prove
 
 PLAIN, NUMBER = "s-0417x", "20417"
@@ -156,7 +156,7 @@ def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
     for name in ("ab", "cd"):
         keys.append(tmp_path / f"{name}.key")
         keys[-1].write_text(name * 32 + "\n")
-    mark = hash_pseudonym_key(read_or_create_key(keys[0]))
+    mark = hash_pseudonym_key(read_or_create_pseudonym_key(keys[0]))
     dataset = f'{{"format": "isolux curated dataset", "pseudonym_key_mark": "{mark}"}}'
     folder.mkdir()
     (folder / "a.zip").write_bytes(zipped(dataset=dataset, publish='{"settings": {}, "files": {}}'))

@@ -14,11 +14,19 @@ from PIL import Image
 
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.annotation.sheets import plan_and_write_open_tasks, write_consented_answers
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.intake.intake_verdicts import apply_rules, list_refusal_letters
-from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.intake.intake_verdicts import (
+    apply_and_record_rules,
+    list_refusal_reasons_by_subject,
+)
+from isolux_curate.project.folder import (
+    Project,
+    create_or_open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
 from isolux_curate.project.queries import read_images
-from isolux_curate.project.verdicts import read_hash_matches
+from isolux_curate.project.verdicts import read_hash_matches_with_state
 from isolux_curate.quality.evidence import gather_suspects
 from isolux_curate.quality.hash_lists import decide_matches, match_photos, read_hash_list
 from isolux_curate.quality.sampling import draw_sample
@@ -49,9 +57,11 @@ def listing(folder: Path, text: str) -> Path:
 
 
 def brought(folder: Path, hashes: Path | None = None) -> Project:
-    project = create_project(folder / "p", curator="ada")
+    project = create_or_open_project(folder / "p", curator="ada")
     known = None if hashes is None else read_hash_list(hashes)
-    ingest_photos(project, folder / "photos.csv", photos=folder / "in", hashes=known)
+    ingest_sheet_photos(
+        project, folder / "photos.csv", photo_folder=folder / "in", illegal_hashes=known
+    )
     return project
 
 
@@ -61,7 +71,7 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
     digest = hashlib.new(name, bad).hexdigest()
     project = brought(inbox, listing(inbox, f"# a list\n{digest.upper()}\n"))
     assert not [p for p in (project.folder / "photos").rglob("*.png") if p.read_bytes() == bad]
-    assert read_hash_matches(project).rows() == [("2", f"{name} {digest}", "undecided")]
+    assert read_hash_matches_with_state(project).rows() == [("2", f"{name} {digest}", "undecided")]
     assert read_images(project)["image_id"].to_list() == ["0", "1", "3"]
     for step in (
         lambda: plan_and_write_open_tasks(project, "count", inbox / "out"),
@@ -72,10 +82,10 @@ def test_a_match_is_not_copied_and_stops_what_leaves(inbox: Path, name: str) -> 
         with pytest.raises(SpecError, match="1 photo matches a list of known illegal material"):
             step()
     assert not (inbox / "out").exists()
-    apply_rules(project)
-    assert "2" not in list_refusal_letters(project)["image_id"]  # nobody is told
+    apply_and_record_rules(project)
+    assert "2" not in list_refusal_reasons_by_subject(project)["image_id"]  # nobody is told
     assert digest not in read_journal(project)["said"].str.join(" ").item()
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 def test_what_is_decided_opens_the_project(inbox: Path) -> None:
@@ -85,7 +95,7 @@ def test_what_is_decided_opens_the_project(inbox: Path) -> None:
     assert decide_matches(project, sheet) == 1
     assert decide_matches(project, sheet) == 0
     assert plan_and_write_open_tasks(project, "count", inbox / "out") == 3
-    assert read_hash_matches(project)["state"].to_list() == ["out"]
+    assert read_hash_matches_with_state(project)["state"].to_list() == ["out"]
 
 
 def test_a_false_match_comes_in_the_next_time_that_it_is_added(inbox: Path) -> None:
@@ -156,4 +166,4 @@ def test_decisions_about_other_photos_are_refused(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("image_id,verdict,reason\na,in,\n")
     with pytest.raises(UnknownNameError, match="match named 'a'"):
         decide_matches(project, tmp_path / "d.csv")
-    assert pl.DataFrame(read_hash_matches(project)).is_empty()
+    assert pl.DataFrame(read_hash_matches_with_state(project)).is_empty()

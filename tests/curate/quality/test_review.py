@@ -9,10 +9,15 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.ingest import ingest_photos, write_photos
-from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
+from isolux_curate.intake.ingest import ingest_sheet_photos, write_photos_people_and_facts
+from isolux_curate.project.folder import (
+    Project,
+    create_or_open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
 from isolux_curate.project.queries import read_funnel, read_images
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.quality.evidence import gather_suspects
 from isolux_curate.quality.review_results import import_review
 from isolux_curate.quality.sampling import draw_sample
@@ -54,18 +59,18 @@ def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     assert not any(one in said for one in bad)
     again = import_review(project, sheet, rule="found online", sample=tmp_path / "s")
     assert again.n_new_verdicts == 0
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: Path) -> None:
-    project = create_project(tmp_path / "p", curator="ada")
+    project = create_or_open_project(tmp_path / "p", curator="ada")
     ids = [f"p{k}" for k in range(1000)]
     people = pl.DataFrame({"instance_id": ids, "image_id": ids, "subject_id": ids})
     known = pl.DataFrame(
         {"subject_id": ids, "age_group": ["old" if k < 100 else "young" for k in range(1000)]}
     )
-    write_photos(project, pl.DataFrame({"image_id": ids}), people, known)
-    record_decision(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
+    write_photos_people_and_facts(project, pl.DataFrame({"image_id": ids}), people, known)
+    record_changed_verdicts(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
     done = draw_sample(
         project, tmp_path / "s", type=["image", "subject"], by=["age_group"], margin=0.05
     )
@@ -116,9 +121,12 @@ def with_places(folder: Path) -> Project:
         )
     )
     (folder / "subjects.csv").write_text("subject_id,country\ns0,Peru\ns1,peru \ns2,Chile\n")
-    project = create_project(folder / "p", curator="ada")
-    ingest_photos(
-        project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    project = create_or_open_project(folder / "p", curator="ada")
+    ingest_sheet_photos(
+        project,
+        folder / "photos.csv",
+        photo_folder=folder / "in",
+        subject_sheet=folder / "subjects.csv",
     )
     return project
 

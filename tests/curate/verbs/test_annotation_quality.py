@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.ingest import write_photos
-from isolux_curate.project.folder import Project, create_project
+from isolux_curate.intake.ingest import write_photos_people_and_facts
+from isolux_curate.project.folder import Project, create_or_open_project
 from isolux_curate.quality.sampling import draw_sample
 from isolux_curate.verbs.annotation_quality import annotation_quality, vendor_consistency
 from tests.curate._projects import project_of
@@ -25,8 +25,8 @@ def project_with_hair(folder: Path) -> Project:
         {"instance_id": ids, "image_id": ids, "subject_id": ids, "hair": ["brown"] * PEOPLE}
     )
     ages = ["old" if k % 3 == 0 else "young" for k in range(PEOPLE)]
-    project = create_project(folder / "p", curator="ada")
-    write_photos(project, pl.DataFrame({"image_id": ids}), people,
+    project = create_or_open_project(folder / "p", curator="ada")
+    write_photos_people_and_facts(project, pl.DataFrame({"image_id": ids}), people,
              pl.DataFrame({"subject_id": ids, "age_group": ages}))  # fmt: skip
     return project
 

@@ -20,7 +20,7 @@ from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
 from isolux.io.run_changes import list_changed_files
 from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux_curate.project.folder import check_journal, open_project
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_images, read_subjects
 from isolux_curate.verbs.withdraw import prove, replay, verify, withdraw
 from tests.curate.withdrawal._lab import lab_of
@@ -74,7 +74,7 @@ def test_nothing_is_left_and_everyone_else_stays(made, lab):
     assert others(lab) == before
     assert not (lab / "faces" / "consent.jsonl.withdrawing").exists()
     project = open_project(lab / "faces")
-    assert check_journal(project) > 0
+    assert verify_journal_and_seals(project) > 0
     ledger = read_ledger(project.consent_path)
     assert ledger.has_checked_signatures
     told = ledger.allows("subject", pl.Series([WHO, "s0004"]), "evaluation")
@@ -142,7 +142,7 @@ def test_killed_at_any_moment_and_given_again_it_goes_on(made, lab, tmp_path):
     assert told(receipts) == told([straight.receipt])
     rows = [row.act for row in read_ledger(lab / "faces" / "consent.jsonl").rows]
     assert rows.count("revoke") == 1
-    assert check_journal(open_project(lab / "faces")) > 0
+    assert verify_journal_and_seals(open_project(lab / "faces")) > 0
 
 
 def test_photos_of_the_same_bytes_go_along(lab):
@@ -151,9 +151,9 @@ def test_photos_of_the_same_bytes_go_along(lab):
     copy.mkdir()
     (copy / "other.jpg").write_bytes((lab / "inbox" / f"{WHO}_0.jpg").read_bytes())
     (copy / "photos.csv").write_text("file,image_id,subject_id\nother.jpg,other,s0001\n")
-    from isolux_curate.intake.ingest import ingest_photos
+    from isolux_curate.intake.ingest import ingest_sheet_photos
 
-    ingest_photos(project, copy / "photos.csv")
+    ingest_sheet_photos(project, copy / "photos.csv")
     withdraw([lab], who=[WHO])
     assert not (copy / "other.jpg").exists()
     images = read_images(open_project(lab / "faces"))["image_id"].to_list()

@@ -14,7 +14,7 @@ from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.project.folder import check_journal
+from isolux_curate.project.folder import verify_journal_and_seals
 from isolux_curate.project.queries import read_images
 from isolux_curate.verbs.withdraw import prove, withdraw
 from tests.cli._run import isolux as run
@@ -46,7 +46,7 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     assert all(sha256_file(out / name) == told for name, told in manifest.items())
     left = read_images(project, include_excluded=True)["image_id"].to_list()
     assert sorted(map(int, left)) == [k for k in range(40) if k != 17]
-    assert check_journal(project) > 0
+    assert verify_journal_and_seals(project) > 0
 
 
 @pytest.fixture(scope="module")

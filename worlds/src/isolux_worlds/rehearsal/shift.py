@@ -10,7 +10,7 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.queries import read_database_table
 from isolux_worlds.rehearsal.annotation_tasks import list_tasks, read_people
 from isolux_worlds.rehearsal.annotator_answers import CREW, Annotator
 from isolux_worlds.rehearsal.annotator_work import answer_tasks
@@ -87,8 +87,8 @@ def at_work(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
     """List who may annotate: who graduated; all but the careless, where there is no training."""
-    graduates = read_table(project, "passes").filter(stage=stage, status=_GRADUATED)
-    golden = read_table(project, "tasks").filter(stage=stage, golden=True)
+    graduates = read_database_table(project, "passes").filter(stage=stage, status=_GRADUATED)
+    golden = read_database_table(project, "tasks").filter(stage=stage, golden=True)
     if golden.is_empty():
         return CREW[:-1]
     id_by_name = names or {annotator.name: annotator.name for annotator in CREW}

@@ -18,7 +18,7 @@ from isolux.io.binary_tables import first_error_line
 from isolux.io.images import Pixels
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import hash_pseudonym_key
 from isolux_curate.proof.archives import iterate_cell_files, iterate_inner_files, read_file_tables
 from isolux_curate.proof.search_terms import (
@@ -392,7 +392,7 @@ def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
 
 def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
     """Find why a table without a column of ids may still hold the people's ids; empty if not."""
-    if any(parse_id_column(name) is not None for name in table.columns):
+    if any(parse_id_column_or_none(name) is not None for name in table.columns):
         return ""
     for name, dtype in table.schema.items():
         is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)

@@ -27,10 +27,10 @@ from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
 from isolux_curate.annotation.tasks import compute_upright_size
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_consent, read_instances
+from isolux_curate.project.queries import read_people_in_photos, read_verified_consent_or_none
 from isolux_curate.publication.photos import assign_clusters
 from isolux_curate.quality.typed_answers import read_unit_facts
-from isolux_curate.user_tables import read_text
+from isolux_curate.user_tables import read_table_as_text
 
 VALUE_SEPARATOR = ";"
 MARKS_SUFFIX = "_marks"
@@ -256,7 +256,7 @@ def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
         width=pl.Series([w or None for w, _ in photo_sizes], dtype=pl.Int64),
         height=pl.Series([h or None for _, h in photo_sizes], dtype=pl.Int64),
     )
-    instances = read_instances(project).join(photo_columns, on="image_id", how="inner")
+    instances = read_people_in_photos(project).join(photo_columns, on="image_id", how="inner")
     named_in = instances.filter(pl.col("origin") == "submitted")
     instances = instances.join(
         assign_clusters(named_in), on="image_id", how="left", maintain_order="left"
@@ -284,7 +284,7 @@ def _read_published_answers(
         if stage.unit_kind == "instance"
     ]
     answers = pl.concat(answer_tables).filter(pl.col("instance_id").is_in(units.implode()))
-    if (ledger := read_consent(project)) is not None:
+    if (ledger := read_verified_consent_or_none(project)) is not None:
         annotators = answers["annotator"].unique().sort()
         refusing_annotators = annotators.filter(
             ~ledger.allows("annotator", annotators, "publication").fill_null(value=True)
@@ -301,7 +301,7 @@ def _read_labels(text: str) -> tuple[str, pl.DataFrame]:
     name, _, file = text.partition("=")
     if not name or not file:
         raise SpecError("these are not labels", expected="NAME=labels.csv", found=repr(text))
-    table = read_text(file, "instance_id", "label").select(
+    table = read_table_as_text(file, "instance_id", "label").select(
         "instance_id", pl.col("label").alias(name)
     )
     if table["instance_id"].is_duplicated().any():

@@ -30,8 +30,12 @@ from isolux_curate.annotation.task_updates import (
     exclude_undecided_crowded_photos,
 )
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_consent, read_images, read_instances
-from isolux_curate.project.verdicts import refuse_undecided_matches
+from isolux_curate.project.queries import (
+    read_images,
+    read_people_in_photos,
+    read_verified_consent_or_none,
+)
+from isolux_curate.project.verdicts import refuse_undecided_hash_matches
 
 _SUM_TOLERANCE = 1e-6
 
@@ -174,8 +178,8 @@ class EligiblePhotos:
 
 def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> EligiblePhotos:
     """Select photos that are not excluded and whose people consented to every scope."""
-    refuse_undecided_matches(project)
-    ledger = read_consent(project)
+    refuse_undecided_hash_matches(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None:
         raise FileError(
             "the project has no ledger of consent, and nothing says that anyone agreed to be"
@@ -188,7 +192,7 @@ def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> Eligibl
     exclude_undecided_crowded_photos(project)
     notes = [*ledger.notes, *caution_on_crowded_photos(project)]
     photos = read_images(project)
-    people = read_instances(project).filter(pl.col("origin") == "submitted")
+    people = read_people_in_photos(project).filter(pl.col("origin") == "submitted")
     eligible = photos.filter(pl.col("file").is_not_null())
     excluded_counts = {"no file in the project": photos.height - eligible.height}
     agreed = _list_agreed_photos(ledger, people, "subject_id", "subject", scopes)

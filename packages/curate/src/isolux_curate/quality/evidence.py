@@ -23,10 +23,18 @@ from isolux.io.images import Pixels, read_downscaled
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_images, read_instances
-from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
+from isolux_curate.project.queries import read_images, read_people_in_photos
+from isolux_curate.project.verdicts import (
+    record_journal_note_unless_repeated,
+    refuse_undecided_hash_matches,
+)
 from isolux_curate.quality.typed_answers import read_unit_facts
-from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows, to_text
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    read_table_as_text,
+    refuse_faulty_rows,
+    refuse_missing_columns,
+)
 
 INDOORS = ("indoor", "indoors", "inside")
 MIN_SKY_SHARE = 0.5
@@ -117,7 +125,7 @@ def gather_suspects(
     logo_score : float
         Logos with a lower score are ignored (FHIBE's).
     """
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(
             "there is no evidence to collect",
@@ -155,15 +163,17 @@ def gather_suspects(
         "kinds": evidence_kinds.height,
         "to_review": sheet.height,
     }
-    record_note(project, STEP, "evidence", counts)
+    record_journal_note_unless_repeated(project, STEP, "evidence", counts)
     return Suspects(sheet, evidence_kinds, tuple(notes))
 
 
 def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFrame, int]:
     """Read the user's rows of evidence, and refuse unknown ids; the rows and ignored logos."""
-    frame = read_text(path, "kind")
-    refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
-    rows = to_text(frame, EVIDENCE_SCHEMA)
+    frame = read_table_as_text(path, "kind")
+    refuse_missing_columns(
+        frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path)
+    )
+    rows = convert_columns_to_text(frame, EVIDENCE_SCHEMA)
     rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
     rows = rows.with_columns(_has_score=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
@@ -178,10 +188,12 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
             "a number from 0 to 1",
         ),
     ):
-        refuse_rows(rows.select(is_faulty).to_series(), problem, str(path), expected=expected)
+        refuse_faulty_rows(
+            rows.select(is_faulty).to_series(), problem, str(path), expected=expected
+        )
     for column, existing_ids in (
         ("image_id", read_images(project, include_excluded=True)["image_id"]),
-        ("subject_id", read_instances(project, include_excluded=True)["subject_id"]),
+        ("subject_id", read_people_in_photos(project, include_excluded=True)["subject_id"]),
     ):
         unknown_ids = rows.filter(
             pl.col(column).is_not_null()
@@ -211,7 +223,7 @@ def _find_contradictions(project: Project, pair: str) -> pl.DataFrame:
             where="contradict",
         )
     facts = read_unit_facts(project, [fact, other_fact])
-    people = read_instances(project).select("instance_id", "image_id")
+    people = read_people_in_photos(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
     )
@@ -236,7 +248,7 @@ def _build_evidence(
 def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
     """Find photos whose scene is stated as indoors and that show a sky."""
     facts = read_unit_facts(project, [fact])
-    people = read_instances(project).select("instance_id", "image_id")
+    people = read_people_in_photos(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
     )
@@ -261,7 +273,7 @@ def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
 def _join_current_subjects(project: Project, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Join subjects to rows about photos, and drop rows about excluded units; how many."""
     numbered_rows = rows.with_row_index("row")
-    people = read_instances(project).select("image_id", "subject_id").unique()
+    people = read_people_in_photos(project).select("image_id", "subject_id").unique()
     photos = read_images(project)["image_id"]
     of_subjects = numbered_rows.filter(pl.col("image_id").is_null()).filter(
         pl.col("subject_id").is_in(people["subject_id"].drop_nulls().implode())

@@ -31,9 +31,9 @@ from isolux_curate.project.verdicts import (
     IN,
     KNOWN_MATERIAL,
     OUT,
-    read_hash_matches,
-    read_verdicts,
-    record_decision,
+    read_hash_matches_with_state,
+    read_verdict_sheet,
+    record_changed_verdicts,
 )
 from isolux_curate.user_tables import import_user_function
 
@@ -244,7 +244,7 @@ def match_photos(project: Project, hash_list: HashList) -> HashMatches:
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
-    rows = project.read_rows(query.order_by(images.c.image_id))
+    rows = project.fetch_rows(query.order_by(images.c.image_id))
     cleared_entries = read_cleared_entries(project)
     entry_by_image: dict[str, str] = {}
     for image, file in rows:
@@ -258,13 +258,13 @@ def match_photos(project: Project, hash_list: HashList) -> HashMatches:
         if entry is not None and cleared_entries.get(image) != entry:
             entry_by_image[image] = entry
     new_ids = write_matches(project, entry_by_image, hash_list)
-    undecided_ids = read_hash_matches(project).filter(state="undecided")["image_id"]
+    undecided_ids = read_hash_matches_with_state(project).filter(state="undecided")["image_id"]
     return HashMatches(len(rows), new_ids, tuple(undecided_ids))
 
 
 def read_cleared_entries(project: Project) -> Mapping[str, str]:
     """Read the entry that each photo matched, for photos that people decided to keep."""
-    cleared_matches = read_hash_matches(project).filter(state=IN)
+    cleared_matches = read_hash_matches_with_state(project).filter(state=IN)
     return dict(cleared_matches.select("image_id", "entry").rows())
 
 
@@ -272,14 +272,16 @@ def write_matches(
     project: Project, entry_by_image: Mapping[str, str], hash_list: HashList
 ) -> tuple[str, ...]:
     """Exclude matching photos; the ids of those that are new."""
-    matched_ids = set(read_hash_matches(project).filter(pl.col("state") != IN)["image_id"])
+    matched_ids = set(
+        read_hash_matches_with_state(project).filter(pl.col("state") != IN)["image_id"]
+    )
     new_ids = tuple(image for image in entry_by_image if image not in matched_ids)
     schema = {"unit_id": pl.String, "reason": pl.String}
     refused = pl.DataFrame(
         [(image_id, entry_by_image[image_id]) for image_id in new_ids], schema=schema, orient="row"
     )
     if new_ids:
-        record_decision(
+        record_changed_verdicts(
             project,
             KNOWN_MATERIAL,
             HASH_LIST,
@@ -292,8 +294,8 @@ def write_matches(
 
 def decide_matches(project: Project, sheet: str | Path) -> int:
     """Record the decisions about matches; the number of changed ones."""
-    verdicts = read_verdicts(sheet, "image")
-    state = read_hash_matches(project)
+    verdicts = read_verdict_sheet(sheet, "image")
+    state = read_hash_matches_with_state(project)
     unknown_ids = verdicts.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
     if len(unknown_ids):
         raise UnknownNameError(
@@ -307,10 +309,14 @@ def decide_matches(project: Project, sheet: str | Path) -> int:
     confirmed = verdicts.filter(verdict=OUT).select("unit_id", "reason")
     cleared_ids = verdicts.filter(verdict=IN)["unit_id"]
     if len(cleared_ids):
-        record_decision(project, KNOWN_MATERIAL, DECIDED, no_verdicts, examined_units=cleared_ids)
-        record_decision(project, KNOWN_MATERIAL, HASH_LIST, no_verdicts, examined_units=cleared_ids)
+        record_changed_verdicts(
+            project, KNOWN_MATERIAL, DECIDED, no_verdicts, examined_units=cleared_ids
+        )
+        record_changed_verdicts(
+            project, KNOWN_MATERIAL, HASH_LIST, no_verdicts, examined_units=cleared_ids
+        )
     if confirmed.height:
-        record_decision(
+        record_changed_verdicts(
             project, KNOWN_MATERIAL, DECIDED, confirmed, examined_units=confirmed["unit_id"]
         )
     return len(changed_ids)

@@ -19,7 +19,12 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images
-from isolux_curate.project.verdicts import OUT, read_verdicts, record_decision, record_note
+from isolux_curate.project.verdicts import (
+    OUT,
+    read_verdict_sheet,
+    record_changed_verdicts,
+    record_journal_note_unless_repeated,
+)
 from isolux_curate.quality.evidence import STEP
 from isolux_curate.quality.sampling import (
     LEVEL,
@@ -88,7 +93,7 @@ def import_review(
         The type of the sample, if it has several.
     """
     path = Path(sheet).expanduser()
-    verdict_rows = read_verdicts(path, "unit", key="unit_id", allow_undecided=True)
+    verdict_rows = read_verdict_sheet(path, "unit", id_column="unit_id", allow_undecided=True)
     verdicts = verdict_rows.filter(pl.col("verdict").is_not_null())
     if verdicts.is_empty():
         raise TableError(
@@ -111,11 +116,11 @@ def import_review(
     n_new_verdicts = 0
     for unit_kind, rows in _split_by_unit(verdicts, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
-        n_new_verdicts += record_decision(
+        n_new_verdicts += record_changed_verdicts(
             project, STEP, rule, refused, examined_units=rows["unit_id"], unit_kind=unit_kind
         )
     if details:
-        record_note(project, STEP, f"{rule}: estimate", details)
+        record_journal_note_unless_repeated(project, STEP, f"{rule}: estimate", details)
     excluded_photos = photos_before - set(read_images(project)["image_id"])
     n_out = verdicts.filter(verdict=OUT).height
     return ReviewResult(

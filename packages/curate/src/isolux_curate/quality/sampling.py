@@ -29,9 +29,12 @@ from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
-from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
+from isolux_curate.project.verdicts import (
+    record_journal_note_unless_repeated,
+    refuse_undecided_hash_matches,
+)
 from isolux_curate.quality.typed_answers import read_unit_facts, read_units
-from isolux_curate.user_tables import read_text
+from isolux_curate.user_tables import read_table_as_text
 
 LEVEL, MARGIN, EXPECTED = 0.95, 0.05, 0.5
 METHOD = "Wilson, with finite population correction"
@@ -305,7 +308,7 @@ def draw_sample(
     overwrite : bool
         Replace an earlier sample.
     """
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     if bool(type) == (table is not None):
         raise SpecError(
             "what is to be drawn is not said, or twice", expected="--type TYPE, or --table FILE"
@@ -363,7 +366,7 @@ def draw_sample(
         write_text(staging_dir / DESIGN_FILE, design.to_json())
     for (unit_type,), rows in strata_table.group_by("type", maintain_order=True):
         counts = {c: int(rows[c].sum()) for c in ("population", "drawn")}
-        record_note(
+        record_journal_note_unless_repeated(
             project, STEP, f"sample of {unit_type}", settings | counts | {"strata": rows.height}
         )
     return ReviewSample(sheet, design, tuple(notes))
@@ -385,7 +388,7 @@ def _stratum_expression(by: Sequence[str]) -> pl.Expr:
 
 
 def _read_table_units(path: Path, by: Sequence[str]) -> pl.DataFrame:
-    text = read_text(path, "unit_id", *by)
+    text = read_table_as_text(path, "unit_id", *by)
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
         raise TableError(
             "a unit is listed twice, or is not named", expected="one row a unit", where=str(path)

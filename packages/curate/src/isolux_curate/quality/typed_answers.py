@@ -23,8 +23,12 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import join_subject_facts, read_images, read_instances
-from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
+from isolux_curate.project.queries import join_subject_facts, read_images, read_people_in_photos
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    refuse_faulty_rows,
+    refuse_missing_columns,
+)
 
 UNIT_TYPES = ("subject", "image", "instance", *STAGES)
 _NON_FACT_COLUMNS = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
@@ -37,13 +41,13 @@ def read_units(project: Project, unit_type: str) -> pl.DataFrame:
     if unit_type == "image":
         units = read_images(project).select("image_id", unit_id="image_id")
     elif unit_type in ("subject", "instance"):
-        people = read_instances(project)
+        people = read_people_in_photos(project)
         image = pl.lit(None, dtype=pl.String) if unit_type == "subject" else pl.col("image_id")
         units = people.select(unit_id=f"{unit_type}_id", image_id=image)
     else:
         ids_by_unit_kind = {
             "image": read_images(project)["image_id"],
-            "instance": read_instances(project)["instance_id"],
+            "instance": read_people_in_photos(project)["instance_id"],
         }
         answer_units = read_answer_rows(project, unit_type).select(
             "image_id", unit_id="instance_id"
@@ -57,7 +61,7 @@ def read_units(project: Project, unit_type: str) -> pl.DataFrame:
 
 def read_unit_facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
     """Read facts of subjects, photos and people, keyed by the ids of all three."""
-    people = join_subject_facts(project, read_instances(project, include_excluded=True))
+    people = join_subject_facts(project, read_people_in_photos(project, include_excluded=True))
     photos = read_images(project, include_excluded=True)
     new_columns = [c for c in photos.columns if c not in people.columns or c == "image_id"]
     people = people.join(
@@ -158,10 +162,10 @@ def parse_answers(table: pl.DataFrame, source: str) -> dict[str, TypedAnswers]:
 
 
 def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    refuse_missing(table, _REQUIRED_COLUMNS, source)
-    frame = to_text(table, COLUMNS)
+    refuse_missing_columns(table, _REQUIRED_COLUMNS, source)
+    frame = convert_columns_to_text(table, COLUMNS)
     for name in _REQUIRED_COLUMNS:
-        refuse_rows(
+        refuse_faulty_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
             source,
@@ -171,7 +175,7 @@ def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
     boxes = frame.select(pl.col(BOX_COLUMNS).cast(pl.Float64, strict=False))
     for name in BOX_COLUMNS:
         is_faulty = (boxes[name].is_null() | ~boxes[name].is_finite()) & frame[name].is_not_null()
-        refuse_rows(
+        refuse_faulty_rows(
             is_faulty,
             "a side of a box is not a number",
             source,
@@ -284,7 +288,7 @@ _ANSWER_SCHEMA = {name: pl.Float64 if name in _BOX_COLUMNS else pl.String for na
 
 def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
     """Read the project's answers of some types as a table of answers."""
-    people = read_instances(project)
+    people = read_people_in_photos(project)
     facts = join_subject_facts(project, people)
     stage_by_question = {q: stage for stage in STAGES.values() for q in stage.choices}
     non_fact_columns = ("instance_id", "image_id", "subject_id", "origin", *_BOX_COLUMNS)

@@ -39,7 +39,7 @@ from isolux_curate.shapes.merging import (
     merge_masks,
     merge_poses,
 )
-from isolux_curate.table_folder import write_tables
+from isolux_curate.table_folder import write_csv_tables_and_record
 
 __all__ = ["MaskRule", "ShapeType", "Shapes", "find_shapes"]
 
@@ -96,13 +96,13 @@ class Shapes:
         }
         record = {**self.record, "notes": list(self.notes)}
         coco_texts = {"agreed.json": json.dumps(shapes_to_coco(self)) + "\n"}
-        folder = write_tables(
+        folder = write_csv_tables_and_record(
             out_dir,
             tables,
             record,
             record_file=SHAPES_FILE,
-            description="consensus folder",
-            texts=coco_texts,
+            folder_kind="consensus folder",
+            text_by_file=coco_texts,
             overwrite=overwrite,
         )
         return folder / "objects.csv"

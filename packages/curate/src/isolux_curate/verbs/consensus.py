@@ -13,7 +13,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.placeholders import caution_on_placeholder_labels
-from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus
+from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus_labels
 
 _MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
 
@@ -77,7 +77,7 @@ def consensus(
     answers = _read_answers(
         dataset, (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
     )
-    consensus_labels = find_consensus(
+    consensus_labels = find_consensus_labels(
         answers, method=method, min_votes=min_votes, votes_requested=votes_requested
     )
     settings = {"method": method, "ignored_answers": list(ignored_answers)} | (

@@ -17,7 +17,7 @@ from isolux.io.consent import (
 )
 from isolux.io.consent.rows import Act, ConsentRole, ConsentRow
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.id_lists import read_id_list
+from isolux_curate.id_lists import read_id_list_or_empty
 
 
 def add_consent(
@@ -88,7 +88,7 @@ def add_consent(
             expected="--who for each id, or --list FILE",
             found=repr(joined_ids[0]),
         )
-    people = [*who, *read_id_list(list, kind)]
+    people = [*who, *read_id_list_or_empty(list, kind)]
     if act == "revoke" and not allow_unmatched:
         _refuse_unknown_people(ledger, kind, people, key)
     person_ids = (

@@ -48,14 +48,14 @@ class ProjectStatus:
 
 def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus:
     """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.queries import read_first_reasons, read_funnel
+    from isolux_curate.project.queries import read_first_exclusion_by_photo, read_funnel
 
     table = read_funnel(project)
     people = _read_people(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
     notes: list[str] = []
     if people is not None:
-        exclusion_reasons = read_first_reasons(project)
+        exclusion_reasons = read_first_exclusion_by_photo(project)
         remaining_people = people
         for step in table["step"].unique(maintain_order=True):
             excluded_ids = exclusion_reasons.filter(step=step)["image_id"]
@@ -88,15 +88,17 @@ _SHIFT_SCHEMA = {
 
 
 def _read_people(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux_curate.project.queries import join_subject_facts, read_instances
-    from isolux_curate.project.verdicts import read_arrivals
+    from isolux_curate.project.queries import join_subject_facts, read_people_in_photos
+    from isolux_curate.project.verdicts import read_arrived_photos
 
-    people = read_instances(project, include_excluded=True).filter(pl.col("origin") == "submitted")
+    people = read_people_in_photos(project, include_excluded=True).filter(
+        pl.col("origin") == "submitted"
+    )
     people_facts = join_subject_facts(project, people)
     for name in by:
         if name not in people_facts.columns:
             raise UnknownNameError("fact", name, people_facts.columns, where="the project")
-    arrived_ids = read_arrivals(project)["image_id"]
+    arrived_ids = read_arrived_photos(project)["image_id"]
     people_facts = people_facts.filter(pl.col("image_id").is_in(arrived_ids.implode()))
     return people_facts.select(
         "image_id",

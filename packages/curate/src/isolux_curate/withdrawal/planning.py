@@ -15,7 +15,7 @@ from pathlib import Path
 from isolux.io.consent import CONSENT_ROLES, ConsentRole, Scope, read_ledger
 from isolux.io.consent.chain import compute_keyed_hash
 from isolux.io.hashing import sha256_file
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.project.folder import format_utc_now, open_project
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,
@@ -174,7 +174,7 @@ def _collect_names(
             names_by_kind.setdefault(id_kind, set()).update(names)
     for table in read_id_tables(locations):
         for column in table.columns:
-            id_kinds, _ = parse_id_column(column) or ((), False)
+            id_kinds, _ = parse_id_column_or_none(column) or ((), False)
             cells = set(table[column].drop_nulls())
             for id_kind in id_kinds:
                 names_by_kind.setdefault(id_kind, set()).update(cells)

@@ -9,14 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.project.database import (
     insert_rows,
-    read_transaction,
+    open_read_transaction,
+    open_write_transaction,
     vacuum_database,
-    write_transaction,
 )
-from isolux_curate.project.folder import Project, add_journal_row
+from isolux_curate.project.folder import Project, append_signed_journal_row
 from isolux_curate.project.tables import (
     META,
     annotations_table,
@@ -58,7 +58,7 @@ class PersonReferences:
 
 def add_project_references(project: Project, references: PersonReferences) -> None:
     """Add the photos, instances, tasks and annotations of the people named in references."""
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         people = connection.execute(
             sa.select(
                 instances.c.instance_id,
@@ -121,7 +121,7 @@ def read_photo_hashes(project: Project) -> frozenset[str]:
     """Read the SHA-256 of every photo of a project."""
     return frozenset(
         str(photo_hash)
-        for (photo_hash,) in project.read_rows(sa.select(images.c.sha256))
+        for (photo_hash,) in project.fetch_rows(sa.select(images.c.sha256))
         if photo_hash
     )
 
@@ -130,7 +130,7 @@ def delete_person(
     project: Project, terms: IdentifyingTerms, withdrawal_number: str
 ) -> dict[str, int]:
     """Delete people from every table; the journal holds counts only."""
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         counts = {"decisions": _redact_decisions(connection, terms)}
         reopened = _reopen_tasks(connection, terms)
         for table in reversed(META.sorted_tables):
@@ -141,7 +141,7 @@ def delete_person(
         if counts:
             details = {"withdrawal": withdrawal_number, **counts}
             details |= {"tasks opened again": reopened} if reopened else {}
-            add_journal_row(
+            append_signed_journal_row(
                 connection, project, step="withdraw", rule="taken out", details=details, seals=()
             )
     vacuum_database(project.engine)  # also after an interrupted deletion
@@ -176,7 +176,7 @@ def _list_id_columns(
     for column in table.columns:
         if not isinstance(column.type, sa.Text):
             continue
-        parsed = parse_id_column(column.name)
+        parsed = parse_id_column_or_none(column.name)
         if parsed is None or not (column.name.endswith("_id") or parsed[1]):
             continue
         if table is instances and column.name == "subject_id":
@@ -242,7 +242,7 @@ def _redact_facts(connection: Connection, terms: IdentifyingTerms) -> int:
 
 def _names_person(name: str, fact: object, terms: IdentifyingTerms) -> bool:
     text = fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False)
-    parsed = parse_id_column(name)
+    parsed = parse_id_column_or_none(name)
     if parsed is not None and terms.is_id(text, parsed[0], strict=parsed[1]):
         return True
     return terms.is_in_text(text)
@@ -250,7 +250,7 @@ def _names_person(name: str, fact: object, terms: IdentifyingTerms) -> bool:
 
 def read_person_ids(project: Project) -> Mapping[str, Sequence[str]]:
     """Read the ids of a project's people, by kind: candidates of a replay."""
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
         facts = connection.execute(sa.select(instances.c.facts)).scalars().all()
         raters = connection.execute(sa.select(META.tables["annotators"].c.annotator_id)).scalars()
@@ -274,7 +274,7 @@ def read_server_tasks(
         references.names_by_kind.get("task", set()),
         references.names_by_kind.get("annotation", set()),
     )
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
         for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
             if row.task_id in task_ids:

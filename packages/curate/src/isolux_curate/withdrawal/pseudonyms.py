@@ -16,9 +16,9 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets import TERMS_FORMAT
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import KEY_HASH_FIELD, hash_pseudonym_key
-from isolux_curate.privacy.table import make_pseudonym
+from isolux_curate.privacy.table import compute_pseudonym
 from isolux_curate.withdrawal.file_walk import FileLocation
 from isolux_curate.withdrawal.table_references import read_located_id_tables
 
@@ -37,7 +37,7 @@ def list_pseudonyms(
     (2, 1)
     """
     columns = ("file",) if id_kind == "file" else (f"{id_kind}_id", id_kind, *more_columns)
-    return [make_pseudonym(key, column, name) for column in dict.fromkeys(columns)]
+    return [compute_pseudonym(key, column, name) for column in dict.fromkeys(columns)]
 
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
@@ -154,7 +154,7 @@ def find_unlinked_photo_tables(
     """Find tables of photos without people, if no table links photos to people."""
     unlinked = []
     for location, table in read_located_id_tables(locations):
-        parsed_columns = {parse_id_column(c) or ((), False) for c in table.columns}
+        parsed_columns = {parse_id_column_or_none(c) or ((), False) for c in table.columns}
         has_photos = "unit_id" in table.columns or any(
             strict and id_kinds[0] in ("image", "instance", "file")
             for id_kinds, strict in parsed_columns
@@ -192,7 +192,7 @@ def _has_pseudonyms(table: pl.DataFrame, *, of_run: bool) -> bool:
         c
         for c in table.columns
         if (
-            (parsed := parse_id_column(c)) is not None
+            (parsed := parse_id_column_or_none(c)) is not None
             and parsed[0][0] in _PERSON_KINDS
             and parsed[1]
         )

@@ -24,8 +24,8 @@ import polars as pl
 from isolux.io.atomic import write_text
 from isolux.io.cell_parsing import as_text
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.id_columns import parse_id_column
-from isolux_curate.user_tables import read_text, refuse_missing
+from isolux_curate.id_columns import parse_id_column_or_none
+from isolux_curate.user_tables import read_table_as_text, refuse_missing_columns
 from isolux_curate.withdrawal.rewriting.tables import flag_person_rows
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 
@@ -76,7 +76,7 @@ def match_replacements(
     from scipy.optimize import linear_sum_assignment
 
     for frame, source in ((withdrawn_rows, "the sample"), (pool, "the pool")):
-        refuse_missing(frame, (*keys, *complexity), source)
+        refuse_missing_columns(frame, (*keys, *complexity), source)
     distances = [_jaccard_distances(withdrawn_rows[key], pool[key]) for key in keys]
     complexity_distance = _number_distances(withdrawn_rows, pool, complexity)
     if not withdrawn_rows.height or not pool.height:
@@ -107,11 +107,11 @@ def choose_replacements(
     """Choose rows of a pool to replace the withdrawn rows of a sample."""
     if sample.suffix.lower() != ".csv":
         raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
-    sample_rows = read_text(sample)
-    pool_rows = read_text(pool, *sample_rows.columns)
+    sample_rows = read_table_as_text(sample)
+    pool_rows = read_table_as_text(pool, *sample_rows.columns)
     is_withdrawn = flag_person_rows(sample_rows, terms)
     ids = [
-        c for c in sample_rows.columns if (parse_id_column(c) or ((), False))[1]
+        c for c in sample_rows.columns if (parse_id_column_or_none(c) or ((), False))[1]
     ] or sample_rows.columns[:1]
     candidates = pool_rows.filter(~flag_person_rows(pool_rows, terms)).join(
         sample_rows.select(ids), on=ids, how="anti", nulls_equal=True
@@ -127,7 +127,7 @@ def choose_replacements(
 def append_replacements(replacement: ReplacementRows) -> None:
     """Append the rows to a sample, each once even if repeated."""
     sample = Path(replacement.sample)
-    existing_rows = set(read_text(sample).iter_rows())
+    existing_rows = set(read_table_as_text(sample).iter_rows())
     new_rows = [row for row in replacement.rows if tuple(row) not in existing_rows]
     if new_rows:
         text = sample.read_text(encoding="utf-8-sig")

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.checks.duplicates.hashes import SIDE
 from isolux.io.images import Pixels
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.withdrawal.file_walk import FileLocation, index_neighbours
 from isolux_curate.withdrawal.project_rows import PersonReferences
 from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
@@ -147,7 +147,7 @@ def _read_id_columns(name: str, file_bytes: bytes) -> pl.DataFrame | None:
     ids = [
         c
         for c, dtype in frame.schema.items()
-        if parse_id_column(c) is not None
+        if parse_id_column_or_none(c) is not None
         and (dtype in (pl.String, pl.Categorical) or dtype.is_integer())
     ]
     return frame.select(pl.col(c).cast(pl.String) for c in ids) if ids else None
@@ -178,7 +178,7 @@ def add_table_references(locations: Sequence[FileLocation], references: PersonRe
     tables = list(read_id_tables(locations))
     for table in tables:
         for column in table.columns:
-            id_kinds, strict = parse_id_column(column) or ((), False)
+            id_kinds, strict = parse_id_column_or_none(column) or ((), False)
             if strict:
                 references.other_names.setdefault(id_kinds[0], set()).update(
                     table[column].drop_nulls()
@@ -193,7 +193,7 @@ def add_table_references(locations: Sequence[FileLocation], references: PersonRe
 
 def _add_row_references(table: pl.DataFrame, references: PersonReferences) -> None:
     """Add ids from one table: from owners to their photos, and from photos to all in them."""
-    parsed_columns = {c: parse_id_column(c) for c in table.columns}
+    parsed_columns = {c: parse_id_column_or_none(c) for c in table.columns}
     kinds_by_column = {
         c: parsed[0] for c, parsed in parsed_columns.items() if parsed is not None and parsed[1]
     }

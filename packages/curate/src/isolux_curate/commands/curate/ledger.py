@@ -23,7 +23,7 @@ def grant(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add_rows(ledger, "grant", settings)
+    _add_ledger_rows_and_print(ledger, "grant", settings)
 
 
 def revoke(ledger: str, **settings: Any) -> None:
@@ -34,11 +34,11 @@ def revoke(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add_rows(ledger, "revoke", settings)
+    _add_ledger_rows_and_print(ledger, "revoke", settings)
 
 
-def _add_rows(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
-    rows = add_consent(ledger, act, **settings)
+def _add_ledger_rows_and_print(ledger: str, consent_act: Act, settings: Mapping[str, Any]) -> None:
+    rows = add_consent(ledger, consent_act, **settings)
     if not rows:
         print_clean_lines("0 rows added: the same stands already, with the same note")
         return

@@ -12,10 +12,10 @@ from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.commands.curate._output import (
+    print_cautions_return_other_notes,
     print_notes,
-    refuse_folder,
-    warn_cautions,
-    write_csv,
+    refuse_existing_output_folder,
+    write_spreadsheet_safe_csv,
 )
 from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_suspects
@@ -78,8 +78,8 @@ def quality(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
-    _show_quality(
+    refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
+    _print_and_write_quality(
         annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
     )
 
@@ -98,8 +98,8 @@ def consistency(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
-    _show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
+    refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
+    _print_and_write_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
 
 
 def suspects(project: str, *, out: Path, **settings: Any) -> None:
@@ -116,7 +116,7 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
         The CSV to write.
     """
     suspect_sheet = gather_suspects(open_project(project), **settings)
-    write_csv(out, suspect_sheet.sheet)
+    write_spreadsheet_safe_csv(out, suspect_sheet.sheet)
     print_table_in_column_blocks("Evidence", suspect_sheet.evidence_kinds)
     print_notes(suspect_sheet.notes)
     print_clean_lines(f"{suspect_sheet.sheet.height:,} to review")
@@ -156,12 +156,14 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         )
 
 
-def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwrite: bool) -> None:
+def _print_and_write_quality(
+    quality_tables: AnnotationQuality, output_folder: Path | None, *, overwrite: bool
+) -> None:
     """Print the agreement, cautions first; write the tables if a folder is given."""
     missed = quality_tables.types.filter(verdict="missed")
     for name, comparison in missed.select("type", "part").unique(maintain_order=True).iter_rows():
         command_output.report_warning(f"{name}: agreement ({comparison}) is below its threshold")
-    notes = warn_cautions(quality_tables.notes)
+    notes = print_cautions_return_other_notes(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
     print_table_in_column_blocks(
@@ -173,5 +175,7 @@ def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwr
             "By group of people (difference: the group minus everyone)", group_table
         )
     print_notes(notes)
-    if out is not None:
-        command_output.report_file("quality", quality_tables.write(out, overwrite=overwrite))
+    if output_folder is not None:
+        command_output.report_file(
+            "quality", quality_tables.write(output_folder, overwrite=overwrite)
+        )

@@ -20,7 +20,7 @@ import polars as pl
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import TableError
 from isolux_curate.project.folder import Project
-from isolux_curate.project.verdicts import record_note
+from isolux_curate.project.verdicts import record_journal_note_unless_repeated
 from isolux_curate.quality.agreement import INTER as BETWEEN
 from isolux_curate.quality.agreement import UNIT_SCHEMA, compare_vendors, compare_with_specialists
 from isolux_curate.quality.typed_answers import (
@@ -30,7 +30,7 @@ from isolux_curate.quality.typed_answers import (
     read_collected_answers,
     read_unit_facts,
 )
-from isolux_curate.user_tables import refuse_missing
+from isolux_curate.user_tables import refuse_missing_columns
 from isolux_curate.verbs.annotation_quality.measurement import (
     DENSE_THRESHOLD,
     AnnotationQuality,
@@ -78,7 +78,7 @@ def annotation_quality(
         Answers that cannot be read, or about nothing that was collected.
     """
     table = read_table(specialists)
-    refuse_missing(table, ["type"], str(specialists))
+    refuse_missing_columns(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     collected = read_collected_answers(project, types)
     specialist_rows = table.with_columns(vendor=pl.lit(SPECIALISTS))
@@ -117,7 +117,7 @@ def annotation_quality(
     )
     for row in quality.types.iter_rows(named=True):
         journal_fields = ("metric", "units", "value", "low", "high", "threshold", "verdict")
-        record_note(
+        record_journal_note_unless_repeated(
             project, "quality", f"agreement of {row['type']}", {k: row[k] for k in journal_fields}
         )
     return quality
@@ -168,7 +168,7 @@ def vendor_consistency(
     [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
     """
     rows = read_table(table)
-    refuse_missing(rows, ("vendor", *by), str(table))
+    refuse_missing_columns(rows, ("vendor", *by), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
     answers_by_type = parse_answers(rows, str(table))

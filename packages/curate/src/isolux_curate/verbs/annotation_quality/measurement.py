@@ -106,16 +106,16 @@ class AnnotationQuality:
 
     def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``types.csv``, ``groups.csv``, ``units.csv`` and ``quality.json``."""
-        from isolux_curate.table_folder import write_tables
+        from isolux_curate.table_folder import write_csv_tables_and_record
 
         tables = {name: getattr(self, name) for name in ("types", "groups", "units")}
         record = {"settings": dict(self.settings), "notes": list(self.notes)}
-        return write_tables(
+        return write_csv_tables_and_record(
             out_dir,
             tables,
             record,
             record_file=QUALITY_FILE,
-            description="quality folder",
+            folder_kind="quality folder",
             overwrite=overwrite,
         )
 

@@ -105,8 +105,8 @@ def publish_dataset(
     """
     from isolux.cards import read_facts
     from isolux.io.atomic import staged_directory
-    from isolux_curate.privacy import read_or_create_key, resolve_key_path
-    from isolux_curate.project.verdicts import record_note
+    from isolux_curate.privacy import read_or_create_pseudonym_key, resolve_key_outside_target
+    from isolux_curate.project.verdicts import record_journal_note_unless_repeated
     from isolux_curate.publication.people import read_published_people
     from isolux_curate.publication.photos import read_shares, select_eligible_photos
     from isolux_curate.verbs.release.project_facts import read_project_facts
@@ -118,7 +118,7 @@ def publish_dataset(
     )
 
     target = Path(out).expanduser().resolve()
-    key_path = resolve_key_path(target, key)
+    key_path = resolve_key_outside_target(target, key)
     _check_target(target, terms, overwrite=overwrite)
     publication_settings = read_publication_settings(project)
     shares = read_shares(publication_settings.split)
@@ -133,7 +133,7 @@ def publish_dataset(
     user_facts = read_facts(facts, QUESTIONS)
     prepared = prepare_release(project, published, publication_settings, shares, redact)
     project_facts = read_project_facts(project, publication_settings.publish_min)
-    key_bytes = read_or_create_key(key_path)
+    key_bytes = read_or_create_pseudonym_key(key_path)
     settings = msgspec.structs.asdict(publication_settings) | {
         "terms": terms,
         "attribute": [*attribute],
@@ -168,7 +168,9 @@ def publish_dataset(
         "people": release.n_people,
         "subjects": release.n_subjects,
     }
-    record_note(project, "publish", target.name, settings | counts | {"sha256": manifest})
+    record_journal_note_unless_repeated(
+        project, "publish", target.name, settings | counts | {"sha256": manifest}
+    )
     n_blanks = sum(len(card.blanks) for card in cards)
     notes = [*eligible.notes, *prepared.notes]
     notes += [

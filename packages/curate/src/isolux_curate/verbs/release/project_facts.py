@@ -51,10 +51,12 @@ class ProjectFacts:
 
 def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     """Read a project's facts for the documents of its dataset."""
-    from isolux_curate.project.queries import read_funnel, read_table
+    from isolux_curate.project.queries import read_database_table, read_funnel
 
-    annotations = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
-    task_rows = read_table(project, "tasks").filter(~pl.col("golden"))
+    annotations = read_database_table(project, "annotations").filter(
+        pl.col("status") != "withdrawn"
+    )
+    task_rows = read_database_table(project, "tasks").filter(~pl.col("golden"))
     answered = annotations.join(task_rows.select("task_id", "stage"), on="task_id")
     stages = (
         task_rows.group_by("stage")
@@ -69,7 +71,7 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
         .fill_null(0)
         .sort("stage")
     )
-    people = read_table(project, "annotators")
+    people = read_database_table(project, "annotators")
     active_annotators = people.filter(
         pl.col("annotator_id").is_in(answered["annotator_id"].implode())
     )
@@ -80,7 +82,7 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
         .sort("region")
     )
     passes = (
-        read_table(project, "passes")
+        read_database_table(project, "passes")
         .group_by("stage")
         .agg(
             tried=pl.col("annotator_id").n_unique(),

@@ -17,16 +17,21 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.privacy import DUMMY_KEY, KEY_HASH_FIELD, hash_pseudonym_key
-from isolux_curate.privacy.photos import Box, copy_photos, find_filler, read_regions
+from isolux_curate.privacy.photos import (
+    Box,
+    copy_photos_without_metadata,
+    load_region_filler,
+    read_redaction_boxes_by_photo,
+)
 from isolux_curate.privacy.table import (
     AGGREGATE_ONLY,
     PublishableTable,
     anonymise_table,
-    filter_identified,
-    make_pseudonym,
+    compute_pseudonym,
+    keep_rows_with_person_id,
 )
 from isolux_curate.project.folder import PROJECT_FILE as PROJECT
-from isolux_curate.project.queries import read_bystanders, read_images
+from isolux_curate.project.queries import read_bystander_boxes, read_images
 from isolux_curate.publication.people import FIXED_COLUMNS, PublishedPeople
 from isolux_curate.publication.photos import split_by_subject
 from isolux_curate.verbs.release.documents import (
@@ -117,9 +122,9 @@ class PreparedRelease:
         return anonymise_table(
             self.published.people,
             key_bytes,
-            ids=[*_ID_COLUMNS, _FILE_COLUMN],
-            dates=settings.date,
-            aggregate=self.count_columns,
+            id_columns=[*_ID_COLUMNS, _FILE_COLUMN],
+            date_columns=settings.date,
+            count_only_columns=self.count_columns,
             min_people=settings.publish_min,
             person="subject_id",
         )
@@ -146,8 +151,10 @@ def prepare_release(
         c for c in published.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)
     ]
     all_images = read_images(project, include_excluded=True).select("image_id")
-    by_image = read_regions(redact, all_images, "image_id", column="image_id")
-    for image, *box in read_bystanders(project).iter_rows():
+    by_image = read_redaction_boxes_by_photo(
+        redact, all_images, "image_id", photo_column="image_id"
+    )
+    for image, *box in read_bystander_boxes(project).iter_rows():
         by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
     files = dict(people.select("image_id", _FILE_COLUMN).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
@@ -161,7 +168,7 @@ def prepare_release(
 
 def _note_excluded_people(people: pl.DataFrame, min_people: int) -> list[str]:
     """Note people in no group of the composition, and caution about too few people."""
-    identified_people = filter_identified(people, "subject_id")
+    identified_people = keep_rows_with_person_id(people, "subject_id")
     notes: list[str] = []
     if identified_people.height < people.height:
         notes.append(
@@ -190,14 +197,14 @@ def write_release(
 ) -> tuple[Release, list[Card]]:
     """Write all files of a release but its manifest."""
     publishable = prepared.anonymise(settings, key_bytes)
-    names = copy_photos(
+    names = copy_photos_without_metadata(
         prepared.published.people[_FILE_COLUMN].sort(),
         project.folder,
         staging_dir,
         key_bytes,
         settings.keep_exif,
         prepared.regions,
-        find_filler(settings.inpaint),
+        load_region_filler(settings.inpaint),
     )
     new_files = prepared.published.people[_FILE_COLUMN].replace_strict(
         names, return_dtype=pl.String
@@ -212,7 +219,9 @@ def write_release(
         if n in people.columns
     }
     # Rows without a subject are in no count: their number of people is unknown.
-    identified_people = filter_identified(people, "subject_id").with_columns(who="subject_id")
+    identified_people = keep_rows_with_person_id(people, "subject_id").with_columns(
+        who="subject_id"
+    )
     by = [
         n
         for n in attributes
@@ -288,7 +297,7 @@ def _pseudonymise_answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFra
     pseudonym_columns = [
         answers[column].replace_strict(
             {
-                original_id: make_pseudonym(key_bytes, column, original_id)
+                original_id: compute_pseudonym(key_bytes, column, original_id)
                 for original_id in answers[column].unique()
             },
             return_dtype=pl.String,
@@ -356,7 +365,7 @@ def _group_outlines(
     for unit, label, points in outlines.select("instance_id", "label", "points").iter_rows():
         polygon = [number for point in json.loads(points) for number in point[:2]]
         person_outlines = outlines_by_person.setdefault(
-            make_pseudonym(key_bytes, "instance_id", unit), {}
+            compute_pseudonym(key_bytes, "instance_id", unit), {}
         )
         person_outlines.setdefault(str(label), []).append(polygon)
     return outlines_by_person

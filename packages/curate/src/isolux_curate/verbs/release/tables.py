@@ -27,7 +27,11 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import choose_suppressed_cells
 from isolux.vocabulary.errors import TableError, format_location
-from isolux_curate.user_tables import read_text, refuse_missing, to_text
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    read_table_as_text,
+    refuse_missing_columns,
+)
 from isolux_curate.verbs.release.documents import Release
 
 
@@ -228,9 +232,9 @@ def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]
 def append_other_datasets(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFrame:
     """Append the shares of other datasets to a composition."""
     source = str(other_path)
-    frame = read_text(other_path, "dataset", "attribute", "group")
-    refuse_missing(frame, ["share"] if "people" not in frame.columns else [], source)
-    rows = to_text(frame, COMPOSITION_SCHEMA).cast(
+    frame = read_table_as_text(other_path, "dataset", "attribute", "group")
+    refuse_missing_columns(frame, ["share"] if "people" not in frame.columns else [], source)
+    rows = convert_columns_to_text(frame, COMPOSITION_SCHEMA).cast(
         {"people": pl.Int64, "share": pl.Float64}, strict=False
     )
     keys = ["dataset", "attribute"]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from isolux.io.consent import SCOPES, Scope, read_ledger_key, revoke_consent
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.id_lists import read_id_list
+from isolux_curate.id_lists import read_id_list_or_empty
 from isolux_curate.project.folder import CONSENT_FILE, open_project
 from isolux_curate.proof.search import SearchResult
 from isolux_curate.verbs.consent import parse_scopes
@@ -113,7 +113,7 @@ def withdraw(
     )
     _refuse_sample(request.folders, sample, pool)
     scopes = parse_scopes(scope) or [*SCOPES]
-    people = _strip_ids((*who, *read_id_list(list, kind)))
+    people = _strip_ids((*who, *read_id_list_or_empty(list, kind)))
     with lock_ledger(request.ledger):
         unfinished_plan, earlier_notes = request.state.read_plan(), tuple[str, ...]()
         if unfinished_plan is None and not people:
@@ -242,7 +242,7 @@ def prove(
 ) -> SearchResult:
     """Search every byte below folders for people, and change nothing."""
     searched_folders = resolve_folders(folders)
-    names = _strip_ids((*who, *read_id_list(list)))
+    names = _strip_ids((*who, *read_id_list_or_empty(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
     published_keys = [read_ledger_key(path, path) for path in published_key]

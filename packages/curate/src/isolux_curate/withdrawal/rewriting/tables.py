@@ -26,7 +26,7 @@ import polars as pl
 
 from isolux.io.binary_tables import first_error_line, read_arrow, refuse_damaged
 from isolux.io.polars_panics import silence_panics
-from isolux_curate.id_columns import ALL_ID_KINDS, parse_id_column
+from isolux_curate.id_columns import ALL_ID_KINDS, parse_id_column_or_none
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
@@ -64,13 +64,13 @@ CellTest = Callable[[str], bool]
 
 def build_cell_test(terms: IdentifyingTerms, column: str, columns: Sequence[str] = ()) -> CellTest:
     """Build the test of a column's cells from its name and the other columns' names."""
-    parsed = parse_id_column(column)
+    parsed = parse_id_column_or_none(column)
     if parsed is None:
         return terms.is_in_text
     id_kinds, strict = parsed
     parsed_columns = [
         parsed_column
-        for parsed_column in map(parse_id_column, columns)
+        for parsed_column in map(parse_id_column_or_none, columns)
         if parsed_column is not None
     ]
     strict = strict or not any(is_specific for _, is_specific in parsed_columns)
@@ -148,7 +148,7 @@ def _flag_attribute_rows(frame: pl.DataFrame, terms: IdentifyingTerms) -> pl.Ser
     is_match = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     names, values = frame["attribute"].cast(pl.String), frame["value"].cast(pl.String)
     for name in names.unique().drop_nulls():
-        if parse_id_column(name) is not None:
+        if parse_id_column_or_none(name) is not None:
             is_match = is_match | (
                 (names == name) & _flag_cells(values, build_cell_test(terms, name, [name]))
             )
@@ -160,7 +160,7 @@ def _cells_to_text(cells: pl.Series) -> pl.Series | None:
     dtype = cells.dtype
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return cells.cast(pl.String)
-    if dtype.is_integer() and parse_id_column(cells.name) is not None:
+    if dtype.is_integer() and parse_id_column_or_none(cells.name) is not None:
         return cells.cast(pl.String)
     if isinstance(dtype, pl.Struct) and pl.String in [f.dtype for f in dtype.fields]:
         return pl.Series(
@@ -357,7 +357,7 @@ def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
     """Check whether an array holds text, or integers that are ids by its name."""
     dtype_kind = array.dtype.kind
     return array.ndim == 1 and (
-        dtype_kind in "US" or (dtype_kind in "iu" and parse_id_column(name) is not None)
+        dtype_kind in "US" or (dtype_kind in "iu" and parse_id_column_or_none(name) is not None)
     )
 
 

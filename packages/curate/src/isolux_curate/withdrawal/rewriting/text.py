@@ -20,7 +20,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.withdrawal.rewriting.tables import (
     RewriteResult,
     UnsearchableFile,
@@ -165,7 +165,7 @@ def _is_person_entry(
     if isinstance(entry, bool) or not isinstance(entry, str | int):
         return False
     if isinstance(entry, int):  # "id": 9 numbers an entry, "image_id": 9 names a photo
-        parsed = parse_id_column(key)
+        parsed = parse_id_column_or_none(key)
         if parsed is None or not parsed[1]:
             return False
     return build_cell_test(terms, key, neighbours)(str(entry))
@@ -196,7 +196,7 @@ def _remove_from_mapping(
     for name, child in record.items():
         if _is_person_entry(child, terms, name, names):
             counter[0] += 1
-            if parse_id_column(name) is not None:
+            if parse_id_column_or_none(name) is not None:
                 return _REMOVED
             remaining[name] = terms.redact_text(child) if isinstance(child, str) else None
             continue
