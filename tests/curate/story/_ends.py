@@ -14,7 +14,7 @@ from isolux_curate.project.queries import (
     read_first_exclusion_by_photo,
     read_funnel,
 )
-from isolux_curate.verbs.withdraw import prove, verify
+from isolux_curate.verbs.withdraw import search_folders_for_people, verify_and_read_receipt
 from isolux_worlds.rehearsal.simulated_predictions import predict
 from tests.curate.story._story import Lab
 
@@ -74,8 +74,8 @@ def check_withdrawal(lab: Lab, public: Path, server: str | None, *more: Path) ->
     before = pl.read_csv(public / "people.csv").height
     done = lab.leave_later(server, *more)
     assert done.receipt is not None, (done.remaining, done.unsearchable)
-    assert verify(done.receipt)["kind"] == "subject"
-    assert prove([lab.folder, public, *more], who=[*who, *photos]).matches == []
+    assert verify_and_read_receipt(done.receipt)["kind"] == "subject"
+    assert search_folders_for_people([lab.folder, public, *more], who=[*who, *photos]).matches == []
     assert pl.read_csv(public / "people.csv").height < before
     assert (
         read_database_table(lab.project, "images")

@@ -24,8 +24,8 @@ from isolux_curate.intake.intake_verdicts import apply_and_record_rules
 from isolux_curate.project.folder import Project, create_or_open_project, open_project
 from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.verdicts import record_sheet_verdicts
-from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.review_results import ReviewResult, import_review
+from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.review_results import ReviewResult, record_review_and_estimate_share
 from isolux_curate.verbs.release import publish_dataset
 from isolux_curate.verbs.withdraw import withdraw
 from isolux_curate.withdrawal.workflow import WithdrawalResult
@@ -122,10 +122,12 @@ class Lab:
         for rule, evidence, facts in (
             ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
         ):  # fmt: skip
-            sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
+            sheet = gather_evidence_for_review(
+                self.project, evidence=evidence, contradict=facts
+            ).sheet
             filled = self.folder.parent / "filled.csv"
             fill_suspects_sheet(sheet, self.inbox, seed=self.seed).write_csv(filled)
-            found[rule] = import_review(self.project, filled, rule=rule)
+            found[rule] = record_review_and_estimate_share(self.project, filled, rule=rule)
         return found
 
     def some_withdraw(self) -> None:

@@ -11,7 +11,7 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux_curate.intake.ingest import write_photos_people_and_facts
 from isolux_curate.project.folder import Project
 from isolux_curate.project.verdicts import record_changed_verdicts
-from isolux_curate.verbs.project_status import project_status
+from isolux_curate.verbs.project_status import compute_funnel_and_group_exclusions
 from tests.curate._projects import create_or_open_project, refused
 
 N = 600  # photos, two of each subject; every second subject is older
@@ -39,7 +39,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def test_a_injected_shift_is_found_with_its_numbers(project: Project) -> None:
-    found = project_status(project, by=["age_group"])
+    found = compute_funnel_and_group_exclusions(project, by=["age_group"])
     row = found.shifts.row(by_predicate=(pl.col("step") == "suspicious")
                            & (pl.col("group") == "older"), named=True)  # fmt: skip
     assert (row["came"], row["left"], row["left_share"]) == (300, 150, 0.5)
@@ -52,7 +52,7 @@ def test_a_injected_shift_is_found_with_its_numbers(project: Project) -> None:
 
 def test_a_step_that_takes_alike_shows_no_shift(project: Project) -> None:
     """30 of 150 older and 30 of 240 younger: a step is asked about those who had come so far."""
-    found = project_status(project, by=["age_group"]).shifts
+    found = compute_funnel_and_group_exclusions(project, by=["age_group"]).shifts
     rows = found.filter(step="quality")
     assert rows["came"].to_list() == [150, 240]
     assert rows["left_share"].to_list() == [0.2, 0.125]
@@ -61,7 +61,7 @@ def test_a_step_that_takes_alike_shows_no_shift(project: Project) -> None:
 
 def test_a_fact_that_there_is_not_is_named(project: Project) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'age_group'"):
-        project_status(project, by=["age_grup"])
+        compute_funnel_and_group_exclusions(project, by=["age_grup"])
 
 
 def test_a_group_of_few_is_not_judged_and_says_so(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_group_of_few_is_not_judged_and_says_so(tmp_path: Path) -> None:
     record_changed_verdicts(
         made, "quality", "blur", refused({"i0": "Blurred."}), examined_units=photos
     )
-    found = project_status(made, by=["region"])
+    found = compute_funnel_and_group_exclusions(made, by=["region"])
     assert found.shifts["p_adjusted"].null_count() == 2
     assert found.shifts["left"].to_list() == [1, 0]
     assert "2 of 20 people in photos have no 'region'" in found.notes[0]

@@ -22,8 +22,8 @@ from isolux_curate.project.queries import read_images
 from isolux_curate.project.tables import META
 from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.verbs.anonymise import anonymise
-from isolux_curate.verbs.withdraw import replay, withdraw
-from isolux_curate.withdrawal.replacements import match_replacements
+from isolux_curate.verbs.withdraw import withdraw, withdraw_reappeared_people
+from isolux_curate.withdrawal.replacements import match_rows_at_least_distance
 from tests.cli._run import isolux
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused
@@ -134,13 +134,13 @@ def test_a_backup_that_is_restored_is_withdrawn_again(made, lab, tmp_path):
     restored = tmp_path / "again" / "lab"
     shutil.copytree(backup, restored)
     assert hits(restored, words, []) != []
-    (done,) = replay([restored], ledger=str(safe / "consent.jsonl"))
+    (done,) = withdraw_reappeared_people([restored], ledger=str(safe / "consent.jsonl"))
     assert done.receipt is not None, (done.remaining, done.unsearchable)
     assert hits(restored, words, list(made.pixels(made.of(WHO)).values())) == []
-    assert replay([restored], ledger=str(safe / "consent.jsonl")) == []
+    assert withdraw_reappeared_people([restored], ledger=str(safe / "consent.jsonl")) == []
     # A run alone knows no subject: receipts know whose units they were.
     shutil.copytree(backup / "runs", tmp_path / "runs")
-    (done,) = replay([tmp_path / "runs"], ledger=str(safe / "consent.jsonl"))
+    (done,) = withdraw_reappeared_people([tmp_path / "runs"], ledger=str(safe / "consent.jsonl"))
     assert done.receipt is not None
     assert hits(tmp_path / "runs", words, []) == []
 
@@ -156,7 +156,7 @@ def test_a_publication_that_is_restored_alone_is_known_by_its_key(
     before = pl.read_csv(out / "people.csv").height
     append_consent(lab / "faces" / "consent.jsonl", "revoke", "subject", [WHO], ["publication"])
     with pytest.raises(SpecError, match="--published-key FILE"):
-        replay([out], ledger=ledger, scope=["publication"])
+        withdraw_reappeared_people([out], ledger=ledger, scope=["publication"])
     told = isolux(
         monkeypatch, capsys, "withdraw", out, "--replay", "--ledger", ledger, "--scope",
         "publication", "--published-key", key,
@@ -171,7 +171,7 @@ def test_who_consented_again_is_not_taken_out_again(lab, tmp_path):
     withdraw([lab], who=[WHO])
     ledger = lab / "faces" / "consent.jsonl"
     append_consent(ledger, "grant", "subject", [WHO], ["evaluation", "training", "publication"])
-    assert replay([backup / "inbox"], ledger=str(ledger)) == []
+    assert withdraw_reappeared_people([backup / "inbox"], ledger=str(ledger)) == []
 
 
 def test_the_closest_comes_in_their_place(lab, tmp_path):
@@ -205,7 +205,7 @@ def test_several_are_replaced_by_what_is_best_together():
                          | {"people": rng.integers(1, 9, n)})
             for n in (3, 5)
         )  # fmt: skip
-        found = match_replacements(gone, pool, complexity=["people"])
+        found = match_rows_at_least_distance(gone, pool, number_columns=["people"])
         assert found["pool"].n_unique() == 3
         spread = np.concatenate([gone["people"], pool["people"]]).std() or 1.0
 

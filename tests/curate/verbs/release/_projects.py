@@ -15,7 +15,7 @@ from isolux_curate.annotation.sheets import (
 from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_people_in_photos
-from isolux_curate.verbs.consent import add_consent
+from isolux_curate.verbs.consent import append_grants_or_revocations
 from isolux_curate.verbs.release import ReleaseResult, publish_dataset
 from isolux_curate.verbs.release.release_files import PublicationSettings
 from tests.curate.annotation._projects import annotated_project
@@ -39,9 +39,9 @@ def project_to_publish(folder: Path, photos: int = 40) -> Project:
     )
     draw(folder, project, photos)
     agreed = [f"s{k}" for k in range(photos) if k not in (0, 2)]
-    add_consent(project.consent_path, "grant", who=agreed, scope=ALL)
-    add_consent(project.consent_path, "grant", who=["s2"], scope=("evaluation",))
-    add_consent(project.consent_path, "revoke", who=["s1"], scope=("publication",))
+    append_grants_or_revocations(project.consent_path, "grant", who=agreed, scope=ALL)
+    append_grants_or_revocations(project.consent_path, "grant", who=["s2"], scope=("evaluation",))
+    append_grants_or_revocations(project.consent_path, "revoke", who=["s1"], scope=("publication",))
     return project
 
 

@@ -19,8 +19,8 @@ from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.privacy.table import anonymise_table
 from isolux_curate.project.folder import create_or_open_project, open_project
 from isolux_curate.project.queries import read_people_in_photos
-from isolux_curate.verbs.consent import add_consent
-from isolux_curate.verbs.release.tables import count_composition
+from isolux_curate.verbs.consent import append_grants_or_revocations
+from isolux_curate.verbs.release.tables import count_groups_suppressing_small
 from tests.curate.intake._photos import photo, write
 from tests.curate.verbs.release._projects import published
 
@@ -60,8 +60,8 @@ def released(tmp_path_factory):
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
     import_and_apply_sheet_answers(project, "skin_tone", folder / "tones.csv")
-    add_consent(project.consent_path, "grant", who=sorted({who for _, who in named}),
-                scope=("evaluation", "publication"))  # fmt: skip
+    people, scope = sorted({who for _, who in named}), ("evaluation", "publication")
+    append_grants_or_revocations(project.consent_path, "grant", who=people, scope=scope)
     done = published(folder, project, attribute=[], publish_min=LEAST)
     return folder, project, done
 
@@ -135,5 +135,5 @@ def test_an_annotator_or_a_photo_is_not_taken_for_the_person(tmp_path):
 
 def test_a_composition_of_nobody_is_empty():
     nobody = pl.DataFrame(schema={"who": pl.String, "tone": pl.String})
-    table, hidden = count_composition(nobody, ["tone"], "p", LEAST)
+    table, hidden = count_groups_suppressing_small(nobody, ["tone"], "p", LEAST)
     assert (table.height, hidden) == (0, 0)

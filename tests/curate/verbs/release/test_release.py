@@ -31,7 +31,7 @@ from isolux_curate.project.folder import (
     verify_journal_and_seals,
 )
 from isolux_curate.project.verdicts import record_changed_verdicts
-from isolux_curate.verbs.consent import add_consent
+from isolux_curate.verbs.consent import append_grants_or_revocations
 from isolux_curate.verbs.release import publish_dataset
 from tests.curate._projects import project_of, refused
 from tests.curate.verbs.release._projects import project_to_publish, published
@@ -110,7 +110,9 @@ def test_training_needs_consent_to_training(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=6)
     with pytest.raises(SpecError, match="no photo may be published"):
         published(tmp_path, project, terms="training")
-    add_consent(project.consent_path, "grant", who=["s3", "s4"], scope=("training",))
+    append_grants_or_revocations(
+        project.consent_path, "grant", who=["s3", "s4"], scope=("training",)
+    )
     done = published(tmp_path, project, terms="training")
     assert done.release.n_photos == 2
     assert load("curated", tmp_path / "out", purpose="training").instances.height == 2

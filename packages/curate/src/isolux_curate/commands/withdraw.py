@@ -73,13 +73,15 @@ def withdraw(
         search_settings = {
             name: proof_settings[name] for name in _PROOF_SETTINGS if name in proof_settings
         }
-        _print_proof_or_exit(verb.prove(folders, photo=photo, **search_settings))
+        _print_proof_or_exit(
+            verb.search_folders_for_people(folders, photo=photo, **search_settings)
+        )
         return
     if photo:
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
         _print_replay_results(
-            verb.replay(
+            verb.withdraw_reappeared_people(
                 folders, **select_used_settings(flags, settings, _REPLAY_SETTINGS, "--replay")
             )
         )
@@ -124,7 +126,7 @@ def _print_proof_or_exit(search_result: SearchResult) -> None:
 def _verify_and_print_receipt(receipt_path: str, settings: dict[str, Any]) -> None:
     from isolux_curate.verbs import withdraw as verb
 
-    receipt_record = verb.verify(
+    receipt_record = verb.verify_and_read_receipt(
         receipt_path, ledger=settings.get("ledger"), key=settings.get("key")
     )
     print_clean_lines(

@@ -27,7 +27,11 @@ from isolux_curate.project.folder import PHOTOS_DIR, Project, check_and_store_le
 from isolux_curate.project.queries import FACT_DTYPES, drop_rows_of_revoked_consent
 from isolux_curate.project.tables import images, instances, subjects
 from isolux_curate.project.verdicts import ARRIVED, write_verdicts_and_journal_row
-from isolux_curate.quality.hash_lists import HashList, read_cleared_entries, write_matches
+from isolux_curate.quality.hash_lists import (
+    HashList,
+    exclude_new_hash_matches,
+    read_cleared_entry_by_image,
+)
 from isolux_curate.user_tables import read_table_as_text, refuse_faulty_rows, refuse_missing_columns
 
 _BATCH_SIZE = 200  # photos in one transaction
@@ -86,7 +90,7 @@ def ingest_sheet_photos(
         )
         is_first = False
         if illegal_hashes is not None and batch_matches:
-            write_matches(project, batch_matches, illegal_hashes)
+            exclude_new_hash_matches(project, batch_matches, illegal_hashes)
             matches += batch_matches
     n_subjects = 0 if subject_facts is None else subject_facts.height
     return IngestResult(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
@@ -199,14 +203,18 @@ def _copy_photos_except_matches(
     """
     photo_rows: list[dict[str, Any]] = []
     entry_by_image: dict[str, str] = {}
-    cleared_entries = {} if illegal_hashes is None else read_cleared_entries(project)
+    cleared_entries = {} if illegal_hashes is None else read_cleared_entry_by_image(project)
     for image_id, path in rows.select("image_id", "path").unique(maintain_order=True).iter_rows():
         try:
             file_bytes = Path(path).read_bytes()
         except OSError as error:
             raise FileError("a photo cannot be read", found=error.strerror, where=path) from error
         digest = hashlib.sha256(file_bytes).hexdigest()
-        entry = None if illegal_hashes is None else illegal_hashes.match(file_bytes)
+        entry = (
+            None
+            if illegal_hashes is None
+            else illegal_hashes.find_matching_entry_or_none(file_bytes)
+        )
         if entry is not None and cleared_entries.get(image_id) != entry:
             entry_by_image[image_id] = entry
             empty = dict.fromkeys(("file", "width", "height")) | {"facts": {}}
@@ -246,7 +254,7 @@ def write_photos_people_and_facts(
     subject_facts: pl.DataFrame | None = None,
 ) -> IngestResult:
     """Write photos, their instances and facts of subjects in one transaction."""
-    cleared_entries = read_cleared_entries(project)
+    cleared_entries = read_cleared_entry_by_image(project)
     with open_write_transaction(project.engine) as connection:
         people = _reuse_or_assign_instance_ids(connection, people)
         subject_rows = _build_subject_rows(people, subject_facts)

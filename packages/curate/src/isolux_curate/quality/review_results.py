@@ -31,8 +31,8 @@ from isolux_curate.quality.sampling import (
     METHOD,
     SamplingDesign,
     ShareEstimate,
-    estimate_share,
-    read_design,
+    estimate_stratified_population_share,
+    read_sampling_design,
 )
 
 _UNITS = ("subject", "image", "instance")
@@ -66,7 +66,7 @@ class ReviewResult:
     notes: tuple[str, ...]
 
 
-def import_review(
+def record_review_and_estimate_share(
     project: Project,
     sheet: str | Path,
     *,
@@ -105,16 +105,16 @@ def import_review(
     if n_open:
         text = f"{n_open:,} of {verdict_rows.height:,} rows have no verdict yet:"
         notes.append(Caution(f"{text} nothing is decided about them."))
-    design = None if sample is None else read_design(sample)
+    design = None if sample is None else read_sampling_design(sample)
     estimate = None
     details: dict[str, object] = {}
     if design is not None:
-        estimate, estimate_notes = _estimate_population_share(verdicts, design, kind)
+        estimate, estimate_notes = _estimate_share_with_notes(verdicts, design, kind)
         notes += estimate_notes
-        details = {"sample": _estimate_to_details(estimate)}
+        details = {"sample": _convert_estimate_to_journal_details(estimate)}
     photos_before = set(read_images(project)["image_id"])
     n_new_verdicts = 0
-    for unit_kind, rows in _split_by_unit(verdicts, unit):
+    for unit_kind, rows in _split_verdicts_by_unit_kind(verdicts, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
         n_new_verdicts += record_changed_verdicts(
             project, STEP, rule, refused, examined_units=rows["unit_id"], unit_kind=unit_kind
@@ -128,13 +128,13 @@ def import_review(
         verdicts.height,
         n_out,
         len(excluded_photos),
-        _count_by_kind(verdicts),
+        _count_out_by_evidence_kind(verdicts),
         estimate,
         tuple(notes),
     )
 
 
-def _estimate_to_details(estimate: ShareEstimate) -> Mapping[str, object]:
+def _convert_estimate_to_journal_details(estimate: ShareEstimate) -> Mapping[str, object]:
     return {
         "population": estimate.population,
         "reviewed": estimate.n,
@@ -147,9 +147,11 @@ def _estimate_to_details(estimate: ShareEstimate) -> Mapping[str, object]:
     }
 
 
-def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
+def _split_verdicts_by_unit_kind(
+    verdicts: pl.DataFrame, default_unit_kind: str
+) -> list[tuple[str, pl.DataFrame]]:
     if "unit_kind" not in verdicts.columns:
-        verdicts = verdicts.with_columns(unit_kind=pl.lit(unit))
+        verdicts = verdicts.with_columns(unit_kind=pl.lit(default_unit_kind))
     rows_by_unit = [
         (str(k), rows) for (k,), rows in verdicts.group_by("unit_kind", maintain_order=True)
     ]
@@ -164,7 +166,7 @@ def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.Data
     return rows_by_unit
 
 
-def _estimate_population_share(
+def _estimate_share_with_notes(
     verdicts: pl.DataFrame, design: SamplingDesign, sample_type: str | None
 ) -> tuple[ShareEstimate, list[str]]:
     """Estimate the population's share of units that are out, by the design's strata."""
@@ -208,10 +210,10 @@ def _estimate_population_share(
     n_found, n_reviewed, population = (
         strata_counts[n].to_list() for n in ("found", "seen", "population")
     )
-    return estimate_share(n_found, n_reviewed, population), notes
+    return estimate_stratified_population_share(n_found, n_reviewed, population), notes
 
 
-def _count_by_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
+def _count_out_by_evidence_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Count by kind of evidence how many reviewed units are out, with Wilson intervals."""
     schema = {
         "kind": pl.String,

@@ -172,7 +172,7 @@ def anonymise(
             names = copy_photos_without_metadata(
                 rows[_FILE_COLUMN], Path(photos), staging_dir, key_bytes, keep_exif, regions, fill
             )
-            publishable = _rename_files(publishable, rows[_FILE_COLUMN], names)
+            publishable = _replace_file_names(publishable, rows[_FILE_COLUMN], names)
         settings = {
             "ids": ids,
             "dates": list(date),
@@ -183,13 +183,15 @@ def anonymise(
             "filled": len(regions),
             "filled_with": inpaint if regions else None,
         }
-        _write_tables(staging_dir, publishable, settings, hash_pseudonym_key(key_bytes))
+        _write_anonymised_tables_and_record(
+            staging_dir, publishable, settings, hash_pseudonym_key(key_bytes)
+        )
     return AnonymisationResult(
         publishable.people, publishable.counts, target, len(names), len(regions), publishable.notes
     )
 
 
-def _write_tables(
+def _write_anonymised_tables_and_record(
     staging_dir: Path, publishable: PublishableTable, settings: Mapping[str, Any], key_hash: str
 ) -> None:
     import json
@@ -208,10 +210,12 @@ def _write_tables(
     write_text(staging_dir / PRIVACY_FILE, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def _rename_files(
-    publishable: PublishableTable, files: pl.Series, names: Mapping[str, str]
+def _replace_file_names(
+    publishable: PublishableTable, file_names: pl.Series, new_name_by_file: Mapping[str, str]
 ) -> PublishableTable:
-    new_names = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
+    new_names = file_names.cast(pl.String).replace_strict(
+        new_name_by_file, default=None, return_dtype=pl.String
+    )
     return PublishableTable(
         publishable.people.with_columns(new_names.alias(_FILE_COLUMN)),
         publishable.counts,

@@ -74,7 +74,7 @@ def consensus(
     dataset = load_people_or_take_dataset(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
-    answers = _read_answers(
+    answers = _read_answers_blanking_ignored(
         dataset, (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
     )
     consensus_labels = find_consensus_labels(
@@ -95,7 +95,9 @@ def consensus(
     return replace(consensus_labels, notes=notes, record=record)
 
 
-def _read_answers(dataset: Dataset, ignored_answers: Sequence[str]) -> pl.DataFrame:
+def _read_answers_blanking_ignored(
+    dataset: Dataset, ignored_answers: Sequence[str]
+) -> pl.DataFrame:
     if (
         dataset.bundled_predictions is None
         or "annotator" not in dataset.bundled_predictions.columns

@@ -32,8 +32,12 @@ from isolux_curate.project.folder import (
     verify_journal_and_seals,
 )
 from isolux_curate.project.verdicts import record_sheet_verdicts
-from isolux_curate.quality.hash_lists import decide_matches, match_photos, read_hash_list
-from isolux_curate.verbs.project_status import project_status
+from isolux_curate.quality.hash_lists import (
+    match_and_exclude_photos,
+    read_hash_list,
+    record_decisions_about_matches,
+)
+from isolux_curate.verbs.project_status import compute_funnel_and_group_exclusions
 
 
 def init(project: str, *, database: str = "sqlite") -> None:
@@ -173,7 +177,7 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
         Facts about people to compare by, as in --by age_group --by country.
     """
     opened = open_project(project)
-    project_state = project_status(opened, by=by)
+    project_state = compute_funnel_and_group_exclusions(opened, by=by)
     for note in project_state.notes:
         command_output.report_warning(note)
     n_arrived = project_state.funnel["remain"][0]
@@ -288,11 +292,10 @@ def _match_hashes_or_record_decisions(project: Project, flags: Mapping[str, Any]
             "what is to be done is not said, or twice", expected="--list FILE, or --decided FILE"
         )
     if decided is not None:
-        print_clean_lines(
-            f"{pluralise(decide_matches(project, decided), 'match', 'matches')} decided"
-        )
+        n_decided = record_decisions_about_matches(project, decided)
+        print_clean_lines(f"{pluralise(n_decided, 'match', 'matches')} decided")
         return
-    hash_matches = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
+    hash_matches = match_and_exclude_photos(project, read_hash_list(path, hasher=flags["hasher"]))
     if hash_matches.undecided_ids:
         _warn_about_illegal_matches(hash_matches.undecided_ids)
     print_clean_lines(

@@ -18,22 +18,22 @@ from isolux_curate.commands.curate._output import (
     write_spreadsheet_safe_csv,
 )
 from isolux_curate.project.folder import open_project
-from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.review_results import import_review
-from isolux_curate.quality.sampling import LEVEL, METHOD, draw_sample
+from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.review_results import record_review_and_estimate_share
+from isolux_curate.quality.sampling import LEVEL, METHOD, draw_and_write_review_sample
 from isolux_curate.verbs.annotation_quality import (
     AnnotationQuality,
-    annotation_quality,
-    vendor_consistency,
+    measure_and_record_annotation_quality,
+    measure_vendor_consistency,
 )
 from isolux_curate.verbs.annotation_quality.measurement import QUALITY_FILE
 
 VERBS = {
-    "sample": draw_sample,
-    "quality": annotation_quality,
-    "consistency": vendor_consistency,
-    "suspects": gather_suspects,
-    "review": import_review,
+    "sample": draw_and_write_review_sample,
+    "quality": measure_and_record_annotation_quality,
+    "consistency": measure_vendor_consistency,
+    "suspects": gather_evidence_for_review,
+    "review": record_review_and_estimate_share,
 }
 
 
@@ -49,7 +49,7 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The folder to write.
     """
-    review_sample = draw_sample(open_project(project), out, **settings)
+    review_sample = draw_and_write_review_sample(open_project(project), out, **settings)
     for note in review_sample.notes:
         command_output.report_warning(note)
     print_table_in_column_blocks("What was drawn", review_sample.design.strata)
@@ -80,7 +80,9 @@ def quality(
     """
     refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
     _print_and_write_quality(
-        annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
+        measure_and_record_annotation_quality(open_project(project), specialists, **settings),
+        out,
+        overwrite=overwrite,
     )
 
 
@@ -99,7 +101,9 @@ def consistency(
         Replace an earlier folder of tables.
     """
     refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
-    _print_and_write_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
+    _print_and_write_quality(
+        measure_vendor_consistency(table, **settings), out, overwrite=overwrite
+    )
 
 
 def suspects(project: str, *, out: Path, **settings: Any) -> None:
@@ -115,7 +119,7 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write.
     """
-    suspect_sheet = gather_suspects(open_project(project), **settings)
+    suspect_sheet = gather_evidence_for_review(open_project(project), **settings)
     write_spreadsheet_safe_csv(out, suspect_sheet.sheet)
     print_table_in_column_blocks("Evidence", suspect_sheet.evidence_kinds)
     print_notes(suspect_sheet.notes)
@@ -134,7 +138,7 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     """
     opened = open_project(project)
-    review_result = import_review(opened, sheet, **settings)
+    review_result = record_review_and_estimate_share(opened, sheet, **settings)
     for note in review_result.notes:
         command_output.report_warning(note)
     print_clean_lines(

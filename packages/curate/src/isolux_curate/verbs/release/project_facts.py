@@ -92,16 +92,16 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     )
     return ProjectFacts(
         read_funnel(project),
-        summarise_journal(project),
+        summarise_journal_by_rule(project),
         stages,
         regions.filter(pl.col("annotators") >= min_people),
         active_annotators.height,
         passes,
-        _count_consent(project),
+        _count_current_consent_by_scope(project),
     )
 
 
-def summarise_journal(project: Project) -> pl.DataFrame:
+def summarise_journal_by_rule(project: Project) -> pl.DataFrame:
     """Summarise the journal by step and rule, without publications and withdrawals."""
     from isolux_curate.project.folder import read_journal
 
@@ -127,13 +127,13 @@ def summarise_journal(project: Project) -> pl.DataFrame:
     return pl.DataFrame(summaries, schema=schema)
 
 
-def parse_details(details_json: str) -> Mapping[str, Any]:
+def parse_journal_details(details_json: str) -> Mapping[str, Any]:
     """Parse the details of a journal row."""
     details: Mapping[str, Any] = json.loads(details_json)
     return details
 
 
-def _count_consent(project: Project) -> pl.DataFrame:
+def _count_current_consent_by_scope(project: Project) -> pl.DataFrame:
     from isolux.io.consent import SCOPES, compute_current_consent, read_ledger
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}
