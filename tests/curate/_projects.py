@@ -7,8 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_curate.intake.ingest import write_photos
-from isolux_curate.project.folder import Project, create_project
+from isolux_curate.intake.ingest import write_photos_people_and_facts
+from isolux_curate.project.folder import Project, create_or_open_project
 
 
 def project_of(
@@ -18,9 +18,9 @@ def project_of(
     database: str = "sqlite",
 ) -> Project:
     """Make a project of photos without files, each of a subject (default: of one of its own)."""
-    project = create_project(folder, database=database, curator="ada")
+    project = create_or_open_project(folder, database=database, curator="ada")
     who = list(subjects or [f"s-{photo}" for photo in photos])
-    write_photos(
+    write_photos_people_and_facts(
         project,
         pl.DataFrame({"image_id": list(photos)}),
         pl.DataFrame({"instance_id": list(photos), "image_id": list(photos), "subject_id": who}),

@@ -8,7 +8,7 @@ import pytest
 
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.labels import find_consensus
+from isolux_curate.labels import find_consensus_labels
 
 
 def said(*rows: str, **columns: list[int]) -> pl.DataFrame:
@@ -32,7 +32,7 @@ def test_two_of_three_agree_or_three_more_are_asked():
         "c u cat", "c v cat", "c w dog", "c x dog", "c y owl", "c z owl", "d x cat",
         "e u cat", "e v cat", "e w cat", "e x cat", "e y owl", "e z dog",
     )  # fmt: skip
-    assert labels(find_consensus(given)) == {
+    assert labels(find_consensus_labels(given)) == {
         "a": ("cat", "agreed"), "b": (None, "needs more votes"), "c": (None, "discard"),
         "d": (None, "needs more votes"), "e": ("cat", "agreed"),
     }  # fmt: skip
@@ -45,7 +45,7 @@ def test_the_last_round_counts_alone():
         "b u cat", "b v dog", "b w owl", "b x cat", "b y dog", "b z owl",
         round=[1, 1, 1, 2, 2, 2] * 2,
     )  # fmt: skip
-    found = find_consensus(given)
+    found = find_consensus_labels(given)
     assert labels(found) == {"a": ("dog", "agreed"), "b": (None, "discard")}
     assert found.labels["chance"].round(3).to_list() == [0.667, 0.333]
     assert found.chances.row(0) == pytest.approx(("a", 1 / 3, 0.5, 1 / 6))
@@ -53,7 +53,7 @@ def test_the_last_round_counts_alone():
 
 def test_shares_of_votes_and_how_often_each_agrees():
     given = said("a x cat", "a y cat", "a z dog", "b x owl", "b y owl", "b z owl")
-    found = find_consensus(given)
+    found = find_consensus_labels(given)
     assert found.annotators.select("annotator", "answers", "right").rows() == [
         ("x", 2, 1.0), ("y", 2, 1.0), ("z", 2, 0.5),
     ]  # fmt: skip
@@ -69,7 +69,7 @@ def test_models_weigh_annotators_and_say_how_sure(method):
         truth = int(rng.integers(2))
         for who, skill in (("x", 0.95), ("y", 0.95), ("z", 0.5)):
             rows.append(f"i{item} {who} {truth if rng.random() < skill else 1 - truth}")
-    found = find_consensus(said(*rows), method=method)
+    found = find_consensus_labels(said(*rows), method=method)
     right = dict(found.annotators.select("annotator", "right").iter_rows())
     assert min(right["x"], right["y"]) > 0.88
     assert right["z"] < 0.65
@@ -83,7 +83,7 @@ def test_what_is_not_sure_has_no_label(monkeypatch):
     monkeypatch.setattr("isolux_curate.labels.MIN_LABEL_CHANCE", 0.99999)
     rng = np.random.default_rng(1)
     rows = [f"i{k} {who} {rng.integers(2)}" for k in range(60) for who in "xy"]
-    found = find_consensus(said(*rows), method="dawid-skene")
+    found = find_consensus_labels(said(*rows), method="dawid-skene")
     unsure = found.labels.filter(pl.col("chance") <= 0.99999)
     assert unsure["label"].null_count() == unsure.height
     assert unsure["status"].unique().to_list() in (["needs more votes"], [])
@@ -91,7 +91,7 @@ def test_what_is_not_sure_has_no_label(monkeypatch):
 
 def test_annotators_who_share_nothing_are_a_caution():
     rows = [f"i{k} {'xy'[k % 2]} {k % 3}" for k in range(40)]
-    told = find_consensus(said(*rows), method="dawid-skene").notes[0]
+    told = find_consensus_labels(said(*rows), method="dawid-skene").notes[0]
     assert isinstance(told, Caution)
     assert "2 of 2 annotators share fewer than 10 items" in told
 
@@ -108,11 +108,11 @@ def test_annotators_who_share_nothing_are_a_caution():
 )
 def test_what_does_not_fit_is_refused(given, settings, words):
     with pytest.raises(SpecError, match=f"(?s){words}"):
-        find_consensus(given, **settings)
+        find_consensus_labels(given, **settings)
 
 
 def test_an_answer_named_as_the_item_keeps_its_column():
-    found = find_consensus(said("a x instance_id", "a y instance_id"))
+    found = find_consensus_labels(said("a x instance_id", "a y instance_id"))
     assert found.chances.columns == ["instance_id", "instance_id (answer)"]
 
 
@@ -123,7 +123,7 @@ def test_a_tie_of_two_answers_goes_to_neither(monkeypatch, method):
     rows = [(f"i{k}", who, ("cat", "dog")[k % 2]) for k in range(20) for who in "xy"]
     rows += [("t", "x", "cat"), ("t", "y", "dog"), ("u", "x", "dog"), ("u", "y", "cat")]
     said = pl.DataFrame(rows, schema=["instance_id", "annotator", "label"], orient="row")
-    labels = find_consensus(said, method=method).labels
+    labels = find_consensus_labels(said, method=method).labels
     ties = labels.filter(pl.col("instance_id").is_in(["t", "u"]))
     assert ties.select("label", "status").rows() == [(None, "needs more votes")] * 2
     assert labels["label"].null_count() == 2

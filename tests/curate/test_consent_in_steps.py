@@ -23,11 +23,21 @@ from isolux_curate.annotation.sheets import (
     plan_and_write_open_tasks,
 )
 from isolux_curate.commands.curate import STEPS
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.intake.intake_verdicts import apply_rules
-from isolux_curate.project.database import write_transaction
-from isolux_curate.project.folder import Project, check_journal, create_project, open_project
-from isolux_curate.project.queries import read_exclusions, read_funnel, read_images, read_instances
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.intake.intake_verdicts import apply_and_record_rules
+from isolux_curate.project.database import open_write_transaction
+from isolux_curate.project.folder import (
+    Project,
+    create_or_open_project,
+    open_project,
+    verify_journal_and_seals,
+)
+from isolux_curate.project.queries import (
+    read_exclusions_with_reasons,
+    read_funnel,
+    read_images,
+    read_people_in_photos,
+)
 from isolux_curate.project.tables import settings
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command
@@ -50,7 +60,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = annotated_project(folder, N)
     rows = "".join(f"{k}.jpg,s{k},black,grey\n" for k in range(N))
     (folder / "photos.csv").write_text("file,subject_id,hair,colour\n" + rows)
-    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
+    ingest_sheet_photos(project, folder / "photos.csv", photo_folder=folder / "in")
     append_consent(project.consent_path, "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
     plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     rows = "".join(f"{k},nurse,10,20,100,200\n" for k in range(N))
@@ -143,7 +153,7 @@ def _sample(run: Run, change: Change, _: Fake) -> int:
 
 
 def _quality(run: Run, change: Change, _: Fake) -> int:
-    names = read_instances(open_project("p"))
+    names = read_people_in_photos(open_project("p"))
     rows = "".join(f"{k}-1,q,hair,black\n" for k in range(N))
     assert names.height == 2 * N
     Path("said.csv").write_text("unit,annotator,type,answer\n" + rows)
@@ -227,7 +237,7 @@ def test_a_step_after_a_revocation(step: str, lab: Project, run: Run, fake: Fake
 
     assert USE_PHOTOS[step](run, revoke, fake) == N - 1
     assert read_images(lab)["image_id"].to_list() == ["0", "1", "3"]
-    check_journal(lab)
+    verify_journal_and_seals(lab)
 
 
 @pytest.mark.parametrize("step", USE_PHOTOS)
@@ -275,9 +285,9 @@ def test_another_ledger_in_place_of_the_one_that_was_read(lab: Project) -> None:
 
 
 def test_intake_that_changes_nothing_remembers_the_ledger(lab: Project) -> None:
-    apply_rules(lab, rules_to_apply=["consent"])
+    apply_and_record_rules(lab, only_rules=["consent"])
     append_consent(lab.consent_path, "revoke", "subject", ["s9"], SCOPES)
-    assert apply_rules(lab, rules_to_apply=["consent"]) is not None
+    assert apply_and_record_rules(lab, only_rules=["consent"]) is not None
     rows = lab.consent_path.read_text().splitlines(keepends=True)
     lab.consent_path.write_text("".join(rows[:-1]))
     with pytest.raises(TableError, match="lost rows"):
@@ -300,25 +310,31 @@ def test_one_scope_blocks_what_it_covers(scope: str, lab: Project, run: Run, fak
 def test_one_of_two_in_a_photo_is_enough(tmp_path: Path) -> None:
     project = annotated_project(tmp_path, 2)
     (tmp_path / "more.csv").write_text("file,subject_id,copyright_holder\n0.jpg,t,h\n1.jpg,s1,h2\n")
-    ingest_photos(project, tmp_path / "more.csv", photos=tmp_path / "in")
+    ingest_sheet_photos(project, tmp_path / "more.csv", photo_folder=tmp_path / "in")
     append_consent(project.consent_path, "revoke", "subject", ["t"], SCOPES)
     assert read_images(project)["image_id"].to_list() == ["1"]
     append_consent(project.consent_path, "grant", "subject", ["t"], SCOPES)
     assert read_images(project).height == 2
     append_consent(project.consent_path, "revoke", "copyright", ["h2"], SCOPES)
     assert read_images(project)["image_id"].to_list() == ["0"]
-    assert read_exclusions(project).select("step", "rule").row(0) == ("consent", "copyright")
+    assert read_exclusions_with_reasons(project).select("step", "rule").row(0) == (
+        "consent",
+        "copyright",
+    )
 
 
 def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:
     """Sheets say who agreed; the ledger was made by the first who took it back."""
     project = annotated_project(tmp_path, 3)
     (tmp_path / "who.csv").write_text("subject_id,consent\ns0,form 1\ns1,form 2\ns2,form 3\n")
-    ingest_photos(
-        project, tmp_path / "photos.csv", photos=tmp_path / "in", subjects=tmp_path / "who.csv"
+    ingest_sheet_photos(
+        project,
+        tmp_path / "photos.csv",
+        photo_folder=tmp_path / "in",
+        subject_sheet=tmp_path / "who.csv",
     )
     append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
-    apply_rules(project, rules_to_apply=["consent"])
+    apply_and_record_rules(project, only_rules=["consent"])
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
     assert dict(read_funnel(project).select("rule", "left").iter_rows()) == {
         "came in": 0,
@@ -329,7 +345,7 @@ def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:
 def test_the_funnel_counts_a_revocation_once(lab: Project) -> None:
     append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
     before = read_funnel(lab)
-    apply_rules(lab, rules_to_apply=["consent"])
+    apply_and_record_rules(lab, only_rules=["consent"])
     assert read_funnel(lab).equals(before)
     assert before["remain"][-1] == N - 1
 
@@ -378,7 +394,9 @@ def test_whoever_withdrew_is_not_brought_back(
     if not has_ledger:
         for file in (lab.consent_path, Path(f"{lab.consent_path}.key")):
             file.unlink()
-        with write_transaction(lab.engine) as connection:  # as of a project that never had a ledger
+        with open_write_transaction(
+            lab.engine
+        ) as connection:  # as of a project that never had a ledger
             connection.execute(sa.delete(settings).where(settings.c.name.contains("ledger")))
     shutil.copytree("in", "old")
     assert _withdraw(monkeypatch, capsys, "p", "--who", "s2").code == 0
@@ -400,7 +418,7 @@ def test_a_project_remembers_who_withdrew_by_another_ledger(
     scope: tuple[str, ...], lab: Project, run: Run, monkeypatch: Any, capsys: Any
 ) -> None:
     """Of two projects the ledger is named; both know the person from then on, and never by id."""
-    create_project("q", curator="ada")
+    create_or_open_project("q", curator="ada")
     append_consent("all.jsonl", "grant", "subject", [f"s{k}" for k in range(N)], SCOPES)
     done = _withdraw(monkeypatch, capsys, "p", "q", "--who", "s2", "--ledger", "all.jsonl", *scope)
     assert done.code == 0, done.plain
@@ -431,7 +449,7 @@ def test_white_space_around_an_id_brings_no_one_back(lab: Project, run: Run) -> 
     assert b"s9" not in (lab.folder / "project.sqlite").read_bytes()
     photos = read_images(lab, include_excluded=True)["image_id"].to_list()
     assert photos == ["0", "1", "2", "3", "d"]
-    assert read_instances(lab).filter(image_id="d")["subject_id"].to_list() == ["s1"]
+    assert read_people_in_photos(lab).filter(image_id="d")["subject_id"].to_list() == ["s1"]
 
 
 def test_a_project_without_a_ledger_asks_no_one(tmp_path: Path, fake: Fake) -> None:
@@ -459,7 +477,11 @@ def test_in_postgresql(tmp_path: Path, postgres: Postgres, fake: Fake) -> None:
         fake.annotate(task, [*box("nurse", 10, 20, 30, 40), *box("nurse", 50, 20, 30, 40)])
     append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
     assert import_and_apply_server_answers(project, "boxes", server).n_new == 2
-    assert read_exclusions(project)["rule"].to_list() == ["consent", "bystander", "bystander"]
+    assert read_exclusions_with_reasons(project)["rule"].to_list() == [
+        "consent",
+        "bystander",
+        "bystander",
+    ]
     lab = tmp_path / "p/consent.jsonl"
     lab.write_text(lab.read_text().replace('"revoke"', '"grant"'))
     with pytest.raises(TableError, match="this row was changed"):

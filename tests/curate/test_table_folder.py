@@ -9,19 +9,19 @@ import polars as pl
 import pytest
 
 from isolux.vocabulary.errors import OutputError
-from isolux_curate.table_folder import write_tables
+from isolux_curate.table_folder import write_csv_tables_and_record
 
 TABLES = {"votes": pl.DataFrame({"item": ["=1+1"], "n": [2]})}
 
 
 def written(folder: Path, *, overwrite: bool = False) -> Path:
-    return write_tables(
+    return write_csv_tables_and_record(
         folder,
         TABLES,
         {"notes": ["é"]},
         record_file="votes.json",
-        description="folder of votes",
-        texts={"more.txt": "x"},
+        folder_kind="folder of votes",
+        text_by_file={"more.txt": "x"},
         overwrite=overwrite,
     )
 

@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from isolux_curate.annotation.sheets import import_and_apply_sheet_answers
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.project.folder import Project, create_project, open_project
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.project.folder import Project, create_or_open_project, open_project
 from tests.curate.intake._photos import photo, write
 
 CLASSES = ["guitarist", "nurse"]
@@ -20,11 +20,11 @@ def annotated_project(folder: Path, photos: int, database: str = "sqlite") -> Pr
     write(folder / "in", {f"{k}.jpg": photo((400, 300), shade=k % 200) for k in range(photos)})
     rows = "".join(f"{k}.jpg,s{k}\n" for k in range(photos))
     (folder / "photos.csv").write_text("file,subject_id\n" + rows)
-    made = create_project(folder / "p", database=database, curator="ada")
+    made = create_or_open_project(folder / "p", database=database, curator="ada")
     path = made.folder / "project.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"classes": CLASSES}))
     project = open_project(made.folder, curator="ada")
-    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
+    ingest_sheet_photos(project, folder / "photos.csv", photo_folder=folder / "in")
     return project
 
 

@@ -20,7 +20,7 @@ from isolux_curate.annotation.sheets import (
     write_consented_answers,
 )
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.queries import read_database_table
 from isolux_curate.verbs.consensus_shapes import consensus_shapes
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
@@ -163,7 +163,7 @@ def test_masks_that_cannot_be_do_not_count(
     fake.annotate(2, [row])
     server = LabelStudioServer.from_url_with_environment_token(fake.url, timeout_s=5)
     assert import_and_apply_server_answers(drawn, "masks", server).n_refused == 1
-    answers = read_table(drawn, "annotations").filter(status="refused")["answer"]
+    answers = read_database_table(drawn, "annotations").filter(status="refused")["answer"]
     assert said in json.loads(answers[0])["fault"]
     assert plan_and_upload_tasks(drawn, "masks", server).n_planned == 1
 

@@ -16,12 +16,17 @@ from isolux_curate.annotation.sheets import (
     import_and_apply_sheet_answers,
     plan_and_write_open_tasks,
 )
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.project.database import write_transaction
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.project.database import open_write_transaction
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_exclusions, read_funnel, read_images, read_instances
+from isolux_curate.project.queries import (
+    read_exclusions_with_reasons,
+    read_funnel,
+    read_images,
+    read_people_in_photos,
+)
 from isolux_curate.project.tables import instances
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.verbs.release import publish_dataset
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project
@@ -67,7 +72,7 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
     assert "1 photo waits for a decision, with more people drawn than named: 1-" in notes[0]
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
     assert read_funnel(project).row(-1) == ("annotation", "bystander", 1, 1, 2)
-    people = read_instances(project, include_excluded=True).filter(origin="boxes")
+    people = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].to_list() == ["s0", None, None]
     public, told = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 2
@@ -82,7 +87,7 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
     done = command(monkeypatch, capsys, *flags[1].split(), sheet, *flags[2].split())
     assert done.out == "1 new verdict\n"
     assert read_images(project).height == 3
-    drawn = read_instances(project).filter(origin="boxes", image_id="1")
+    drawn = read_people_in_photos(project).filter(origin="boxes", image_id="1")
     assert drawn.select("subject_id", "x").rows() == [("s1", 10.0)]
 
     public, _ = _published(project, tmp_path)
@@ -101,21 +106,21 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
 def test_a_photo_with_a_bystander_can_be_refused(project: Project, tmp_path: Path) -> None:
     _drawn(project, tmp_path, BOTH)
     refused = pl.DataFrame({"unit_id": ["1"], "reason": ["A passer-by."]})
-    record_decision(project, "review", "privacy", refused, examined_units=["1"])
+    record_changed_verdicts(project, "review", "privacy", refused, examined_units=["1"])
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
 
 
 def test_whoever_is_drawn_once_more_alone_is_the_subject(project: Project, tmp_path: Path) -> None:
     _drawn(project, tmp_path, BOTH)
     assert _drawn(project, tmp_path, "1,nurse,12,22,100,200\n") == ()
-    drawn = read_instances(project).filter(origin="boxes")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
     assert drawn.select("image_id", "subject_id", "x").rows() == [("1", "s1", 12.0)]
 
 
 def test_two_annotators_draw_one_person(project: Project, tmp_path: Path) -> None:
     _drawn(project, tmp_path, "1,nurse,10,20,100,200\n")
     assert _drawn(project, tmp_path, "1,nurse,14,22,100,200\n", who="bo") == ()
-    drawn = read_instances(project).filter(origin="boxes")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
     assert drawn["subject_id"].to_list() == ["s1"]
 
 
@@ -138,10 +143,12 @@ def test_two_annotators_draw_different_people(
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
     public, _ = _published(project, tmp_path)
     assert len(list((public / "photos").iterdir())) == 2
-    boxes = read_instances(project, include_excluded=True).filter(origin="boxes", image_id="1")
+    boxes = read_people_in_photos(project, include_excluded=True).filter(
+        origin="boxes", image_id="1"
+    )
     bystander = boxes.filter(x=250)["instance_id"].item()
     refused = pl.DataFrame({"unit_id": [bystander], "reason": ["A passer-by."]})
-    record_decision(
+    record_changed_verdicts(
         project,
         "annotation",
         "bystander",
@@ -149,7 +156,7 @@ def test_two_annotators_draw_different_people(
         examined_units=[bystander],
         unit_kind="instance",
     )
-    drawn = read_instances(project).filter(origin="boxes", image_id="1")
+    drawn = read_people_in_photos(project).filter(origin="boxes", image_id="1")
     assert drawn.select("subject_id", "x").rows() == [("s1", 100.0)]
 
 
@@ -175,9 +182,11 @@ def test_a_refused_box_beside_the_one_that_stands_holds_the_photo(
 def test_a_loose_box_is_still_someone(project: Project, tmp_path: Path) -> None:
     """A box that a rater found wrong goes back to be drawn again; that it was there stays."""
     _drawn(project, tmp_path, BOTH)
-    boxes = read_instances(project, include_excluded=True).filter(origin="boxes")["instance_id"]
+    boxes = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")[
+        "instance_id"
+    ]
     refused = pl.DataFrame({"unit_id": [boxes[0]], "reason": ["no"]})
-    record_decision(
+    record_changed_verdicts(
         project, "annotation", "box or class", refused, examined_units=boxes, unit_kind="instance"
     )
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
@@ -190,10 +199,10 @@ def test_a_photo_of_two_holds_two(
     project: Project, tmp_path: Path, boxes: str, stands: bool
 ) -> None:
     (tmp_path / "more.csv").write_text("file,subject_id\n1.jpg,s2\n")
-    ingest_photos(project, tmp_path / "more.csv", photos=tmp_path / "in")
+    ingest_sheet_photos(project, tmp_path / "more.csv", photo_folder=tmp_path / "in")
     _drawn(project, tmp_path, boxes)
     assert ("1" in read_images(project)["image_id"]) is stands
-    people = read_instances(project, include_excluded=True).filter(origin="boxes")
+    people = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].null_count() == people.height  # no one was asked whose box it is
 
 
@@ -201,12 +210,14 @@ def test_who_is_counted_and_not_named_is_decided_once(project: Project, tmp_path
     notes = _counted(project, tmp_path, _0=1, _1=2, _2=3)
     assert "2 photos wait for a decision, with more people counted than named: 1, 2." in notes[0]
     assert read_images(project)["image_id"].to_list() == ["0"]
-    assert read_exclusions(project)["reason"].to_list() == [
+    assert read_exclusions_with_reasons(project)["reason"].to_list() == [
         "2 people were counted in this photo and 1 named.",
         "3 people were counted in this photo and 1 named.",
     ]
     none = pl.DataFrame(schema={"unit_id": pl.String, "reason": pl.String})
-    record_decision(project, "annotation", "more counted than named", none, examined_units=["1"])
+    record_changed_verdicts(
+        project, "annotation", "more counted than named", none, examined_units=["1"]
+    )
     _counted(project, tmp_path, _0=1)
     assert read_images(project)["image_id"].to_list() == ["0", "1"]
 
@@ -225,9 +236,11 @@ def test_a_photo_whose_bystander_is_decided_is_not_held_for_its_count(tmp_path: 
     _counted(project, tmp_path, _0=1, _1=2)
     append_consent(project.consent_path, "grant", "subject", AGREED, ["evaluation", "publication"])
     _drawn(project, tmp_path, BOTH)
-    boxes = read_instances(project, include_excluded=True).filter(origin="boxes")["instance_id"]
+    boxes = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")[
+        "instance_id"
+    ]
     refused = pl.DataFrame({"unit_id": [boxes[1]], "reason": ["A passer-by."]})
-    record_decision(
+    record_changed_verdicts(
         project, "review", "bystander", refused, examined_units=[boxes[1]], unit_kind="instance"
     )
     public, _ = _published(project, tmp_path)
@@ -238,8 +251,8 @@ def test_a_project_that_gave_both_boxes_the_subject_before(
     project: Project, tmp_path: Path
 ) -> None:
     _drawn(project, tmp_path, BOTH)
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         drawn = instances.c.origin == "boxes"
         connection.execute(sa.update(instances).where(drawn).values(subject_id="s1"))
-    people = read_instances(project, include_excluded=True).filter(origin="boxes")
+    people = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].null_count() == 2

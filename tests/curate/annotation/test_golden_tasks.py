@@ -19,8 +19,8 @@ from isolux_curate.annotation.golden_tasks import (
 )
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.sheets import import_and_apply_sheet_answers
-from isolux_curate.project.folder import Project, check_journal
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.folder import Project, verify_journal_and_seals
+from isolux_curate.project.queries import read_database_table
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen
@@ -59,8 +59,8 @@ def test_raters_of_boxes_pass_at_85_are_checked_and_then_graduate(
     assert graduate_spot_checked_annotators(project, "boxes", ["user-1"]) == 1
     assert graduate_spot_checked_annotators(project, "boxes", ["user-1"]) == 0
     assert score_and_record_annotators(project, "boxes")["status"].to_list()[0] == "graduated"
-    assert read_table(project, "passes").height == 3
-    check_journal(project)
+    assert read_database_table(project, "passes").height == 3
+    verify_journal_and_seals(project)
 
 
 def test_answers_of_those_who_did_not_graduate_do_not_count(
@@ -72,7 +72,9 @@ def test_answers_of_those_who_did_not_graduate_do_not_count(
     plan_and_upload_tasks(project, "count", server, training=True)
     for user, said in ((1, ("2", "0")), (2, ("2", "1"))):
         for task, answer in enumerate(said, 1):
-            unit = read_table(project, "tasks").filter(pl.col("server_task") == task)["unit_id"][0]
+            unit = read_database_table(project, "tasks").filter(pl.col("server_task") == task)[
+                "unit_id"
+            ][0]
             truth = {"0": "2", "1": "0"}[unit]
             right = answer == {1: "2", 2: "0"}[task]
             fake.annotate(task, chosen(people=[truth if right else "5"]), user)
@@ -98,7 +100,7 @@ def test_pass_rates_by_region(project: Project, tmp_path: Path) -> None:
         "annotator_id,region,language\n" + "".join(f"{k},{v},es\n" for k, v in who.items())
     )
     assert insert_or_update_annotator_facts(project, tmp_path / "raters.csv") == 3
-    table = read_table(project, "tasks").filter(pl.col("golden"))
+    table = read_database_table(project, "tasks").filter(pl.col("golden"))
     (tmp_path / "given.csv").write_text(
         "task_id,annotator,question,answer\n"
         + "".join(f"{table['task_id'][0]},{k},people,{2 if k != 'b' else 1}\n" for k in who)

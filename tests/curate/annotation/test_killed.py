@@ -11,8 +11,8 @@ import pytest
 
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.project.folder import Project, check_journal, open_project
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.folder import Project, open_project, verify_journal_and_seals
+from isolux_curate.project.queries import read_database_table
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, chosen
@@ -56,7 +56,7 @@ def killed_and_whole(
     """Push and pull, each killed ten times, then in peace: every task and answer once."""
     assert kill("push", project, "count", server) == (_KILLS, 8)
     number = at_once(project, server)
-    tasks = read_table(project, "tasks")
+    tasks = read_database_table(project, "tasks")
     assert server.count_tasks(number) == tasks.height == photos
     assert tasks["server_task"].n_unique() == photos
     for task in tasks["server_task"]:
@@ -64,13 +64,13 @@ def killed_and_whole(
             "POST", f"/api/tasks/{task}/annotations/", {"result": answer}
         )
     assert kill("pull", project, "count", server) == (_KILLS, 8)
-    before = read_table(project, "annotations").height
+    before = read_database_table(project, "annotations").height
     assert 0 < before < photos
     assert import_and_apply_server_answers(project, "count", server).n_new == photos - before
-    held = read_table(project, "annotations")
+    held = read_database_table(project, "annotations")
     assert held.height == held["task_id"].n_unique() == held["source_id"].n_unique() == photos
-    assert read_table(project, "tasks")["status"].unique().to_list() == ["done"]
-    check_journal(project)
+    assert read_database_table(project, "tasks")["status"].unique().to_list() == ["done"]
+    verify_journal_and_seals(project)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")

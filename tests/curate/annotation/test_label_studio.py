@@ -20,8 +20,8 @@ import pytest
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.project.folder import check_journal
-from isolux_curate.project.queries import read_instances
+from isolux_curate.project.folder import verify_journal_and_seals
+from isolux_curate.project.queries import read_people_in_photos
 from tests.curate.annotation._fake import TOKEN, Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen
@@ -50,7 +50,7 @@ def _story(tmp_path: Path, server: LabelStudioServer) -> None:
     done = import_and_apply_server_answers(project, "boxes", server)
     assert (done.n_answers, done.n_new, done.n_refused, done.notes) == (3, 3, 0, ())
     assert import_and_apply_server_answers(project, "boxes", server).n_new == 0
-    drawn = read_instances(project).filter(origin="boxes")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
     assert drawn.select("x", "y", "w", "h", "primary", "secondary").unique().rows() == [
         (40.0, 60.0, 120.0, 120.0, "nurse", "guitarist")
     ]
@@ -65,7 +65,7 @@ def _story(tmp_path: Path, server: LabelStudioServer) -> None:
         "no longer on the server"
         in import_and_apply_server_answers(project, "boxes", server).notes[0]
     )
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 def test_the_story_with_the_fake_server(tmp_path: Path, fake: Fake) -> None:

@@ -17,8 +17,18 @@ from isolux_curate.annotation.exchange import (
     plan_and_upload_tasks,
 )
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.project.folder import Project, check_journal, open_project, read_journal
-from isolux_curate.project.queries import read_exclusions, read_images, read_instances, read_table
+from isolux_curate.project.folder import (
+    Project,
+    open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
+from isolux_curate.project.queries import (
+    read_database_table,
+    read_exclusions_with_reasons,
+    read_images,
+    read_people_in_photos,
+)
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen, tone
@@ -52,7 +62,7 @@ def test_what_is_sent_names_no_photo_and_carries_no_exif(project: Project, fake:
     assert b"Exif" not in sent
     assert b"Acme" not in sent
     assert all("s1" not in str(t["data"][TASK_ID_FIELD]) for t in fake.tasks.values())
-    secret = {task[:4] for task in read_table(project, "tasks")["task_id"]}
+    secret = {task[:4] for task in read_database_table(project, "tasks")["task_id"]}
     assert len(secret) > 20
 
 
@@ -67,7 +77,7 @@ def test_an_answer_of_the_server_that_is_lost_doubles_nothing(
     plan_and_upload_tasks(project, "count", _server(fake))
     assert len(fake.tasks) == 25
     assert len(fake.projects) == 1
-    noted = read_table(project, "tasks")
+    noted = read_database_table(project, "tasks")
     assert noted["server_task"].n_unique() == 25
     assert noted["server_task"].null_count() == 0
 
@@ -95,7 +105,7 @@ def test_two_curators_at_once_send_each_task_once(project: Project, fake: Fake) 
         thread.join()
     assert len(fake.tasks) == 25
     assert len(fake.projects) == 1
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 @pytest.mark.parametrize(
@@ -147,21 +157,21 @@ def test_answers_come_back_once_and_newer_versions_replace_older_ones(
     rows = read_journal(project).height
     assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_new == 0
     assert read_journal(project).height == rows
-    drawn = read_instances(project).filter(origin="boxes")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
     assert drawn.select("x", "y", "w", "h", "primary", "secondary").row(0) == (
         40.0, 60.0, 120.0, 120.0, "nurse", "guitarist",
     )  # fmt: skip
     assert drawn["subject_id"].null_count() == 0
     fake.answer("PATCH", "/api/annotations/1001", {}, {"result": box("nurse", 0, 0, 50, 50)})
     assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_new == 1
-    drawn = read_instances(project).filter(origin="boxes")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
     assert drawn.height == 25
     assert drawn["w"].max() == 200.0
-    versions = read_table(project, "annotations")
+    versions = read_database_table(project, "annotations")
     assert versions.height == 26
     assert versions["status"].value_counts().sort("count")["status"].to_list()[0] == "superseded"
-    assert "user-1" in read_table(project, "annotators")["annotator_id"]
-    check_journal(project)
+    assert "user-1" in read_database_table(project, "annotators")["annotator_id"]
+    verify_journal_and_seals(project)
 
 
 def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatch) -> None:
@@ -173,9 +183,9 @@ def test_a_pull_that_is_stopped_goes_on(project: Project, fake: Fake, monkeypatc
     fake.faults = [lambda *_: None, lambda *_: 418]
     with pytest.raises(FileError, match="418"):
         import_and_apply_server_answers(project, "count", _server(fake))
-    assert 0 < read_table(project, "annotations").height < 25
+    assert 0 < read_database_table(project, "annotations").height < 25
     import_and_apply_server_answers(project, "count", _server(fake))
-    answers = read_table(project, "annotations")
+    answers = read_database_table(project, "annotations")
     assert answers.height == answers["source_id"].n_unique() == 25
 
 
@@ -186,7 +196,10 @@ def test_photos_with_no_one_or_too_many_leave(project: Project, fake: Fake) -> N
         fake.annotate(number, chosen(people=[said]))
     import_and_apply_server_answers(project, "count", _server(fake))
     assert read_images(project).height == 23
-    assert sorted(read_exclusions(project)["rule"]) == ["more than 5", "no one matches"]
+    assert sorted(read_exclusions_with_reasons(project)["rule"]) == [
+        "more than 5",
+        "no one matches",
+    ]
 
 
 def _drawn(project: Project, fake: Fake) -> list[int]:
@@ -210,14 +223,14 @@ def test_three_raters_of_skin_tone_are_asked_and_those_who_break_the_rule_again(
         fake.annotate(second, tone(*tones), user)
     done = import_and_apply_server_answers(project, "skin_tone", _server(fake))
     assert (done.n_new, done.n_refused) == (6, 2)
-    status = dict(read_table(project, "tasks").filter(stage="skin_tone")
+    status = dict(read_database_table(project, "tasks").filter(stage="skin_tone")
                   .select("server_task", "status").iter_rows())  # fmt: skip
     assert status == {first: "done", second: "redo"}
     said = read_answer_rows(project, "skin_tone").filter(question="perceived skin tone")
     assert said["annotator"].n_unique() == 3
     assert said.height == 2 + 3 + 1 + 2
     assert plan_and_upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
-    assert read_table(project, "tasks").filter(stage="skin_tone")["round"].max() == 2
+    assert read_database_table(project, "tasks").filter(stage="skin_tone")["round"].max() == 2
 
 
 @pytest.mark.parametrize("question", ["tight", "right"])
@@ -230,12 +243,12 @@ def test_one_of_three_who_disagrees_sends_the_photo_back(
         fake.annotate(second, tone("3", "4"), user)
     assert import_and_apply_server_answers(project, "skin_tone", _server(fake)).n_sent_back == 1
     assert import_and_apply_server_answers(project, "skin_tone", _server(fake)).n_sent_back == 0
-    assert read_instances(project).filter(origin="boxes").height == 1
+    assert read_people_in_photos(project).filter(origin="boxes").height == 1
     again = plan_and_upload_tasks(project, "boxes", _server(fake))
     assert (again.n_planned, again.n_sent) == (1, 1)
     fake.annotate(max(fake.tasks), box("nurse", 12, 22, 28, 38))
     import_and_apply_server_answers(project, "boxes", _server(fake))
-    assert read_instances(project).filter(origin="boxes").height == 2
+    assert read_people_in_photos(project).filter(origin="boxes").height == 2
     assert plan_and_upload_tasks(project, "skin_tone", _server(fake)).n_planned == 1
 
 
@@ -253,8 +266,8 @@ def test_boxes_that_cannot_be_do_not_count(
     plan_and_upload_tasks(project, "boxes", _server(fake))
     fake.annotate(1, result)
     assert import_and_apply_server_answers(project, "boxes", _server(fake)).n_refused == 1
-    assert said in read_table(project, "annotations")["answer"][0]
-    assert read_instances(project).filter(origin="boxes").is_empty()
+    assert said in read_database_table(project, "annotations")["answer"][0]
+    assert read_people_in_photos(project).filter(origin="boxes").is_empty()
     assert plan_and_upload_tasks(project, "boxes", _server(fake)).n_planned == 1
 
 
@@ -280,7 +293,7 @@ def test_an_annotator_who_withdrew_is_left_out(project: Project, fake: Fake) -> 
     done = import_and_apply_server_answers(project, "count", _server(fake))
     assert done.n_new == 1
     assert "1 answers of annotators who withdrew were left out" in done.notes[0]
-    assert read_table(project, "annotators")["annotator_id"].to_list() == ["user-1"]
+    assert read_database_table(project, "annotators")["annotator_id"].to_list() == ["user-1"]
 
 
 def test_a_task_that_was_skipped_is_kept_as_skipped(project: Project, fake: Fake) -> None:
@@ -288,5 +301,7 @@ def test_a_task_that_was_skipped_is_kept_as_skipped(project: Project, fake: Fake
     fake.annotate(1, [], was_cancelled=True)
     done = import_and_apply_server_answers(project, "count", _server(fake))
     assert (done.n_new, done.n_refused) == (1, 0)
-    assert read_table(project, "annotations")["status"].to_list() == ["skipped"]
-    assert read_table(project, "tasks").filter(server_task=1)["status"].to_list() == ["open"]
+    assert read_database_table(project, "annotations")["status"].to_list() == ["skipped"]
+    assert read_database_table(project, "tasks").filter(server_task=1)["status"].to_list() == [
+        "open"
+    ]

@@ -17,7 +17,7 @@ from isolux_curate.annotation.sheets import (
     write_consented_answers,
 )
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_instances, read_table
+from isolux_curate.project.queries import read_database_table, read_people_in_photos
 from tests.curate.annotation._projects import annotated_project, brought
 
 
@@ -43,9 +43,9 @@ def test_tasks_go_out_and_coco_comes_in(project: Project, tmp_path: Path) -> Non
     (tmp_path / "given.json").write_text(json.dumps(coco))
     assert brought(project, "boxes", tmp_path / "given.json", default_annotator="ada") == (3, 1, 0)
     assert brought(project, "boxes", tmp_path / "given.json", default_annotator="ada") == (0, 0, 0)
-    drawn = read_instances(project).filter(origin="boxes").sort("x")
+    drawn = read_people_in_photos(project).filter(origin="boxes").sort("x")
     assert drawn.select("image_id", "x", "w").rows() == [("0", 10.0, 30.0), ("0", 100.0, 30.0)]
-    status = dict(read_table(project, "tasks").select("unit_id", "status").iter_rows())
+    status = dict(read_database_table(project, "tasks").select("unit_id", "status").iter_rows())
     assert status == {"0": "done", "1": "redo", "2": "done", "3": "open"}
     assert plan_and_write_open_tasks(project, "boxes", tmp_path / "out") == 2
     out = json.loads((tmp_path / "out/coco.json").read_text())
@@ -77,7 +77,7 @@ def test_a_changed_answer_is_a_new_version(project: Project, tmp_path: Path) -> 
             ).n_new
             == 1
         )
-    versions = read_table(project, "annotations").sort("version")
+    versions = read_database_table(project, "annotations").sort("version")
     assert versions.select("version", "status").rows() == [(1, "superseded"), (2, "stands")]
 
 
@@ -98,7 +98,7 @@ def test_answers_that_do_not_fit_are_refused_whole(
     (tmp_path / name).write_text(text)
     with pytest.raises(error, match=said):
         import_and_apply_sheet_answers(project, "count", tmp_path / name, default_annotator="ada")
-    assert read_table(project, "annotations").is_empty()
+    assert read_database_table(project, "annotations").is_empty()
 
 
 def test_who_answered_must_be_said(project: Project, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_of_who_is_asked_again_the_last_answer_stands(project: Project, tmp_path
     plan_and_write_open_tasks(project, "boxes", tmp_path / "out")
     sheet.write_text("image_id,annotator,label,x,y,w,h\n0,ada,nurse,10,20,30,40\n")
     import_and_apply_sheet_answers(project, "boxes", sheet)
-    (person,) = read_instances(project).filter(origin="boxes")["instance_id"]
+    (person,) = read_people_in_photos(project).filter(origin="boxes")["instance_id"]
 
     def rated(**tones: str) -> None:
         plan_and_write_open_tasks(project, "skin_tone", tmp_path / "out")

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.project.folder import Project, check_journal
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.folder import Project, verify_journal_and_seals
+from isolux_curate.project.queries import read_database_table
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._fake import TOKEN, Fake
@@ -43,13 +43,13 @@ def _pushed_by_two(project: Project, fake: Fake) -> None:
         one.stdin.flush()
     sent = [int(one.communicate(timeout=300)[0]) for one in running]
     assert sum(sent) == _PHOTOS
-    tasks = read_table(project, "tasks")
+    tasks = read_database_table(project, "tasks")
     assert tasks["unit_id"].n_unique() == tasks["server_task"].n_unique() == _PHOTOS
     assert tasks.height == _PHOTOS
     number = int(tasks["server_project"][0])
     assert tasks["server_project"].to_list() == [number] * _PHOTOS
     assert LabelStudioServer(fake.url, TOKEN).count_tasks(number) == _PHOTOS
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 def test_in_sqlite(tmp_path: Path, fake: Fake) -> None:

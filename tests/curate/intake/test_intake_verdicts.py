@@ -11,11 +11,14 @@ import yaml
 from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.intake.ingest import ingest_photos, write_photos
-from isolux_curate.intake.intake_verdicts import apply_rules, list_refusal_letters
+from isolux_curate.intake.ingest import ingest_sheet_photos, write_photos_people_and_facts
+from isolux_curate.intake.intake_verdicts import (
+    apply_and_record_rules,
+    list_refusal_reasons_by_subject,
+)
 from isolux_curate.intake.rules import aspect, digital_zoom
-from isolux_curate.project.folder import Project, create_project, open_project
-from isolux_curate.project.queries import read_exclusions, read_funnel, read_images
+from isolux_curate.project.folder import Project, create_or_open_project, open_project
+from isolux_curate.project.queries import read_exclusions_with_reasons, read_funnel, read_images
 from tests.curate._projects import project_of
 from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 
@@ -43,19 +46,22 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (folder / "photos.csv").write_text("file,subject_id,copyright,device_year\n" + rows)
     people = "".join(f"s{k},30,3,form {k}\n" for k in range(len(PLANTED)))
     (folder / "subjects.csv").write_text("subject_id,age,language_right,consent\n" + people)
-    made = create_project(folder / "p")
-    ingest_photos(
-        made, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    made = create_or_open_project(folder / "p")
+    ingest_sheet_photos(
+        made,
+        folder / "photos.csv",
+        photo_folder=folder / "in",
+        subject_sheet=folder / "subjects.csv",
     )
     return made
 
 
 def test_every_injected_fault_is_found_by_its_rule_and_nothing_else(project: Project) -> None:
-    done = apply_rules(project)
+    done = apply_and_record_rules(project)
     assert done.notes == ()
-    found = read_exclusions(project).select("image_id", "rule").sort("image_id").rows()
+    found = read_exclusions_with_reasons(project).select("image_id", "rule").sort("image_id").rows()
     assert found == [(n, n.split()[0]) for n in PLANTED if not n.startswith("good")]
-    assert apply_rules(project).rules["new"].sum() == 0
+    assert apply_and_record_rules(project).rules["new"].sum() == 0
     assert read_images(project)["image_id"].to_list() == ["good", "good 2"]
 
 
@@ -63,7 +69,7 @@ def _of(
     folder: Path, people: dict[str, list[object]], known: dict[str, list[object]] | None = None
 ) -> Project:
     """Make a project of facts alone."""
-    made = create_project(folder / "p")
+    made = create_or_open_project(folder / "p")
     table = pl.DataFrame(people)
     if "subject_id" not in table.columns:
         table = table.with_columns(subject_id=pl.format("s-{}", "image_id"))
@@ -72,13 +78,13 @@ def _of(
     photos = table.select("image_id").unique(maintain_order=True)
     if "sha256" in people:
         photos = table.select("image_id", "sha256").unique(maintain_order=True)
-    write_photos(made, photos, table, pl.DataFrame(known) if known else None)
+    write_photos_people_and_facts(made, photos, table, pl.DataFrame(known) if known else None)
     return made
 
 
 def _out(project: Project, rule: str) -> list[str]:
-    apply_rules(project, rules_to_apply=[rule])
-    return sorted(read_exclusions(project).filter(rule=rule)["image_id"])
+    apply_and_record_rules(project, only_rules=[rule])
+    return sorted(read_exclusions_with_reasons(project).filter(rule=rule)["image_id"])
 
 
 def test_people_must_be_of_age_by_their_countrys_law(tmp_path: Path) -> None:
@@ -93,7 +99,7 @@ def test_an_adult_beside_a_child_is_told_so(tmp_path: Path) -> None:
     known = {"subject_id": ["s1", "s2"], "age": [40.0, 9.0]}
     project = _of(tmp_path, people, known)
     assert _out(project, "minimum_age") == ["a"]
-    assert read_exclusions(project)["reason"].to_list() == [
+    assert read_exclusions_with_reasons(project)["reason"].to_list() == [
         "Someone in this photo is not of age. Only people of age can take part."
     ]
 
@@ -128,7 +134,7 @@ def test_only_a_clear_yes_stands_and_any_other_word_is_named(tmp_path: Path, rul
     photos = [f"{k:02d}" for k in range(len(said))]
     project = _of(tmp_path, {"image_id": photos, rule: said})
     assert _out(project, rule) == photos[: len(NO_YES)]
-    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
+    reasons = dict(read_exclusions_with_reasons(project).select("image_id", "reason").iter_rows())
     for photo_id, word in zip(photos, NO_YES, strict=False):
         assert word == "withdrew" or f"'{word}', which is not a clear yes" in reasons[photo_id]
 
@@ -136,7 +142,7 @@ def test_only_a_clear_yes_stands_and_any_other_word_is_named(tmp_path: Path, rul
 def test_an_age_that_no_one_has_is_not_known(tmp_path: Path) -> None:
     project = _of(tmp_path, {"image_id": list("abcde"), "age": [250.0, -3.0, 120.0, 17.0, 121.0]})
     assert _out(project, "minimum_age") == ["a", "b", "d", "e"]
-    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
+    reasons = dict(read_exclusions_with_reasons(project).select("image_id", "reason").iter_rows())
     assert "250, cannot be right" in reasons["a"]
     assert "-3, cannot be right" in reasons["b"]
     assert reasons["d"] == "Only people of age can take part, from 18 years."
@@ -149,7 +155,7 @@ def test_the_ledger_says_who_consented_and_a_revocation_takes_the_photo_out(tmp_
     append_consent(project.consent_path, "grant", "subject", ["s3"], ["evaluation"])
     append_consent(project.consent_path, "revoke", "subject", ["s1"], ["evaluation"])
     assert _out(project, "consent") == ["a"]
-    assert "took their consent back" in list_refusal_letters(project)["reasons"][0]
+    assert "took their consent back" in list_refusal_reasons_by_subject(project)["reasons"][0]
 
 
 def test_of_more_than_ten_photos_the_first_that_can_be_taken_are(tmp_path: Path) -> None:
@@ -157,7 +163,7 @@ def test_of_more_than_ten_photos_the_first_that_can_be_taken_are(tmp_path: Path)
     people = {"image_id": photos, "subject_id": ["s1"] * 13,
               "copyright": ["no", *["yes"] * 12]}  # fmt: skip
     project = _of(tmp_path, people)
-    apply_rules(project, rules_to_apply=["copyright"])
+    apply_and_record_rules(project, only_rules=["copyright"])
     assert _out(project, "photos_per_subject") == [
         "11",
         "12",
@@ -191,18 +197,18 @@ def test_devices_are_dated_by_a_table_of_the_users(tmp_path: Path) -> None:
     project = _of(tmp_path, people)
     table = tmp_path / "devices.csv"
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,Phone 3,2014\n")
-    apply_rules(project, rules_to_apply=["device_year"], devices=table)
-    reasons = dict(read_exclusions(project).select("image_id", "reason").iter_rows())
+    apply_and_record_rules(project, only_rules=["device_year"], device_years=table)
+    reasons = dict(read_exclusions_with_reasons(project).select("image_id", "reason").iter_rows())
     assert sorted(reasons) == ["a", "c"]
     assert "a device of 2009" in reasons["a"]
     assert "could not tell which device" in reasons["c"]
     table.write_text("make,model,year\nAcme,Phone 1,2009\nAcme,phone 1,2012\n")
     with pytest.raises(TableError, match="is listed twice"):
-        apply_rules(project, devices=table)
+        apply_and_record_rules(project, device_years=table)
 
 
 def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) -> None:
-    done = apply_rules(_of(tmp_path, {"image_id": ["a"]}))
+    done = apply_and_record_rules(_of(tmp_path, {"image_id": ["a"]}))
     assert all(isinstance(note, Caution) for note in done.notes)
     told = "\n".join(done.notes)
     assert "The rule minimum_age was not applied: no photo and no subject has 'age'" in told
@@ -222,19 +228,19 @@ def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
     assert _out(settings({"megapixels": {"min_megapixels": 5}}), "megapixels") == ["b"]
     assert read_funnel(project)["remain"][-1] == 1
     with pytest.raises(UnknownNameError, match="did you mean 'megapixels'"):
-        apply_rules(settings({"megapixel": {"min_megapixels": 5}}))
+        apply_and_record_rules(settings({"megapixel": {"min_megapixels": 5}}))
     with pytest.raises(SpecError, match="there is no setting 'minimum'"):
-        apply_rules(settings({"megapixels": {"minimum": 5}}))
+        apply_and_record_rules(settings({"megapixels": {"minimum": 5}}))
     with pytest.raises(SpecError, match="cannot be used"):
-        apply_rules(settings({"megapixels": {"min_megapixels": "many"}}))
+        apply_and_record_rules(settings({"megapixels": {"min_megapixels": "many"}}))
 
 
 def test_letters_tell_each_subject_every_reason(tmp_path: Path) -> None:
     people = {"image_id": ["a", "a"], "subject_id": ["s1", "s2"], "copyright": ["no", "no"],
               "consent": ["yes", "no"]}  # fmt: skip
     project = _of(tmp_path, people)
-    apply_rules(project)
-    told = list_refusal_letters(project)
+    apply_and_record_rules(project)
+    told = list_refusal_reasons_by_subject(project)
     assert told["subject_id"].to_list() == ["s1", "s2"]
     assert told["reasons"][0].count("\n") == 1
 
@@ -244,7 +250,10 @@ def test_a_childs_file_is_known_again_under_another_name(tmp_path: Path) -> None
     project = _of(tmp_path, {"image_id": list("abcd"), "sha256": ["x", "x", "y", "z"]}, known)
     assert _out(project, "minimum_age") == ["a", "b", "d"]
     said = dict(
-        read_exclusions(project).filter(rule="minimum_age").select("image_id", "reason").rows()
+        read_exclusions_with_reasons(project)
+        .filter(rule="minimum_age")
+        .select("image_id", "reason")
+        .rows()
     )
     assert said["b"] == "This file came in before as a photo of someone who is not of age."
 
@@ -257,7 +266,9 @@ def test_every_row_that_speaks_of_copyright_must_say_yes(tmp_path: Path) -> None
 
 def test_a_rule_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
-    assert apply_rules(project, rules_to_apply=["people_per_photo", "people_per_photo"]).rules[
-        "rule"
-    ].to_list() == ["people_per_photo"]
-    assert len(apply_rules(project, rules_to_apply=["digital_zoom", "digital_zoom"]).notes) == 1
+    assert apply_and_record_rules(
+        project, only_rules=["people_per_photo", "people_per_photo"]
+    ).rules["rule"].to_list() == ["people_per_photo"]
+    assert (
+        len(apply_and_record_rules(project, only_rules=["digital_zoom", "digital_zoom"]).notes) == 1
+    )

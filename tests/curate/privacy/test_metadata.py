@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux_curate.privacy.metadata import strip_metadata
+from isolux_curate.privacy.metadata import strip_image_metadata
 
 SECRETS = (b"Ann Example", b"SERIAL-77", b"Lake Road 5", b"film behind the picture")
 
@@ -50,7 +50,7 @@ def pixels(content: bytes) -> np.ndarray:
 )
 def test_a_jpeg_keeps_its_pixels_its_colours_and_how_it_is_turned(settings):
     content = jpeg(**settings)
-    clean = strip_metadata(content)
+    clean = strip_image_metadata(content)
     assert all(secret in content for secret in SECRETS)
     assert not any(secret in clean for secret in SECRETS)
     np.testing.assert_array_equal(pixels(clean), pixels(content))
@@ -58,7 +58,7 @@ def test_a_jpeg_keeps_its_pixels_its_colours_and_how_it_is_turned(settings):
         assert dict(picture.getexif()) == {0x0112: 6}
         assert picture.info["icc_profile"]
         assert "comment" not in picture.info
-    assert strip_metadata(clean) == clean
+    assert strip_image_metadata(clean) == clean
 
 
 def of_ann(version: int = 4) -> bytes:
@@ -84,7 +84,7 @@ def of_ann(version: int = 4) -> bytes:
 def test_a_profile_keeps_its_colours_and_not_whose_screen_it_was(kind, version):
     file, profile = io.BytesIO(), of_ann(version)
     photo().save(file, kind, icc_profile=profile)
-    clean = strip_metadata(file.getvalue())
+    clean = strip_image_metadata(file.getvalue())
     with Image.open(io.BytesIO(clean)) as picture:
         kept = picture.info["icc_profile"]
     for word in (b"Ann", b"SERIAL", "Ann".encode("utf-16-be")):
@@ -96,14 +96,14 @@ def test_a_profile_keeps_its_colours_and_not_whose_screen_it_was(kind, version):
         for one in (profile, kept)
     )
     np.testing.assert_array_equal(old, new)
-    assert strip_metadata(clean) == clean
+    assert strip_image_metadata(clean) == clean
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 def test_what_only_calls_itself_a_profile_goes(kind):
     file = io.BytesIO()
     photo().save(file, kind, icc_profile=b"Ann Example" * 20)
-    clean = strip_metadata(file.getvalue())
+    clean = strip_image_metadata(file.getvalue())
     with Image.open(io.BytesIO(clean)) as picture:
         assert "icc_profile" not in picture.info
     np.testing.assert_array_equal(pixels(clean), pixels(file.getvalue()))
@@ -113,25 +113,25 @@ def test_previews_in_a_jpegs_first_parts_go():
     whole = jpeg()
     more = b"\xff\xe0\x00\x10JFXX\x00\x10Ann Exam" + b"\xff\xee\x00\x0eAnn Example\0"
     first = b"\xff\xe0\x00\x13JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x01\x01Ann"
-    clean = strip_metadata(whole[:2] + first + more + whole[20:])
-    assert clean == strip_metadata(whole)
+    clean = strip_image_metadata(whole[:2] + first + more + whole[20:])
+    assert clean == strip_image_metadata(whole)
     assert b"Ann" not in clean
 
 
 def test_tags_stay_that_are_named_and_no_others():
-    with Image.open(io.BytesIO(strip_metadata(jpeg(), ["Make"]))) as picture:
+    with Image.open(io.BytesIO(strip_image_metadata(jpeg(), ["Make"]))) as picture:
         assert dict(picture.getexif()) == {0x010F: "Maker", 0x0112: 6}
     with pytest.raises(SpecError, match="Artist"):
-        strip_metadata(jpeg(), ["Artist"])
+        strip_image_metadata(jpeg(), ["Artist"])
 
 
 def test_a_second_picture_in_the_file_goes_too():
     """Phones put a preview or a film behind the picture (MPF); its index stands in APP2."""
     first = jpeg()
     index = b"\xff\xe2" + (12).to_bytes(2, "big") + b"MPF\x00" + b"preview"[:6]
-    clean = strip_metadata(first[:2] + index + first[2:] + first)
+    clean = strip_image_metadata(first[:2] + index + first[2:] + first)
     assert b"MPF" not in clean
-    assert clean == strip_metadata(first)
+    assert clean == strip_image_metadata(first)
 
 
 def test_a_png_and_a_webp():
@@ -145,7 +145,7 @@ def test_a_png_and_a_webp():
         file = io.BytesIO()
         photo().save(file, kind, exif=exif(), **more)
         content = file.getvalue()
-        clean = strip_metadata(content)
+        clean = strip_image_metadata(content)
         assert b"Ann Example" in content
         assert not any(secret in clean for secret in SECRETS)
         np.testing.assert_array_equal(pixels(clean), pixels(content))
@@ -158,7 +158,7 @@ def test_formats_whose_metadata_is_not_known_are_refused(kind):
     file = io.BytesIO()
     photo().save(file, kind)
     with pytest.raises(FileError, match="not known"):
-        strip_metadata(file.getvalue(), source="a.tif")
+        strip_image_metadata(file.getvalue(), source="a.tif")
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.99])
@@ -168,7 +168,7 @@ def test_files_that_are_cut_off_are_named(kind, share):
     photo().save(file, kind)
     content = file.getvalue()
     with pytest.raises(FileError, match=r"a\.jpg"):
-        strip_metadata(content[: max(13, int(share * len(content)))], source="a.jpg")
+        strip_image_metadata(content[: max(13, int(share * len(content)))], source="a.jpg")
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
@@ -177,12 +177,12 @@ def test_every_format_keeps_how_a_photo_is_turned_and_nothing_else_of_exif(kind)
     exif[0x0112], exif[0x013B] = 6, "Ann Example"
     Image.new("RGB", (21, 10)).save(file, kind, exif=exif)
     assert b"Ann Example" in file.getvalue()
-    clean = strip_metadata(file.getvalue())
+    clean = strip_image_metadata(file.getvalue())
     with Image.open(io.BytesIO(clean)) as opened:
         opened.load()
         assert dict(opened.getexif()) == {0x0112: 6}
     assert b"Ann" not in clean
     file = io.BytesIO()
     Image.new("RGB", (21, 10)).save(file, kind)
-    with Image.open(io.BytesIO(strip_metadata(file.getvalue()))) as opened:
+    with Image.open(io.BytesIO(strip_image_metadata(file.getvalue()))) as opened:
         assert not opened.getexif()

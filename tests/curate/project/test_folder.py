@@ -9,14 +9,14 @@ import sqlalchemy as sa
 
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux_curate.project import database, folder
-from isolux_curate.project.folder import create_project, open_project, read_journal
+from isolux_curate.project.folder import create_or_open_project, open_project, read_journal
 from isolux_curate.project.queries import read_images
 from tests.curate._projects import project_of
 
 
 def test_a_project_made_again_is_the_same(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "ab")
-    again = create_project(tmp_path / "p", curator="bo")
+    again = create_or_open_project(tmp_path / "p", curator="bo")
     assert read_images(again)["image_id"].to_list() == ["a", "b"]
     assert again.key == project.key
     assert read_journal(again).height == 2
@@ -25,7 +25,7 @@ def test_a_project_made_again_is_the_same(tmp_path: Path) -> None:
 def test_a_folder_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("…")
     with pytest.raises(OutputError, match="this folder holds other things"):
-        create_project(tmp_path)
+        create_or_open_project(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
@@ -35,21 +35,21 @@ def test_what_is_no_project_says_how_to_make_one(tmp_path: Path) -> None:
 
 
 def test_a_project_without_its_key_is_refused(tmp_path: Path) -> None:
-    create_project(tmp_path / "p")
+    create_or_open_project(tmp_path / "p")
     (tmp_path / "p/journal.key").unlink()
     with pytest.raises(FileError, match="the key that signs this project's journal is not there"):
         open_project(tmp_path / "p")
 
 
 def test_a_database_that_was_lost_is_not_made_anew_in_silence(tmp_path: Path) -> None:
-    create_project(tmp_path / "p")
+    create_or_open_project(tmp_path / "p")
     (tmp_path / "p/project.sqlite").unlink()
     with pytest.raises(FileError, match="holds no project"):
         open_project(tmp_path / "p")
 
 
 def test_a_database_that_is_damaged_is_named(tmp_path: Path) -> None:
-    create_project(tmp_path / "p")
+    create_or_open_project(tmp_path / "p")
     (tmp_path / "p/project.sqlite").write_bytes(b"SQLite format 3\0" + b"x" * 5000)
     with pytest.raises(FileError, match="cannot be read"):
         open_project(tmp_path / "p")
@@ -60,10 +60,10 @@ def test_a_database_that_is_damaged_is_named(tmp_path: Path) -> None:
                "DELETE FROM settings"],
 )  # fmt: skip
 def test_tables_of_another_isolux_are_refused(tmp_path: Path, change: str) -> None:
-    project = create_project(tmp_path / "p")
+    project = create_or_open_project(tmp_path / "p")
     with project.engine.begin() as connection:
         connection.execute(sa.text(change))
-    for open_it in (open_project, create_project):
+    for open_it in (open_project, create_or_open_project):
         with pytest.raises(FileError, match="another version"):
             open_it(tmp_path / "p")
 
@@ -81,7 +81,7 @@ def test_an_address_that_is_none_is_refused_before_anything_is_made(
     tmp_path: Path, address: str, said: str
 ) -> None:
     with pytest.raises(SpecError, match=said) as caught:
-        create_project(tmp_path / "p", database=address)
+        create_or_open_project(tmp_path / "p", database=address)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "p").exists()
 
@@ -91,7 +91,7 @@ def test_an_address_that_is_none_is_refused_before_anything_is_made(
              "name: a\ndatabase: sqlite\nrules: [megapixels]\n"],
 )  # fmt: skip
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
-    create_project(tmp_path / "p")
+    create_or_open_project(tmp_path / "p")
     (tmp_path / "p/project.yaml").write_text(text)
     with pytest.raises(SpecError, match="these are not the settings of a project"):
         open_project(tmp_path / "p")
@@ -101,7 +101,7 @@ def test_settings_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
 def test_a_disk_that_fills_up_is_told_and_the_same_command_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
 ) -> None:
-    teach = database._configure_sqlite
+    teach = database._set_sqlite_pragmas_and_transactions
 
     def small(engine: sa.Engine) -> None:
         teach(engine)
@@ -109,10 +109,10 @@ def test_a_disk_that_fills_up_is_told_and_the_same_command_goes_on(
         sa.event.listen(engine, "connect", lambda raw, _: raw.execute(limit).close())
 
     with monkeypatch.context() as patch:
-        patch.setattr(database, "_configure_sqlite", small)
+        patch.setattr(database, "_set_sqlite_pragmas_and_transactions", small)
         with pytest.raises(OutputError, match=r"(?s)could not be written.*disk is full"):
-            create_project(tmp_path / "p")
-    assert read_journal(create_project(tmp_path / "p"))["rule"].to_list() == ["tables"]
+            create_or_open_project(tmp_path / "p")
+    assert read_journal(create_or_open_project(tmp_path / "p"))["rule"].to_list() == ["tables"]
 
 
 def test_a_project_that_was_stopped_after_its_tables_gets_its_first_row(
@@ -122,7 +122,7 @@ def test_a_project_that_was_stopped_after_its_tables_gets_its_first_row(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(folder, "add_journal_row", stopped)
+        patch.setattr(folder, "append_signed_journal_row", stopped)
         with pytest.raises(KeyboardInterrupt):
-            create_project(tmp_path / "p")
-    assert read_journal(create_project(tmp_path / "p")).height == 1
+            create_or_open_project(tmp_path / "p")
+    assert read_journal(create_or_open_project(tmp_path / "p")).height == 1

@@ -11,18 +11,20 @@ import pytest
 import sqlalchemy as sa
 
 from isolux.vocabulary.errors import TableError
-from isolux_curate.project.folder import Project, check_journal, read_journal
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.folder import Project, read_journal, verify_journal_and_seals
+from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._projects import project_of, refused
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     made = project_of(tmp_path / "p", "abc")
-    record_decision(
+    record_changed_verdicts(
         made, "quality", "blur", refused({"a": "Blurred.", "b": "Blurred."}), examined_units="abc"
     )
-    record_decision(made, "consent", "form", refused({"c": "No form."}), examined_units="abc")
+    record_changed_verdicts(
+        made, "consent", "form", refused({"c": "No form."}), examined_units="abc"
+    )
     return made
 
 
@@ -39,7 +41,7 @@ def _tamper(project: Project, statement: str) -> None:
 
 
 def test_a_journal_that_no_one_touched_verifies(project: Project) -> None:
-    assert check_journal(project) == 4
+    assert verify_journal_and_seals(project) == 4
 
 
 @pytest.mark.parametrize(
@@ -59,17 +61,17 @@ def test_a_journal_that_no_one_touched_verifies(project: Project) -> None:
 def test_what_was_changed_afterwards_is_found(project: Project, statement: str, said: str) -> None:
     _tamper(project, statement)
     with pytest.raises(TableError, match=re.escape(said)):
-        check_journal(project)
+        verify_journal_and_seals(project)
 
 
 def test_rows_cut_off_at_the_end_are_found_by_the_head(project: Project) -> None:
     head = read_journal(project)["hash"][-1]
-    assert check_journal(project, head=head[:12]) == 4
+    assert verify_journal_and_seals(project, expected_hash=head[:12]) == 4
     _tamper(project, "DELETE FROM decisions WHERE n = 4")
     _tamper(project, "DELETE FROM journal WHERE n = 4")
-    assert check_journal(project) == 3
+    assert verify_journal_and_seals(project) == 3
     with pytest.raises(TableError, match="rows were cut off"):
-        check_journal(project, head=head)
+        verify_journal_and_seals(project, expected_hash=head)
 
 
 def test_a_person_is_taken_out_and_the_journal_still_verifies(project: Project) -> None:
@@ -78,13 +80,15 @@ def test_a_person_is_taken_out_and_the_journal_still_verifies(project: Project) 
         project,
         "UPDATE decisions SET unit_id = NULL, reason = NULL, salt = NULL WHERE unit_id = 'a'",
     )
-    assert check_journal(project) == 4
+    assert verify_journal_and_seals(project) == 4
 
 
 def test_seals_do_not_tell_who_they_are_about(project: Project) -> None:
     """Two verdicts that say the same of the same photo have different seals: each has its salt."""
-    record_decision(project, "quality", "blur", refused({}), examined_units="a")
-    record_decision(project, "quality", "blur", refused({"a": "Blurred."}), examined_units="a")
+    record_changed_verdicts(project, "quality", "blur", refused({}), examined_units="a")
+    record_changed_verdicts(
+        project, "quality", "blur", refused({"a": "Blurred."}), examined_units="a"
+    )
     with project.engine.begin() as connection:
         query = "SELECT seal FROM decisions WHERE unit_id = 'a' AND rule = 'blur' AND verdict='out'"
         seals = connection.execute(sa.text(query)).scalars().all()

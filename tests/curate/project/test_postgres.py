@@ -10,10 +10,10 @@ import pytest
 import sqlalchemy as sa
 
 from isolux.vocabulary.errors import IsoluxError, OutputError
-from isolux_curate.project.database import write_transaction
-from isolux_curate.project.folder import check_journal, open_project
+from isolux_curate.project.database import open_write_transaction
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_funnel
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused
@@ -31,14 +31,16 @@ def test_a_project_in_postgresql(
     def work(name: str) -> None:
         mine = open_project(tmp_path / "p", curator=name)
         for photo in photos[:4]:
-            record_decision(mine, "review", name, refused({photo: "No."}), examined_units=[photo])
+            record_changed_verdicts(
+                mine, "review", name, refused({photo: "No."}), examined_units=[photo]
+            )
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("ada", "bo")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert check_journal(project) == 2 + 8
+    assert verify_journal_and_seals(project) == 2 + 8
     assert read_funnel(project)["remain"][-1] == 8
 
     _stopped_in_the_middle(project.engine, postgres)
@@ -47,9 +49,12 @@ def test_a_project_in_postgresql(
     assert not caplog.records  # which would be a traceback on the terminal
     gc.collect()
     postgres.start()
-    assert check_journal(open_project(tmp_path / "p")) == 10
+    assert verify_journal_and_seals(open_project(tmp_path / "p")) == 10
     assert (
-        record_decision(project, "review", "cy", refused({"i9": "No."}), examined_units=photos) == 1
+        record_changed_verdicts(
+            project, "review", "cy", refused({"i9": "No."}), examined_units=photos
+        )
+        == 1
     )
     assert read_funnel(project)["remain"][-1] == 7
 
@@ -57,7 +62,7 @@ def test_a_project_in_postgresql(
 def _stopped_in_the_middle(engine: sa.Engine, postgres: Postgres) -> None:
     with (  # noqa: PT012 (what raises is the last line; the driver says when)
         pytest.raises(OutputError, match="could not be written") as caught,
-        write_transaction(engine) as connection,
+        open_write_transaction(engine) as connection,
     ):
         connection.execute(sa.text("UPDATE images SET facts = '{}'"))
         postgres.stop()

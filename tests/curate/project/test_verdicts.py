@@ -12,12 +12,12 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux_curate.project.folder import open_project, read_journal
 from isolux_curate.project.queries import (
     count_funnel,
-    read_exclusions,
+    read_exclusions_with_reasons,
     read_funnel,
     read_images,
-    read_instances,
+    read_people_in_photos,
 )
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._projects import project_of, refused
 
 
@@ -43,14 +43,14 @@ def test_the_funnel_of_fhibe_is_the_papers_sum() -> None:
 def test_a_step_given_again_writes_nothing(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "abc")
     assert (
-        record_decision(
+        record_changed_verdicts(
             project, "quality", "blur", refused({"a": "Blurred."}), examined_units="abc"
         )
         == 1
     )
     rows = read_journal(project).height
     assert (
-        record_decision(
+        record_changed_verdicts(
             project, "quality", "blur", refused({"a": "Blurred."}), examined_units="abc"
         )
         == 0
@@ -62,44 +62,53 @@ def test_a_step_given_again_writes_nothing(tmp_path: Path) -> None:
 def test_a_rule_that_refuses_no_one_is_in_the_journal_once(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "abc")
     for _ in range(2):
-        assert record_decision(project, "quality", "blur", refused({}), examined_units="abc") == 0
+        assert (
+            record_changed_verdicts(project, "quality", "blur", refused({}), examined_units="abc")
+            == 0
+        )
     told = read_journal(project).filter(rule="blur")
     assert told["said"].to_list() == ['{"looked_at": 3, "out": 0}']
 
 
 def test_a_verdict_is_taken_back_and_both_are_kept(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "ab")
-    record_decision(project, "consent", "form", refused({"a": "No form."}), examined_units="ab")
-    assert record_decision(project, "consent", "form", refused({}), examined_units="ab") == 1
+    record_changed_verdicts(
+        project, "consent", "form", refused({"a": "No form."}), examined_units="ab"
+    )
+    assert (
+        record_changed_verdicts(project, "consent", "form", refused({}), examined_units="ab") == 1
+    )
     assert read_images(project)["image_id"].to_list() == ["a", "b"]
     assert read_journal(project).filter(rule="form").height == 2
 
 
 def test_other_words_for_the_same_reason_are_written(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "ab")
-    record_decision(
+    record_changed_verdicts(
         project, "quality", "size", refused({"a": "5 megapixels."}), examined_units="ab"
     )
     assert (
-        record_decision(
+        record_changed_verdicts(
             project, "quality", "size", refused({"a": "6 megapixels."}), examined_units="ab"
         )
         == 1
     )
-    assert read_exclusions(project)["reason"].to_list() == ["6 megapixels."]
+    assert read_exclusions_with_reasons(project)["reason"].to_list() == ["6 megapixels."]
 
 
 def test_a_photo_that_is_not_looked_at_again_stays_out(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "ab")
-    record_decision(project, "quality", "blur", refused({"a": "Blurred."}), examined_units="ab")
-    record_decision(project, "quality", "blur", refused({}), examined_units="b")
+    record_changed_verdicts(
+        project, "quality", "blur", refused({"a": "Blurred."}), examined_units="ab"
+    )
+    record_changed_verdicts(project, "quality", "blur", refused({}), examined_units="b")
     assert read_images(project)["image_id"].to_list() == ["b"]
 
 
 def test_a_subject_who_is_left_out_takes_their_photos_along(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "abc", ["s1", "s1", "s2"])
     found = refused({"s1": "Found on the web."})
-    record_decision(
+    record_changed_verdicts(
         project, "suspicious", "web", found, examined_units=["s1", "s2"], unit_kind="subject"
     )
     assert read_images(project)["image_id"].to_list() == ["c"]
@@ -109,20 +118,22 @@ def test_a_subject_who_is_left_out_takes_their_photos_along(tmp_path: Path) -> N
 def test_an_instance_that_is_left_out_leaves_its_photo(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", "ab")
     found = refused({"a": "A drawing."})
-    record_decision(project, "review", "person", found, examined_units="ab", unit_kind="instance")
+    record_changed_verdicts(
+        project, "review", "person", found, examined_units="ab", unit_kind="instance"
+    )
     assert read_images(project).height == 2
-    assert read_instances(project)["instance_id"].to_list() == ["b"]
+    assert read_people_in_photos(project)["instance_id"].to_list() == ["b"]
 
 
 def test_a_photo_that_is_not_in_the_project_is_refused(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["photo 1", "photo 2"])
     with pytest.raises(UnknownNameError, match="there is no image named 'photo 3'"):
-        record_decision(project, "quality", "blur", refused({}), examined_units=["photo 3"])
+        record_changed_verdicts(project, "quality", "blur", refused({}), examined_units=["photo 3"])
     assert read_journal(project).filter(rule="blur").is_empty()
 
 
 def test_curators_who_decide_at_once_wait_for_one_another(tmp_path: Path) -> None:
-    from isolux_curate.project.folder import check_journal
+    from isolux_curate.project.folder import verify_journal_and_seals
 
     photos = [f"i{k}" for k in range(20)]
     project_of(tmp_path / "p", photos)
@@ -130,7 +141,9 @@ def test_curators_who_decide_at_once_wait_for_one_another(tmp_path: Path) -> Non
     def work(name: str) -> None:
         mine = open_project(tmp_path / "p", curator=name)
         for photo in photos[:5]:
-            record_decision(mine, "review", name, refused({photo: "No."}), examined_units=[photo])
+            record_changed_verdicts(
+                mine, "review", name, refused({photo: "No."}), examined_units=[photo]
+            )
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("ada", "bo", "cy")]
     for thread in threads:
@@ -138,5 +151,5 @@ def test_curators_who_decide_at_once_wait_for_one_another(tmp_path: Path) -> Non
     for thread in threads:
         thread.join()
     project = open_project(tmp_path / "p")
-    assert check_journal(project) == 2 + 15
+    assert verify_journal_and_seals(project) == 2 + 15
     assert read_funnel(project)["left"].sum() == 5

@@ -22,10 +22,10 @@ from PIL import Image, PngImagePlugin
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.proof import search
 from isolux_curate.proof.search_terms import SearchTerms
-from isolux_curate.verbs.withdraw import prove
-from isolux_curate.withdrawal.file_walk import walk_files
+from isolux_curate.verbs.withdraw import search_folders_for_people
+from isolux_curate.withdrawal.file_walk import iterate_files_sorted
 from isolux_curate.withdrawal.project_rows import PersonReferences
-from isolux_curate.withdrawal.rewriting import rewrite_file
+from isolux_curate.withdrawal.rewriting import rewrite_file_without_people
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 from tests.cli._run import isolux as run
 
@@ -133,8 +133,8 @@ NOT_CLEAN = ("pdf", "after a byte that is no text")  # read in part, and of no f
 def test_a_injected_id_is_found(tmp_path, way):
     held = PLANTED[way]
     (tmp_path / "x.dat").write_bytes(held() if callable(held) else held)
-    assert prove([tmp_path], who=[PLAIN]).matches
-    other = prove([tmp_path], who=["s-0418x"])
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).matches
+    other = search_folders_for_people([tmp_path], who=["s-0418x"])
     assert other.is_clean or (way in NOT_CLEAN and not other.matches)
 
 
@@ -146,18 +146,20 @@ def test_a_injected_id_is_found(tmp_path, way):
 )  # fmt: skip
 def test_an_id_with_a_slash_and_an_accent_is_found_however_it_is_escaped(tmp_path, text):
     (tmp_path / "x.txt").write_text(f"[{text}]")
-    assert prove([tmp_path], who=[WHO]).matches
+    assert search_folders_for_people([tmp_path], who=[WHO]).matches
     (tmp_path / "x.txt").write_bytes(f"[{text}]".encode("latin-1"))
-    assert prove([tmp_path], who=[WHO]).matches
+    assert search_folders_for_people([tmp_path], who=[WHO]).matches
 
 
 @pytest.mark.parametrize("coding", ["utf-8", "utf-16", "utf-16-be", "utf-32"])
 def test_a_part_of_a_longer_word_is_someone_else_in_every_coding(tmp_path, coding):
     (tmp_path / "x.txt").write_bytes("11_0 a1_0 1_0b".encode(coding))
-    assert prove([tmp_path], who=["1_0x", "1_00"]).is_clean
-    held = SearchTerms.from_names(["11_0"], [])
-    assert list(held.find_names("111_0 11_00".encode(coding))) == []
-    assert [name for name, _ in held.find_names("111_0 11_0 11_00".encode(coding))] == ["11_0"]
+    assert search_folders_for_people([tmp_path], who=["1_0x", "1_00"]).is_clean
+    held = SearchTerms.from_names_without_contained(["11_0"], [])
+    assert list(held.iterate_names_with_offset("111_0 11_00".encode(coding))) == []
+    assert [
+        name for name, _ in held.iterate_names_with_offset("111_0 11_0 11_00".encode(coding))
+    ] == ["11_0"]
 
 
 def test_a_deleted_row_of_a_database_is_found(tmp_path):
@@ -170,7 +172,7 @@ def test_a_deleted_row_of_a_database_is_found(tmp_path):
     connection.execute("DELETE FROM people WHERE name = ?", (PLAIN,))
     connection.commit()
     connection.close()
-    assert prove([tmp_path], who=[PLAIN]).matches
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).matches
 
 
 def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_path):
@@ -181,15 +183,17 @@ def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_pat
     rows = [(PLAIN, "Ada"), ("s-0500x", f"{PLAIN}7"), ("s-0501x", "")]
     connection.executemany("INSERT INTO people VALUES (?, ?)", rows)
     connection.commit()
-    assert prove([tmp_path], who=[f"{PLAIN}9"]).is_clean  # the one with a 7 is someone else
+    assert search_folders_for_people(
+        [tmp_path], who=[f"{PLAIN}9"]
+    ).is_clean  # the one with a 7 is someone else
     connection.execute("DELETE FROM people WHERE name = ?", (PLAIN,))
     connection.commit()
     connection.close()
     assert f"{PLAIN}Ada".encode() in path.read_bytes()
-    assert prove([tmp_path], who=[PLAIN]).matches
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).matches
     terms = IdentifyingTerms({"subject": frozenset({PLAIN})})
-    path.write_bytes(rewrite_file("x.db", path.read_bytes(), [], terms)[0])
-    assert prove([tmp_path], who=[PLAIN]).is_clean
+    path.write_bytes(rewrite_file_without_people("x.db", path.read_bytes(), [], terms)[0])
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).is_clean
     connection = sqlite3.connect(path)
     assert connection.execute("SELECT * FROM people").fetchall() == rows[1:]
     connection.close()
@@ -197,8 +201,8 @@ def test_a_deleted_row_whose_cells_stand_without_a_gap_is_found_and_goes(tmp_pat
 
 def test_a_part_of_a_longer_word_is_someone_else(tmp_path):
     (tmp_path / "x.csv").write_text("subject_id,note\ns0417,xs041\ns0410,\n")
-    assert prove([tmp_path], who=["s041"]).is_clean
-    assert prove([tmp_path], who=["s0410"]).matches
+    assert search_folders_for_people([tmp_path], who=["s041"]).is_clean
+    assert search_folders_for_people([tmp_path], who=["s0410"]).matches
 
 
 @pytest.mark.parametrize("who", ["1", "a", "é", "table", "subject_id"])
@@ -206,9 +210,9 @@ def test_ids_that_are_any_word_are_looked_for_as_cells_of_ids(tmp_path, who):
     """They stand as a column's name, a value and a word; a row of theirs is found all the same."""
     (tmp_path / "x.csv").write_text(f"subject_id,label,note\nb,{who},a table of 1\n")
     pl.DataFrame({"subject_id": ["b"], "table": [1]}).write_parquet(tmp_path / "x.parquet")
-    assert prove([tmp_path], who=[who]).is_clean
+    assert search_folders_for_people([tmp_path], who=[who]).is_clean
     (tmp_path / "y.csv").write_text(f"subject_id,label\n{who},c\n")
-    assert [where for where, _ in prove([tmp_path], who=[who]).matches] == [
+    assert [where for where, _ in search_folders_for_people([tmp_path], who=[who]).matches] == [
         f"{tmp_path.name}/y.csv"
     ]
 
@@ -224,7 +228,7 @@ def test_a_photo_is_found_smaller_in_another_format_and_in_a_page(tmp_path):
     folder = tmp_path / "looked"
     folder.mkdir()
     picture(2).save(folder / "other.jpg")
-    assert prove([folder], photo=[str(theirs)]).is_clean
+    assert search_folders_for_people([folder], photo=[str(theirs)]).is_clean
     picture(1).resize((40, 40)).save(folder / "a.jpg", quality=60)
     held = io.BytesIO()
     picture(1).transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(held, "PNG")
@@ -242,7 +246,7 @@ def test_a_photo_is_found_smaller_in_another_format_and_in_a_page(tmp_path):
     connection.commit()
     connection.close()
     found = {where.split("!")[0].split("/")[1] for where, _ in
-             prove([folder], photo=[str(theirs)]).matches}  # fmt: skip
+             search_folders_for_people([folder], photo=[str(theirs)]).matches}  # fmt: skip
     assert found == {"a.jpg", "b.html", "c.zip", "on_its_side.png", "film.gif", "pages.tif",
                      "hub.parquet", "d.sqlite"}  # fmt: skip
 
@@ -266,7 +270,7 @@ BLIND = {
 @pytest.mark.parametrize("name", BLIND)
 def test_what_cannot_be_looked_into_is_not_clean(tmp_path, name):
     (tmp_path / name).write_bytes(BLIND[name])
-    done = prove([tmp_path], who=[PLAIN])
+    done = search_folders_for_people([tmp_path], who=[PLAIN])
     assert [where for where, _ in done.unsearchable] == [f"{tmp_path.name}/{name}"]
     assert not done.is_clean
 
@@ -276,23 +280,25 @@ def test_a_link_is_named_and_not_followed(tmp_path):
     folder.mkdir()
     (tmp_path / "x.txt").write_text(PLAIN)
     (folder / "x.txt").symlink_to(tmp_path / "x.txt")
-    done = prove([folder], who=[PLAIN])
+    done = search_folders_for_people([folder], who=[PLAIN])
     assert not done.matches
     assert "a link" in done.unsearchable[0][1]
 
 
 def test_weights_are_searched_and_said(tmp_path):
     (tmp_path / "net.safetensors").write_bytes(np.random.default_rng(0).bytes(9000))
-    done = prove([tmp_path], who=[PLAIN])
+    done = search_folders_for_people([tmp_path], who=[PLAIN])
     assert done.is_clean
     assert "no search tells" in done.notes[0]
 
 
 def test_needles_are_those_that_find_the_others():
-    held = SearchTerms.from_names(["s0417", "s0417_1", "s04171", "abc"], ["s0417-b"])
+    held = SearchTerms.from_names_without_contained(
+        ["s0417", "s0417_1", "s04171", "abc"], ["s0417-b"]
+    )
     assert held.names == ("s0417", "s04171")
-    assert list(held.find_names(b"of s0417-b")) == []
-    assert [name for name, _ in held.find_names(b"s0417-b, s0417")] == ["s0417"]
+    assert list(held.iterate_names_with_offset(b"of s0417-b")) == []
+    assert [name for name, _ in held.iterate_names_with_offset(b"s0417-b, s0417")] == ["s0417"]
 
 
 def test_by_the_command_line(tmp_path, monkeypatch, capsys):
@@ -306,7 +312,7 @@ def test_by_the_command_line(tmp_path, monkeypatch, capsys):
     both = run(monkeypatch, capsys, "withdraw", tmp_path, "--prove", "--who", "a", "--dry-run")
     assert both.code == 2
     with pytest.raises(SpecError, match="who is searched for"):
-        prove([tmp_path])
+        search_folders_for_people([tmp_path])
 
 
 def test_a_damaged_picture_is_clean_only_where_it_is_known_to_be_of_someone_else(tmp_path):
@@ -319,13 +325,13 @@ def test_a_damaged_picture_is_clean_only_where_it_is_known_to_be_of_someone_else
     data = out.getvalue()[: len(out.getvalue()) // 3]
     (tmp_path / "photo.jpg").write_bytes(data)
     found = PersonReferences()
-    found.add("subject", [PLAIN])
-    places = list(walk_files([tmp_path]))
+    found.add_names("subject", [PLAIN])
+    places = list(iterate_files_sorted([tmp_path]))
     looks = np.zeros((0, 32, 32), dtype=np.uint8)
-    blind = search.search_files(places, found.build_terms(), looks)
+    blind = search.search_files_for_people(places, found.build_identifying_terms(), looks)
     assert [why for _, why in blind.unsearchable] == ["a picture that cannot be opened"]
-    known = search.search_files(
-        places, found.build_terms(), looks, other_ids={hashlib.sha256(data).hexdigest()}
+    known = search.search_files_for_people(
+        places, found.build_identifying_terms(), looks, other_ids={hashlib.sha256(data).hexdigest()}
     )
     assert known.is_clean
     assert known.notes[0].startswith("damaged pictures that could not be compared: 1.")

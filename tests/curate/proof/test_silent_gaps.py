@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux_curate.privacy import hash_pseudonym_key, read_or_create_key
-from isolux_curate.verbs.withdraw import prove
+from isolux_curate.privacy import hash_pseudonym_key, read_or_create_pseudonym_key
+from isolux_curate.verbs.withdraw import search_folders_for_people
 
 PLAIN, NUMBER = "s-0417x", "20417"
 PIXELS = np.zeros((3, 8, 8, 3), np.uint8)
@@ -142,13 +142,13 @@ def test_what_lies_in_a_file_or_is_split_in_it_is_found(tmp_path, name):
     (tmp_path / "theirs.jpg").write_bytes(picture())
     (tmp_path / "in" / name).write_bytes(PLACES[name])
     theirs = [tmp_path / "theirs.jpg"]
-    assert prove([tmp_path / "in"], who=[PLAIN], photo=theirs).matches
+    assert search_folders_for_people([tmp_path / "in"], who=[PLAIN], photo=theirs).matches
 
 
 def test_neighbours_in_a_table_and_chance_bytes_in_a_picture_are_nothing(tmp_path):
     (tmp_path / "a.html").write_text("<tr><td>20</td><td>417</td></tr><p>20</p><p>417</p>")
     (tmp_path / "b.jpg").write_bytes(GREY + b"\xff\xd8\xff..\x1f\x8b\x08..")
-    assert prove([tmp_path], who=[NUMBER]).is_clean
+    assert search_folders_for_people([tmp_path], who=[NUMBER]).is_clean
 
 
 def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
@@ -156,18 +156,18 @@ def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
     for name in ("ab", "cd"):
         keys.append(tmp_path / f"{name}.key")
         keys[-1].write_text(name * 32 + "\n")
-    mark = hash_pseudonym_key(read_or_create_key(keys[0]))
+    mark = hash_pseudonym_key(read_or_create_pseudonym_key(keys[0]))
     dataset = f'{{"format": "isolux curated dataset", "pseudonym_key_mark": "{mark}"}}'
     folder.mkdir()
     (folder / "a.zip").write_bytes(zipped(dataset=dataset, publish='{"settings": {}, "files": {}}'))
-    assert prove([folder], who=[PLAIN], published_key=keys[:1]).is_clean
-    assert not prove([folder], who=[PLAIN], published_key=keys[1:]).is_clean
-    assert not prove([folder], who=[PLAIN]).is_clean
+    assert search_folders_for_people([folder], who=[PLAIN], published_key=keys[:1]).is_clean
+    assert not search_folders_for_people([folder], who=[PLAIN], published_key=keys[1:]).is_clean
+    assert not search_folders_for_people([folder], who=[PLAIN]).is_clean
 
 
 def test_a_pipe_is_named(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe" in prove([tmp_path], who=[PLAIN]).unsearchable[0][1]
+    assert "pipe" in search_folders_for_people([tmp_path], who=[PLAIN]).unsearchable[0][1]
 
 
 def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
@@ -176,13 +176,13 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
 
     (tmp_path / "a.tar").write_bytes(b"\0" * 257 + b"ustar" + b"\0" * 250)
     monkeypatch.setattr("tarfile.open", lambda **_: fail())
-    assert "too far" in prove([tmp_path], who=[PLAIN]).unsearchable[0][1]
+    assert "too far" in search_folders_for_people([tmp_path], who=[PLAIN]).unsearchable[0][1]
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_what_is_not_read_is_named(tmp_path, name):
     (tmp_path / name).write_bytes(NAMED[name])
-    done = prove([tmp_path], who=[PLAIN, NUMBER])
+    done = search_folders_for_people([tmp_path], who=[PLAIN, NUMBER])
     assert done.unsearchable or done.matches
     assert not done.is_clean
 
@@ -190,8 +190,8 @@ def test_what_is_not_read_is_named(tmp_path, name):
 @pytest.mark.parametrize("name", FOUND)
 def test_escapes_of_addresses_are_read(tmp_path, name):
     (tmp_path / name).write_text(FOUND[name])
-    assert prove([tmp_path], who=[PLAIN]).matches
-    assert prove([tmp_path], who=["s-0418x"]).is_clean
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).matches
+    assert search_folders_for_people([tmp_path], who=["s-0418x"]).is_clean
 
 
 def test_arrays_whose_rows_have_ids_are_read(tmp_path):
@@ -199,9 +199,9 @@ def test_arrays_whose_rows_have_ids_are_read(tmp_path):
     (tmp_path / "a.npz").write_bytes(npz(unit=np.array(["a", "b", "c"]), **images))
     (tmp_path / "b.npz").write_bytes(npz(subject_id=np.array([1, 2, 3]), **images))
     (tmp_path / "probe.npz").write_bytes(npz(classes=np.array(["a", "b"]), weights=np.ones((9, 2))))
-    assert prove([tmp_path], who=[PLAIN, NUMBER]).is_clean
+    assert search_folders_for_people([tmp_path], who=[PLAIN, NUMBER]).is_clean
     (tmp_path / "c.npz").write_bytes(npz(subject_id=np.array([1, 20417, 3]), **images))
-    assert [where for where, _ in prove([tmp_path], who=[NUMBER]).matches] == [
+    assert [where for where, _ in search_folders_for_people([tmp_path], who=[NUMBER]).matches] == [
         f"{tmp_path.name}/c.npz"
     ]
 
@@ -212,7 +212,7 @@ def test_a_history_that_git_packed_is_named(tmp_path):
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x"), ("rm", "-q", "x.txt"),
                   ("commit", "-qm", "y"), ("gc", "-q", "--prune=now")):  # fmt: skip
         subprocess.run([*git, *words], check=True)
-    done = prove([tmp_path], who=[PLAIN])
+    done = search_folders_for_people([tmp_path], who=[PLAIN])
     assert not done.matches
     assert any(why == "a pack of git's history" for _, why in done.unsearchable)
 
@@ -220,6 +220,6 @@ def test_a_history_that_git_packed_is_named(tmp_path):
 def test_a_link_within_the_folders_is_no_gap_and_its_name_is_read(tmp_path):
     (tmp_path / "a.txt").write_text("nothing")
     (tmp_path / "b.txt").symlink_to(tmp_path / "a.txt")
-    assert prove([tmp_path], who=[PLAIN]).is_clean
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).is_clean
     (tmp_path / f"{PLAIN}.txt").symlink_to(tmp_path / "a.txt")
-    assert prove([tmp_path], who=[PLAIN]).matches
+    assert search_folders_for_people([tmp_path], who=[PLAIN]).matches

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux_curate.publication.people import combine_answers
+from isolux_curate.publication.people import combine_answers_by_person
 
 _TONE = "perceived skin tone"
 _NO = "cannot be determined"
@@ -33,7 +33,7 @@ def _of(*marks: tuple[object, ...], question: str = _TONE) -> pl.DataFrame:
     ],
 )
 def test_one_tone_a_person(marks, tone, tied) -> None:
-    found = combine_answers(_of(*marks))
+    found = combine_answers_by_person(_of(*marks))
     assert found.table["perceived_skin_tone"].to_list() == [tone]
     assert sum(found.tied.values()) == tied
     every = [str(one) for given in marks for one in given]
@@ -46,8 +46,8 @@ def test_one_tone_a_person(marks, tone, tied) -> None:
 def test_other_questions_keep_every_answer_of_most_and_checks_are_no_attributes() -> None:
     hair = _of(("black", "grey"), ("black", "grey"), ("black",), question="hair colour")
     tight = _of(("yes",), ("yes",), ("no",), question="is the box tight?")
-    found = combine_answers(pl.concat([hair, tight]))
+    found = combine_answers_by_person(pl.concat([hair, tight]))
     assert found.table.rows() == [("a", "black;grey")]
     assert found.table.columns == ["instance_id", "hair_colour"]
     assert (found.marks, found.tied) == ((), {})
-    assert combine_answers(hair.clear()).table.columns == ["instance_id"]
+    assert combine_answers_by_person(hair.clear()).table.columns == ["instance_id"]

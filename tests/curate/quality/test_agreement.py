@@ -12,8 +12,11 @@ from PIL import Image, ImageDraw
 
 from isolux.geometry.keypoints import COCO_SIGMAS
 from isolux.vocabulary.errors import TableError, UnknownNameError
-from isolux_curate.quality.agreement import compare_vendors, compare_with_specialists
-from isolux_curate.quality.typed_answers import parse_answers
+from isolux_curate.quality.agreement import (
+    compare_with_specialists,
+    compare_within_and_between_vendors,
+)
+from isolux_curate.quality.typed_answers import parse_answers_by_type
 
 
 def boxes(rows: list[tuple[object, ...]]) -> pl.DataFrame:
@@ -31,7 +34,7 @@ def test_boxes_against_the_mean_of_specialists() -> None:
          ("c", "q", "specialists", 5.0, 0.0, 10.0, 10.0)]
     )  # fmt: skip
     # a: the mean of 8 and 12 high is 10 high, the same; b: 50 shared of 150; c: not collected.
-    found = compare_with_specialists(parse_answers(said, "said")["boxes"])
+    found = compare_with_specialists(parse_answers_by_type(said, "said")["boxes"])
     assert dict(found.select("unit", "value").rows()) == pytest.approx({"a": 1.0, "b": 1 / 3})
 
 
@@ -41,7 +44,7 @@ def test_within_and_between_vendors() -> None:
          ("a", "w1", "w", 0.0, 0.0, 10.0, 10.0)]
     )  # fmt: skip
     # v1 and v2 share half; w1 is v1's, and half of v2's: (1 + .5) / 2.
-    found = compare_vendors(parse_answers(said, "said")["boxes"])
+    found = compare_within_and_between_vendors(parse_answers_by_type(said, "said")["boxes"])
     assert found.select("part", "vendor", "value", "pairs").rows() == [
         ("inter-vendor", None, 0.75, 2), ("intra-vendor", "v", 0.5, 1),
     ]  # fmt: skip
@@ -55,7 +58,9 @@ def test_sets_of_answers_against_a_plain_loop() -> None:
         rows += [(f"u{unit}", vendor + who, vendor, "hair", str(word)) for word in words]
     names = ["unit", "annotator", "vendor", "type", "answer"]
     said = pl.DataFrame(rows, schema=names, orient="row")
-    found = compare_vendors(parse_answers(said, "said")["hair"]).filter(part="inter-vendor")
+    found = compare_within_and_between_vendors(parse_answers_by_type(said, "said")["hair"]).filter(
+        part="inter-vendor"
+    )
     for unit, value in found.select("unit", "value").iter_rows():
         sets = {
             who: set(part["answer"])
@@ -79,7 +84,7 @@ def test_masks_against_pixels() -> None:
         grids[unit, who] = np.asarray(canvas)
     said = pl.DataFrame(rows, schema=["unit", "annotator", "vendor", "points"], orient="row")
     found = compare_with_specialists(
-        parse_answers(said.with_columns(type=pl.lit("mask: hair")), "x")["mask: hair"]
+        parse_answers_by_type(said.with_columns(type=pl.lit("mask: hair")), "x")["mask: hair"]
     )
     for unit, value in found.select("unit", "value").iter_rows():
         mean = sum(grids[unit, f"q{k}"].astype(int) for k in (1, 2, 3)) >= 2
@@ -98,7 +103,9 @@ def test_keypoints_by_cocos_formula() -> None:
         ("a", "w1", "w", json.dumps(moved.tolist())),
     ]
     said = pl.DataFrame(rows, schema=["unit", "annotator", "vendor", "keypoints"], orient="row")
-    found = compare_vendors(parse_answers(said.with_columns(type=pl.lit("pose")), "x")["pose"])
+    found = compare_within_and_between_vendors(
+        parse_answers_by_type(said.with_columns(type=pl.lit("pose")), "x")["pose"]
+    )
 
     def area(points: np.ndarray) -> float:
         seen = points[points[:, 2] > 0, :2]
@@ -120,7 +127,9 @@ def test_the_mean_pose_is_of_those_who_labelled() -> None:
         said("s", "specialists", [[2, 0, 2], [0, 9, 0], [8, 8, 2]]),
     ]
     table = pl.DataFrame(rows, schema=["unit", "annotator", "vendor", "keypoints"], orient="row")
-    found = compare_with_specialists(parse_answers(table.with_columns(type=pl.lit("p")), "x")["p"])
+    found = compare_with_specialists(
+        parse_answers_by_type(table.with_columns(type=pl.lit("p")), "x")["p"]
+    )
     assert found["value"].to_list() == [
         1.0
     ]  # the third point, which one of three labelled, is none
@@ -153,9 +162,9 @@ def test_what_is_no_answer_is_refused(rows: list[dict[str, object]], said: str) 
     if isinstance(rows[0].get("w"), str):
         frame = frame.with_columns(pl.lit("wide").alias("w"))
     with pytest.raises(TableError, match=said):
-        parse_answers(frame, "said.csv")
+        parse_answers_by_type(frame, "said.csv")
 
 
 def test_a_missing_column_is_named() -> None:
     with pytest.raises(UnknownNameError, match="annotator"):
-        parse_answers(pl.DataFrame({"unit": ["a"], "type": ["x"]}), "said.csv")
+        parse_answers_by_type(pl.DataFrame({"unit": ["a"], "type": ["x"]}), "said.csv")

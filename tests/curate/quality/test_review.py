@@ -9,13 +9,18 @@ import pytest
 from PIL import Image
 
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux_curate.intake.ingest import ingest_photos, write_photos
-from isolux_curate.project.folder import Project, check_journal, create_project, read_journal
+from isolux_curate.intake.ingest import ingest_sheet_photos, write_photos_people_and_facts
+from isolux_curate.project.folder import (
+    Project,
+    create_or_open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
 from isolux_curate.project.queries import read_funnel, read_images
-from isolux_curate.project.verdicts import record_decision
-from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.review_results import import_review
-from isolux_curate.quality.sampling import draw_sample
+from isolux_curate.project.verdicts import record_changed_verdicts
+from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.review_results import record_review_and_estimate_share
+from isolux_curate.quality.sampling import draw_and_write_review_sample
 from tests.curate._projects import project_of, refused
 
 
@@ -33,11 +38,13 @@ def filled(sheet: Path, out: set[str], to: Path) -> Path:
 def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     photos = [f"p{k}" for k in range(4034)]
     project = project_of(tmp_path / "p", photos, [f"s{k // 2}" for k in range(4034)])
-    done = draw_sample(project, tmp_path / "s", type=["subject"], size=400, seed=5)
+    done = draw_and_write_review_sample(project, tmp_path / "s", type=["subject"], size=400, seed=5)
     assert done.design.strata.rows() == [("subject", "", 2017, 400)]
     bad = set(done.sheet["unit_id"][:14])
     sheet = filled(tmp_path / "s/sample.csv", bad, tmp_path / "filled.csv")
-    told = import_review(project, sheet, rule="found online", sample=tmp_path / "s")
+    told = record_review_and_estimate_share(
+        project, sheet, rule="found online", sample=tmp_path / "s"
+    )
     assert (told.n_reviewed, told.n_out, told.n_excluded_photos, told.n_new_verdicts) == (
         400,
         14,
@@ -52,21 +59,23 @@ def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     said = read_journal(project).filter(rule="found online: estimate")["said"][0]
     assert '"found": 14' in said
     assert not any(one in said for one in bad)
-    again = import_review(project, sheet, rule="found online", sample=tmp_path / "s")
+    again = record_review_and_estimate_share(
+        project, sheet, rule="found online", sample=tmp_path / "s"
+    )
     assert again.n_new_verdicts == 0
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: Path) -> None:
-    project = create_project(tmp_path / "p", curator="ada")
+    project = create_or_open_project(tmp_path / "p", curator="ada")
     ids = [f"p{k}" for k in range(1000)]
     people = pl.DataFrame({"instance_id": ids, "image_id": ids, "subject_id": ids})
     known = pl.DataFrame(
         {"subject_id": ids, "age_group": ["old" if k < 100 else "young" for k in range(1000)]}
     )
-    write_photos(project, pl.DataFrame({"image_id": ids}), people, known)
-    record_decision(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
-    done = draw_sample(
+    write_photos_people_and_facts(project, pl.DataFrame({"image_id": ids}), people, known)
+    record_changed_verdicts(project, "x", "y", refused({"p0": "z"}), examined_units=["p0"])
+    done = draw_and_write_review_sample(
         project, tmp_path / "s", type=["image", "subject"], by=["age_group"], margin=0.05
     )
     # Worth 384.1 - z² = 380.3 independent ones: n × 998 / (999 - n) = 380.3, n = 275.6.
@@ -75,7 +84,7 @@ def test_a_sample_by_type_and_stratum_is_as_large_as_its_margin_needs(tmp_path: 
         ("image", "old", 99, 27), ("image", "young", 900, 249),
     ]  # fmt: skip
     assert "p0" not in done.sheet["unit_id"]
-    again = draw_sample(
+    again = draw_and_write_review_sample(
         project, tmp_path / "t", type=["image", "subject"], by=["age_group"], margin=0.05
     )
     assert again.sheet.equals(done.sheet)
@@ -86,7 +95,9 @@ def test_a_sample_of_a_table_of_evidence(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
     rows = "".join(f"u{k},{'web' if k < 30 else 'place'}\n" for k in range(60))
     (tmp_path / "rows.csv").write_text("unit_id,kind\n" + rows)
-    done = draw_sample(project, tmp_path / "s", table=tmp_path / "rows.csv", by=["kind"], size=10)
+    done = draw_and_write_review_sample(
+        project, tmp_path / "s", table=tmp_path / "rows.csv", by=["kind"], size=10
+    )
     assert done.design.strata.rows() == [("table", "place", 30, 5), ("table", "web", 30, 5)]
 
 
@@ -100,7 +111,7 @@ def test_a_sample_of_a_table_of_evidence(tmp_path: Path) -> None:
 def test_samples_that_cannot_be_drawn(tmp_path: Path, settings: dict, said: str) -> None:
     project = project_of(tmp_path / "p", ["a"])
     with pytest.raises((SpecError, UnknownNameError), match=said):
-        draw_sample(project, tmp_path / "s", **settings)
+        draw_and_write_review_sample(project, tmp_path / "s", **settings)
 
 
 def with_places(folder: Path) -> Project:
@@ -116,9 +127,12 @@ def with_places(folder: Path) -> Project:
         )
     )
     (folder / "subjects.csv").write_text("subject_id,country\ns0,Peru\ns1,peru \ns2,Chile\n")
-    project = create_project(folder / "p", curator="ada")
-    ingest_photos(
-        project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    project = create_or_open_project(folder / "p", curator="ada")
+    ingest_sheet_photos(
+        project,
+        folder / "photos.csv",
+        photo_folder=folder / "in",
+        subject_sheet=folder / "subjects.csv",
     )
     return project
 
@@ -129,7 +143,7 @@ def test_evidence_becomes_a_sheet(tmp_path: Path) -> None:
         "image_id,kind,says,score\n3,Web match,https://example.org/a,\n4,logo,,0.9\n5,logo,,0.4\n"
         "0,web match,https://example.org/b,\n"
     )
-    found = gather_suspects(
+    found = gather_evidence_for_review(
         project, evidence=tmp_path / "e.csv", contradict=["country=seen_country"], scene="scene"
     )
     assert dict(found.evidence_kinds.select("kind", "rows").rows()) == {
@@ -148,9 +162,11 @@ def test_evidence_becomes_a_sheet(tmp_path: Path) -> None:
 def test_a_review_takes_subjects_and_photos_and_counts_what_was_right(tmp_path: Path) -> None:
     project = with_places(tmp_path)
     (tmp_path / "e.csv").write_text("image_id,kind\n0,web match\n2,web match\n4,logo\n")
-    gather_suspects(project, evidence=tmp_path / "e.csv").sheet.write_csv(tmp_path / "sheet.csv")
+    gather_evidence_for_review(project, evidence=tmp_path / "e.csv").sheet.write_csv(
+        tmp_path / "sheet.csv"
+    )
     sheet = filled(tmp_path / "sheet.csv", {"s0", "4"}, tmp_path / "filled.csv")
-    told = import_review(project, sheet, rule="suspicious")
+    told = record_review_and_estimate_share(project, sheet, rule="suspicious")
     assert (told.n_reviewed, told.n_out, told.n_excluded_photos) == (3, 2, 3)
     assert told.evidence_kinds.select("kind", "reviewed", "out", "share").rows() == [
         ("logo", 1, 1, 1.0), ("web match", 2, 1, 0.5),
@@ -162,21 +178,21 @@ def test_rows_without_a_verdict_wait(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a", "b"])
     sheet = tmp_path / "s.csv"
     sheet.write_text("unit_id,verdict,reason\ns-a,out,Found.\ns-b,,\n")
-    told = import_review(project, sheet, rule="found online")
+    told = record_review_and_estimate_share(project, sheet, rule="found online")
     assert (told.n_reviewed, told.n_excluded_photos) == (1, 1)
     assert "1 of 2 rows have no verdict yet" in told.notes[0]
     sheet.write_text("unit_id,verdict,reason\ns-a,,\n")
     with pytest.raises(TableError, match="nothing was reviewed yet"):
-        import_review(project, sheet, rule="found online")
+        record_review_and_estimate_share(project, sheet, rule="found online")
 
 
 def test_a_sheet_of_another_sample_is_refused(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", list("abcd"))
-    draw_sample(project, tmp_path / "s", type=["subject"], size=2)
+    draw_and_write_review_sample(project, tmp_path / "s", type=["subject"], size=2)
     sheet = tmp_path / "all.csv"
     sheet.write_text("unit_id,verdict,reason\n" + "".join(f"s-{k},in,\n" for k in "abcd"))
     with pytest.raises(TableError, match="the sheet is not of this sample"):
-        import_review(project, sheet, rule="found online", sample=tmp_path / "s")
+        record_review_and_estimate_share(project, sheet, rule="found online", sample=tmp_path / "s")
 
 
 @pytest.mark.parametrize(
@@ -191,12 +207,12 @@ def test_evidence_that_is_none(tmp_path: Path, text: str, said: str) -> None:
     project = project_of(tmp_path / "p", ["a"])
     (tmp_path / "e.csv").write_text(text)
     with pytest.raises((TableError, UnknownNameError), match=said):
-        gather_suspects(project, evidence=tmp_path / "e.csv")
+        gather_evidence_for_review(project, evidence=tmp_path / "e.csv")
 
 
 def test_nothing_to_gather_is_refused(tmp_path: Path) -> None:
     project = project_of(tmp_path / "p", ["a"])
     with pytest.raises(SpecError, match="there is no evidence"):
-        gather_suspects(project)
+        gather_evidence_for_review(project)
     with pytest.raises(SpecError, match="not a pair of facts"):
-        gather_suspects(project, contradict=["country"])
+        gather_evidence_for_review(project, contradict=["country"])

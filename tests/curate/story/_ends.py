@@ -8,9 +8,13 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux_curate.project.folder import check_journal
-from isolux_curate.project.queries import read_first_reasons, read_funnel, read_table
-from isolux_curate.verbs.withdraw import prove, verify
+from isolux_curate.project.folder import verify_journal_and_seals
+from isolux_curate.project.queries import (
+    read_database_table,
+    read_first_exclusion_by_photo,
+    read_funnel,
+)
+from isolux_curate.verbs.withdraw import search_folders_for_people, verify_and_read_receipt
 from isolux_worlds.rehearsal.simulated_predictions import predict
 from tests.curate.story._story import Lab
 
@@ -23,7 +27,9 @@ def check_funnel(lab: Lab) -> list[str]:
     """Hold the funnel to the injected one; photos whose fault nobody found."""
     injected = lab.photos.drop_nulls("fault").filter(pl.col("fault") != "bystander")
     by = dict(injected.select("image_id", "leaves_by").iter_rows())
-    left = {image: rule for image, _, rule, *_ in read_first_reasons(lab.project).iter_rows()}
+    left = {
+        image: rule for image, _, rule, *_ in read_first_exclusion_by_photo(lab.project).iter_rows()
+    }
     rules = set(injected.filter(pl.col("finder").is_in(["rule", "ledger"]))["image_id"])
     reviewers = {"hidden filter", "saved anew"}
     for image, rule in by.items():  # by the rule that was injected, or a reviewer was before it
@@ -63,18 +69,22 @@ def check_withdrawal(lab: Lab, public: Path, server: str | None, *more: Path) ->
     """Nothing of someone who leaves is left in the project, the publication or on the server."""
     who = (lab.inbox / "later.txt").read_text().split()
     photos = lab.people.filter(pl.col("subject_id").is_in(who), "stands")["image_id"].to_list()
-    tasks = read_table(lab.project, "tasks").filter(pl.col("image_id").is_in(photos))
+    tasks = read_database_table(lab.project, "tasks").filter(pl.col("image_id").is_in(photos))
     assert tasks.height > len(photos)
     before = pl.read_csv(public / "people.csv").height
     done = lab.leave_later(server, *more)
     assert done.receipt is not None, (done.remaining, done.unsearchable)
-    assert verify(done.receipt)["kind"] == "subject"
-    assert prove([lab.folder, public, *more], who=[*who, *photos]).matches == []
+    assert verify_and_read_receipt(done.receipt)["kind"] == "subject"
+    assert search_folders_for_people([lab.folder, public, *more], who=[*who, *photos]).matches == []
     assert pl.read_csv(public / "people.csv").height < before
-    assert read_table(lab.project, "images").filter(pl.col("image_id").is_in(photos)).is_empty()
+    assert (
+        read_database_table(lab.project, "images")
+        .filter(pl.col("image_id").is_in(photos))
+        .is_empty()
+    )
     gone = set(tasks["server_task"].drop_nulls())
     for number in tasks["server_project"].drop_nulls().unique():
         assert not gone & {
             int(one["id"]) for one in lab.server.list_tasks(number, with_answers=False)
         }
-    check_journal(lab.project)
+    verify_journal_and_seals(lab.project)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_curate.publication.people import combine_answers
+from isolux_curate.publication.people import combine_answers_by_person
 from isolux_worlds.rehearsal import CLASSES
 
 __all__ = ["DARKER", "LIGHTER", "SIDES", "coco_of", "one_tone"]
@@ -25,7 +25,7 @@ def one_tone(marks: pl.DataFrame) -> pl.DataFrame:
     From ``instance_id, annotator, label`` (a row a mark).
     """
     said = marks.select("instance_id", "annotator", "label", question=pl.lit(TONE))
-    return combine_answers(said).table.select("instance_id", tone="perceived_skin_tone")
+    return combine_answers_by_person(said).table.select("instance_id", tone="perceived_skin_tone")
 
 
 def coco_of(people: pl.DataFrame, file: Path) -> None:

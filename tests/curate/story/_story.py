@@ -19,13 +19,13 @@ from isolux_curate.annotation.golden_tasks import (
 )
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.intake.intake_verdicts import apply_rules
-from isolux_curate.project.folder import Project, create_project, open_project
-from isolux_curate.project.queries import read_images, read_instances
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.intake.intake_verdicts import apply_and_record_rules
+from isolux_curate.project.folder import Project, create_or_open_project, open_project
+from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.verdicts import record_sheet_verdicts
-from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.review_results import ReviewResult, import_review
+from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.review_results import ReviewResult, record_review_and_estimate_share
 from isolux_curate.verbs.release import publish_dataset
 from isolux_curate.verbs.withdraw import withdraw
 from isolux_curate.withdrawal.workflow import WithdrawalResult
@@ -82,19 +82,22 @@ class Lab:
 
     def arrive(self) -> None:
         """Photos come in, whoever agreed is in the ledger, the rules are asked."""
-        made = create_project(self.folder, curator="rita")
+        made = create_or_open_project(self.folder, curator="rita")
         path = made.folder / "project.yaml"
         held = yaml.safe_load(path.read_text())
         held |= {"classes": list(CLASSES), "rules": {"megapixels": {"min_megapixels": 0.1}}}
         path.write_text(yaml.safe_dump(held))
         self.project = open_project(made.folder, curator="rita")
-        ingest_photos(self.project, self.inbox / "photos.csv", photos=self.inbox / "photos",
-            subjects=self.inbox / "subjects.csv")  # fmt: skip
+        ingest_sheet_photos(self.project, self.inbox / "photos.csv",
+                            photo_folder=self.inbox / "photos",
+            subject_sheet=self.inbox / "subjects.csv")  # fmt: skip
         agreed = (self.inbox / "granted.txt").read_text().split()
         append_consent(
             self.project.consent_path, "grant", "subject", agreed, ["evaluation", "publication"]
         )
-        self.notes = apply_rules(self.project, devices=self.inbox / "devices.csv").notes
+        self.notes = apply_and_record_rules(
+            self.project, device_years=self.inbox / "devices.csv"
+        ).notes
 
     def stand(self) -> list[str]:
         """List the photos that stand."""
@@ -119,10 +122,12 @@ class Lab:
         for rule, evidence, facts in (
             ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
         ):  # fmt: skip
-            sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
+            sheet = gather_evidence_for_review(
+                self.project, evidence=evidence, contradict=facts
+            ).sheet
             filled = self.folder.parent / "filled.csv"
             fill_suspects_sheet(sheet, self.inbox, seed=self.seed).write_csv(filled)
-            found[rule] = import_review(self.project, filled, rule=rule)
+            found[rule] = record_review_and_estimate_share(self.project, filled, rule=rule)
         return found
 
     def some_withdraw(self) -> None:
@@ -131,7 +136,7 @@ class Lab:
         append_consent(
             self.project.consent_path, "revoke", "subject", gone, ["evaluation", "publication"]
         )
-        apply_rules(self.project, devices=self.inbox / "devices.csv")
+        apply_and_record_rules(self.project, device_years=self.inbox / "devices.csv")
 
     def publish(self, seen: pl.DataFrame) -> Path:
         """Publish, with the bystanders filled in that reviewers saw (``seen``)."""
@@ -211,7 +216,7 @@ class Lab:
 
     def drawn(self) -> pl.DataFrame:
         """Give the people in boxes that stand."""
-        return read_instances(self.project).filter(origin="boxes")
+        return read_people_in_photos(self.project).filter(origin="boxes")
 
     def regions_of_raters(self) -> None:
         """Tell the project where annotators are from."""

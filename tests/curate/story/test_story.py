@@ -15,13 +15,13 @@ from isolux.io.images import read_image
 from isolux_curate.annotation.golden_tasks import tabulate_graduation_rates
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.project.folder import check_journal
+from isolux_curate.project.folder import verify_journal_and_seals
 from isolux_curate.project.queries import (
-    read_exclusions,
-    read_first_reasons,
+    read_database_table,
+    read_exclusions_with_reasons,
+    read_first_exclusion_by_photo,
     read_funnel,
     read_images,
-    read_table,
 )
 from isolux_worlds.rehearsal import draw_submitted_photos, write_inbox
 from isolux_worlds.rehearsal.annotation_tasks import iou_of_boxes, true_box
@@ -71,10 +71,10 @@ def test_intakes_funnel_is_the_injected_one(lab: Lab) -> None:
     """Every photo with a fault that a rule can see leaves by that rule, and no other photo does."""
     assert lab.notes == ()
     injected = lab.photos.filter(finder="rule")
-    first = {row[0]: row[1:] for row in read_first_reasons(lab.project).iter_rows()}
+    first = {row[0]: row[1:] for row in read_first_exclusion_by_photo(lab.project).iter_rows()}
     where = injected.select("image_id", "step", "leaves_by").iter_rows()
     assert first == {image: (step, rule) for image, step, rule in where}
-    refused = read_exclusions(lab.project).group_by("rule").agg("image_id")
+    refused = read_exclusions_with_reasons(lab.project).group_by("rule").agg("image_id")
     by_rule = {rule: set(images) for rule, images in refused.iter_rows()}
     for (rule,), own in injected.group_by("rule"):
         assert set(own["image_id"]) <= by_rule[rule], rule
@@ -87,7 +87,7 @@ def test_intakes_funnel_is_the_injected_one(lab: Lab) -> None:
 def test_what_people_see_leaves_by_the_review(lab: Lab) -> None:
     found = lab.review()
     sheets = lab.suspects()
-    first = {row[0]: row[2] for row in read_first_reasons(lab.project).iter_rows()}
+    first = {row[0]: row[2] for row in read_first_exclusion_by_photo(lab.project).iter_rows()}
     for fault in ("hidden filter", "saved anew"):
         seen = found[fault]["image_id"].to_list()
         assert {first[image] for image in seen} == {fault}
@@ -119,7 +119,7 @@ def _unseen(lab: Lab, slip: str) -> set[tuple[str, int, str]]:
 def test_five_stages_find_what_annotators_did_wrong(built: tuple[Lab, _Seen]) -> None:
     """A loose box or wrong class stands at the end only where no rater of it noticed."""
     lab, _ = built
-    check_journal(lab.project)
+    verify_journal_and_seals(lab.project)
     people = {(p["image_id"], p["person_id"]): p for p in lab.people.iter_rows(named=True)}
     wanted = {key for key, p in people.items() if p["class"] and _stands(lab, p["image_id"])}
     loose: set[tuple[str, int]] = set()
@@ -150,7 +150,7 @@ def test_five_stages_find_what_annotators_did_wrong(built: tuple[Lab, _Seen]) ->
 
 
 def _stands(lab: Lab, image: str) -> bool:
-    return image not in set(read_exclusions(lab.project)["image_id"].drop_nulls())
+    return image not in set(read_exclusions_with_reasons(lab.project)["image_id"].drop_nulls())
 
 
 def test_who_is_careless_does_not_annotate_and_regions_are_told(lab: Lab) -> None:
@@ -159,8 +159,8 @@ def test_who_is_careless_does_not_annotate_and_regions_are_told(lab: Lab) -> Non
     careless = scores.filter(annotator_id=lab.accounts["ivo"].annotator_id)
     assert careless.select("score", "status").row(0)[1] == "below"
     lab.annotate("count")
-    given = read_table(lab.project, "annotations").join(
-        read_table(lab.project, "tasks").filter(golden=False), on="task_id"
+    given = read_database_table(lab.project, "annotations").join(
+        read_database_table(lab.project, "tasks").filter(golden=False), on="task_id"
     )
     assert lab.accounts["ivo"].annotator_id not in given["annotator_id"]
     table = tabulate_graduation_rates(lab.project).filter(stage="count")
@@ -176,7 +176,7 @@ def test_photos_of_no_class_leave_when_people_are_counted(lab: Lab) -> None:
     told = lab.told().filter(stage="count", golden=False)
     truly = set(lab.photos.filter(fault="no one of the classes")["image_id"])
     slipped = set(told.filter(slips="count")["image_id"])
-    first = read_first_reasons(lab.project).filter(rule="no one matches")
+    first = read_first_exclusion_by_photo(lab.project).filter(rule="no one matches")
     left = set(first["image_id"])
     assert truly - slipped <= left <= truly
 

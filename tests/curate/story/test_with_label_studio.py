@@ -13,8 +13,8 @@ import pytest
 
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
-from isolux_curate.project.folder import check_journal
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.folder import verify_journal_and_seals
+from isolux_curate.project.queries import read_database_table
 from isolux_worlds.rehearsal import CREW, draw_submitted_photos, sign_up_or_in, write_inbox
 from tests.curate.annotation.test_label_studio import (
     label_studio as label_studio,  # noqa: PLC0414 (a fixture)
@@ -42,9 +42,9 @@ def test_from_nothing_to_a_published_dataset(
     lab.five_stages()
     for stage in STAGES:
         assert lab.open_tasks(stage) == 0
-    check_journal(lab.project)
+    verify_journal_and_seals(lab.project)
     told = lab.told()
-    given = read_table(lab.project, "annotations")
+    given = read_database_table(lab.project, "annotations")
     assert given.height == told.height  # nothing twice, and nothing lost
     lab.some_withdraw()
     missed = check_funnel(lab)

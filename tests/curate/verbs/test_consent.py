@@ -8,7 +8,7 @@ import pytest
 import isolux
 from isolux.io.consent import read_ledger
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.verbs.consent import add_consent
+from isolux_curate.verbs.consent import append_grants_or_revocations
 from tests.cli._run import isolux as run
 
 
@@ -132,10 +132,10 @@ def test_an_audit_leaves_out_who_revoked(tmp_path):
     rows = [f"p{i},s{i // 2},{'ab'[i % 2]},x,{'x' if i % 3 else 'y'}" for i in range(40)]
     people.write_text("\n".join(["id,subject,tone,truth,said", *rows, ""]))
     ledger = tmp_path / "c.jsonl"
-    add_consent(ledger, "grant", who=["s1", "s2"], scope=["evaluation"])
+    append_grants_or_revocations(ledger, "grant", who=["s1", "s2"], scope=["evaluation"])
     settings = {"target": "truth", "prediction_column": "said", "by": "tone", "replicates": 100}
     everyone = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
-    add_consent(ledger, "revoke", who=["s2"], scope=["evaluation"])
+    append_grants_or_revocations(ledger, "revoke", who=["s2"], scope=["evaluation"])
     fewer = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
     whole = everyone.run.scores.filter(metric="accuracy").height
     assert fewer.run.scores.filter(metric="accuracy").height == whole - 2
@@ -153,7 +153,7 @@ def test_an_audit_does_not_start_from_half_a_row_and_says_what_it_did_not_check(
     people = tmp_path / "people.csv"
     people.write_text("id,truth,said\n" + "".join(f"p{i},x,{'xy'[i % 2]}\n" for i in range(60)))
     ledger = tmp_path / "c.jsonl"
-    add_consent(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
+    append_grants_or_revocations(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
     (tmp_path / "c.jsonl.key").unlink()
     settings = {"target": "truth", "prediction_column": "said", "by": "said", "replicates": 100}
     done = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
@@ -168,7 +168,7 @@ def test_a_ledger_that_was_tampered_with_stops_an_audit(tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("id,truth,said\np1,x,x\np2,x,y\n")
     ledger = tmp_path / "c.jsonl"
-    add_consent(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
+    append_grants_or_revocations(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
     ledger.write_text(ledger.read_text().replace("p2", "p3"))
     with pytest.raises(TableError, match="row was changed"):
         isolux.audit(

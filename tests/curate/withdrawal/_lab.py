@@ -15,8 +15,8 @@ from PIL import Image
 
 import isolux
 from isolux.io.consent import append_consent
-from isolux_curate.intake.ingest import ingest_photos
-from isolux_curate.project.folder import Project, create_project
+from isolux_curate.intake.ingest import ingest_sheet_photos
+from isolux_curate.project.folder import Project, create_or_open_project
 
 PER = 4
 SCOPES = ["evaluation", "training", "publication"]
@@ -65,8 +65,8 @@ def lab_of(root: Path, n: int, *, names=subject_of, seed: int = 0) -> Lab:
         {"subject_id": people, "age": [20 + k % 50 for k in range(n)],
          "country": [("KE", "NO", "PE")[k % 3] for k in range(n)]}
     ).write_csv(inbox / "subjects.csv")  # fmt: skip
-    project = create_project(root / "faces", curator="ada")
-    ingest_photos(project, inbox / "photos.csv", subjects=inbox / "subjects.csv")
+    project = create_or_open_project(root / "faces", curator="ada")
+    ingest_sheet_photos(project, inbox / "photos.csv", subject_sheet=inbox / "subjects.csv")
     append_consent(project.consent_path, "grant", "subject", people, SCOPES, note="form of the day")
     lab = Lab(root, project, people, photos)
     _crops(lab)

@@ -16,14 +16,14 @@ from isolux.io.consent import append_consent
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.project.database import read_transaction
-from isolux_curate.project.folder import check_journal, open_project
+from isolux_curate.project.database import open_read_transaction
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_images
 from isolux_curate.project.tables import META
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.verbs.anonymise import anonymise
-from isolux_curate.verbs.withdraw import replay, withdraw
-from isolux_curate.withdrawal.replacements import match_replacements
+from isolux_curate.verbs.withdraw import withdraw, withdraw_reappeared_people
+from isolux_curate.withdrawal.replacements import match_rows_at_least_distance
 from tests.cli._run import isolux
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
 from tests.curate._projects import project_of, refused
@@ -51,7 +51,7 @@ def lab(made, tmp_path):
 
 
 def rows_of(project, table):
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         return connection.execute(sa.select(META.tables[table])).mappings().all()
 
 
@@ -77,7 +77,7 @@ def test_tasks_answers_and_pictures_on_the_server_go(made, lab, pushed, fake):
     assert not any(task in left for task in mine)
     assert len(fake.tasks) == len(fake.files) == 20
     assert not any(r["task_id"] in mine for r in rows_of(pushed, "annotations"))
-    assert check_journal(pushed) > 0
+    assert verify_journal_and_seals(pushed) > 0
     assert hits(lab, [WHO, *made.of(WHO), *mine], []) == []
     import_and_apply_server_answers(pushed, "count", LabelStudioServer(fake.url, TOKEN))
     assert len(rows_of(pushed, "annotations")) == 20
@@ -117,7 +117,7 @@ def test_an_annotator_takes_their_own_answers(lab, pushed, fake):
     assert read_images(pushed).height == 24  # no photo goes
     asked = {r["status"] for r in rows_of(pushed, "tasks")}
     assert asked == {"done", "redo"}
-    assert check_journal(pushed) > 0
+    assert verify_journal_and_seals(pushed) > 0
     assert hits(lab, ["user-2"], []) == []
 
 
@@ -134,13 +134,13 @@ def test_a_backup_that_is_restored_is_withdrawn_again(made, lab, tmp_path):
     restored = tmp_path / "again" / "lab"
     shutil.copytree(backup, restored)
     assert hits(restored, words, []) != []
-    (done,) = replay([restored], ledger=str(safe / "consent.jsonl"))
+    (done,) = withdraw_reappeared_people([restored], ledger=str(safe / "consent.jsonl"))
     assert done.receipt is not None, (done.remaining, done.unsearchable)
     assert hits(restored, words, list(made.pixels(made.of(WHO)).values())) == []
-    assert replay([restored], ledger=str(safe / "consent.jsonl")) == []
+    assert withdraw_reappeared_people([restored], ledger=str(safe / "consent.jsonl")) == []
     # A run alone knows no subject: receipts know whose units they were.
     shutil.copytree(backup / "runs", tmp_path / "runs")
-    (done,) = replay([tmp_path / "runs"], ledger=str(safe / "consent.jsonl"))
+    (done,) = withdraw_reappeared_people([tmp_path / "runs"], ledger=str(safe / "consent.jsonl"))
     assert done.receipt is not None
     assert hits(tmp_path / "runs", words, []) == []
 
@@ -156,7 +156,7 @@ def test_a_publication_that_is_restored_alone_is_known_by_its_key(
     before = pl.read_csv(out / "people.csv").height
     append_consent(lab / "faces" / "consent.jsonl", "revoke", "subject", [WHO], ["publication"])
     with pytest.raises(SpecError, match="--published-key FILE"):
-        replay([out], ledger=ledger, scope=["publication"])
+        withdraw_reappeared_people([out], ledger=ledger, scope=["publication"])
     told = isolux(
         monkeypatch, capsys, "withdraw", out, "--replay", "--ledger", ledger, "--scope",
         "publication", "--published-key", key,
@@ -171,7 +171,7 @@ def test_who_consented_again_is_not_taken_out_again(lab, tmp_path):
     withdraw([lab], who=[WHO])
     ledger = lab / "faces" / "consent.jsonl"
     append_consent(ledger, "grant", "subject", [WHO], ["evaluation", "training", "publication"])
-    assert replay([backup / "inbox"], ledger=str(ledger)) == []
+    assert withdraw_reappeared_people([backup / "inbox"], ledger=str(ledger)) == []
 
 
 def test_the_closest_comes_in_their_place(lab, tmp_path):
@@ -205,7 +205,7 @@ def test_several_are_replaced_by_what_is_best_together():
                          | {"people": rng.integers(1, 9, n)})
             for n in (3, 5)
         )  # fmt: skip
-        found = match_replacements(gone, pool, complexity=["people"])
+        found = match_rows_at_least_distance(gone, pool, number_columns=["people"])
         assert found["pool"].n_unique() == 3
         spread = np.concatenate([gone["people"], pool["people"]]).std() or 1.0
 
@@ -226,14 +226,14 @@ def test_several_are_replaced_by_what_is_best_together():
 
 def test_a_project_in_postgresql(tmp_path, postgres):
     project = project_of(tmp_path / "p", ["i1", "i2"], ["s-17", "s-18"], database=postgres.address)
-    record_decision(
+    record_changed_verdicts(
         project, "review", "ada", refused({"i1": "Of s-17."}), examined_units=["i1", "i2"]
     )
     append_consent(project.consent_path, "grant", "subject", ["s-17", "s-18"], ["evaluation"])
     assert withdraw([tmp_path / "p"], who=["s-17"]).receipt is not None
     assert [row["subject_id"] for row in rows_of(project, "subjects")] == ["s-18"]
     assert read_images(project)["image_id"].to_list() == ["i2"]
-    assert check_journal(project) > 0
+    assert verify_journal_and_seals(project) > 0
     dumped = b"".join(p.read_bytes() for p in (postgres.folder / "data/base").rglob("*")
                       if p.is_file())  # fmt: skip
     assert b"s-18" in dumped

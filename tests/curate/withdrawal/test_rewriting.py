@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file_without_people
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 from tests.curate.withdrawal._people import GONE
 
@@ -24,7 +24,7 @@ from tests.curate.withdrawal._people import GONE
 def rewritten(name, data, terms=GONE, beside=()):
     before = data if isinstance(data, bytes) else data.encode()
     try:
-        after, n = rewrite_file(name, before, list(beside), terms)
+        after, n = rewrite_file_without_people(name, before, list(beside), terms)
     except UnsearchableFile as reason:
         return SimpleNamespace(data=before, n=0, why=str(reason))
     return SimpleNamespace(data=after, n=n, why="")

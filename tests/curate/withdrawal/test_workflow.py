@@ -20,9 +20,14 @@ from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
 from isolux.io.run_changes import list_changed_files
 from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux_curate.project.folder import check_journal, open_project
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_images, read_subjects
-from isolux_curate.verbs.withdraw import prove, replay, verify, withdraw
+from isolux_curate.verbs.withdraw import (
+    search_folders_for_people,
+    verify_and_read_receipt,
+    withdraw,
+    withdraw_reappeared_people,
+)
 from tests.curate.withdrawal._lab import lab_of
 from tests.curate.withdrawal._search import hits
 
@@ -74,12 +79,12 @@ def test_nothing_is_left_and_everyone_else_stays(made, lab):
     assert others(lab) == before
     assert not (lab / "faces" / "consent.jsonl.withdrawing").exists()
     project = open_project(lab / "faces")
-    assert check_journal(project) > 0
+    assert verify_journal_and_seals(project) > 0
     ledger = read_ledger(project.consent_path)
     assert ledger.has_checked_signatures
     told = ledger.allows("subject", pl.Series([WHO, "s0004"]), "evaluation")
     assert told.to_list() == [False, True]
-    said = verify(done.receipt)
+    said = verify_and_read_receipt(done.receipt)
     assert {one["done"] for one in said["artefacts"]} == {"deleted", "rewritten"}
     run = run_directory.load_run(lab / "runs" / "light")
     assert "People withdrew after this audit" in run.record["warnings"][0]
@@ -142,7 +147,7 @@ def test_killed_at_any_moment_and_given_again_it_goes_on(made, lab, tmp_path):
     assert told(receipts) == told([straight.receipt])
     rows = [row.act for row in read_ledger(lab / "faces" / "consent.jsonl").rows]
     assert rows.count("revoke") == 1
-    assert check_journal(open_project(lab / "faces")) > 0
+    assert verify_journal_and_seals(open_project(lab / "faces")) > 0
 
 
 def test_photos_of_the_same_bytes_go_along(lab):
@@ -151,9 +156,9 @@ def test_photos_of_the_same_bytes_go_along(lab):
     copy.mkdir()
     (copy / "other.jpg").write_bytes((lab / "inbox" / f"{WHO}_0.jpg").read_bytes())
     (copy / "photos.csv").write_text("file,image_id,subject_id\nother.jpg,other,s0001\n")
-    from isolux_curate.intake.ingest import ingest_photos
+    from isolux_curate.intake.ingest import ingest_sheet_photos
 
-    ingest_photos(project, copy / "photos.csv")
+    ingest_sheet_photos(project, copy / "photos.csv")
     withdraw([lab], who=[WHO])
     assert not (copy / "other.jpg").exists()
     images = read_images(open_project(lab / "faces"))["image_id"].to_list()
@@ -190,10 +195,10 @@ def test_a_receipt_that_was_changed_is_refused(lab):
     said = json.loads(receipt.read_text())
     receipt.write_text(json.dumps(said | {"ended": "2020-01-01T00:00:00Z"}))
     with pytest.raises(TableError, match="receipt was changed"):
-        verify(receipt)
+        verify_and_read_receipt(receipt)
     receipt.write_text(json.dumps(said | {"signature": "0" * 64}))
     with pytest.raises(TableError, match="signature does not verify"):
-        verify(receipt)
+        verify_and_read_receipt(receipt)
 
 
 def test_a_ledger_that_was_tampered_with_stops_it(lab):
@@ -216,7 +221,7 @@ def test_what_cannot_be_looked_through_keeps_it_unfinished(made, lab):
     image = made.of(WHO)[0]
     cut = Image.fromarray(next(iter(made.pixels([image]).values())))
     cut.save(lab / "thumb.png")
-    told = dict(prove([lab], who=[WHO]).matches)
+    told = dict(search_folders_for_people([lab], who=[WHO]).matches)
     assert told["lab/thumb.png"] == "a picture that looks like theirs"
     (lab / "thumb.png").unlink()
     # A folder that is named later is looked through too, before there is a receipt.
@@ -295,10 +300,12 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
     done = withdraw([lab], who=[WHO], published_key=[str(key)])
     assert done.receipt is not None, (done.remaining, done.unsearchable)
     # A copy elsewhere still has them, under a name that only the key tells.
-    ((where, why),) = prove([copied.parent], who=[WHO]).unsearchable
+    ((where, why),) = search_folders_for_people([copied.parent], who=[WHO]).unsearchable
     assert (where, "pseudonyms" in why) == (str(copied), True)
-    assert not prove([copied.parent], who=[WHO], published_key=[str(key)]).is_clean
-    assert prove([out], who=[WHO], published_key=[str(key)]).is_clean
+    assert not search_folders_for_people(
+        [copied.parent], who=[WHO], published_key=[str(key)]
+    ).is_clean
+    assert search_folders_for_people([out], who=[WHO], published_key=[str(key)]).is_clean
     after = pl.read_csv(table)
     assert after.height == before.height - 4
     assert len(list((out / "photos").iterdir())) == before.height - 4
@@ -319,7 +326,7 @@ def test_a_publication_whose_key_is_not_named(made, lab):
         with pytest.raises(SpecError, match=r"(?s)lab/anonymous.*--published-key FILE"):
             withdraw([lab], who=[WHO], **way)
     with pytest.raises(SpecError, match="--published-key FILE"):
-        replay([lab])
+        withdraw_reappeared_people([lab])
     assert before == {p: p.read_bytes() for p in lab.rglob("*") if p.is_file()}
     # An older folder does not say under which key: one that leads nobody back is none.
     record = json.loads((out / "privacy.json").read_text())
@@ -366,7 +373,7 @@ def test_files_of_one_name_in_folders_of_their_own(lab, listed):
 def test_a_proof_without_the_key_of_a_publication_says_so(tmp_path):
     (tmp_path / "dataset.json").write_text('{"format": "isolux curated dataset"}')
     (tmp_path / "names.key").write_text("ab" * 32 + "\n")
-    done = prove([tmp_path], who=["s0017"])
+    done = search_folders_for_people([tmp_path], who=["s0017"])
     assert not done.is_clean
     ((where, why),) = done.unsearchable
     assert (where, "--published-key FILE" in why) == (str(tmp_path), True)

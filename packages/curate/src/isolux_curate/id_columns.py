@@ -42,17 +42,17 @@ _GENERIC_COLUMNS = ("unit", "cluster", "id", "ids", "other")
 text, for ids that can be no other word."""
 
 
-def parse_id_column(name: str) -> tuple[tuple[str, ...], bool] | None:
+def parse_id_column_or_none(column_name: str) -> tuple[tuple[str, ...], bool] | None:
     """Parse a column's name into the kinds of ids it holds, and whether it names the kind.
 
     None: the column holds no ids.
 
     Examples
     --------
-    >>> parse_id_column("Subject_ID"), parse_id_column("value")
+    >>> parse_id_column_or_none("Subject_ID"), parse_id_column_or_none("value")
     ((('subject',), True), None)
     """
-    normalised_name = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    normalised_name = re.sub(r"[^a-z0-9]+", "_", column_name.strip().lower()).strip("_")
     stem = re.sub(r"_ids?$", "", normalised_name)
     id_kinds = _ID_KINDS_BY_COLUMN.get(normalised_name) or _ID_KINDS_BY_COLUMN.get(stem)
     return (

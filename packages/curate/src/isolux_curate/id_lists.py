@@ -10,13 +10,13 @@ from isolux.io.frames import read_table
 from isolux.io.ids import read_ids
 from isolux.people.withdrawal_lists import format_count, read_id_lines
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 
 _TEXT_SUFFIXES = (".txt", ".lst", "")  # a pipe's name has no suffix
 _CELL_SEPARATOR = re.compile("[\t,;]")  # spreadsheets save tables as .txt
 
 
-def read_id_list(path: str | Path | None, person_kind: str | None = None) -> list[str]:
+def read_id_list_or_empty(path: str | Path | None, person_kind: str | None = None) -> list[str]:
     """Read a list of ids from a text file or table; an empty list without a path."""
     if path is None:
         return []
@@ -28,16 +28,17 @@ def read_id_list(path: str | Path | None, person_kind: str | None = None) -> lis
             where=str(path),
         )
     return (
-        _read_text_ids(file, person_kind)
+        _read_ids_of_text_file(file, person_kind)
         if file.suffix.lower() in _TEXT_SUFFIXES
-        else _read_table_ids(file, person_kind)
+        else _read_ids_of_table(file, person_kind)
     )
 
 
-def _read_text_ids(file: Path, person_kind: str | None) -> list[str]:
+def _read_ids_of_text_file(file: Path, person_kind: str | None) -> list[str]:
     lines = read_id_lines(file)
     if lines and any(
-        _is_id_column(cell.strip(' "'), person_kind) for cell in _CELL_SEPARATOR.split(lines[0])
+        _can_hold_person_ids(cell.strip(' "'), person_kind)
+        for cell in _CELL_SEPARATOR.split(lines[0])
     ):
         raise TableError(
             "this list of ids begins with the name of a column",
@@ -50,11 +51,11 @@ def _read_text_ids(file: Path, person_kind: str | None) -> list[str]:
     return lines
 
 
-def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
+def _read_ids_of_table(file: Path, person_kind: str | None) -> list[str]:
     table = read_table(file)
-    matching_columns = [name for name in table.columns if _is_id_column(name, person_kind)]
+    matching_columns = [name for name in table.columns if _can_hold_person_ids(name, person_kind)]
     exact_columns = [
-        name for name in matching_columns if not _is_generic_column(name)
+        name for name in matching_columns if not _is_generic_id_column(name)
     ] or matching_columns
     if len(exact_columns) != 1:
         columns = format_count(len(table.columns), "column", "columns")
@@ -69,12 +70,12 @@ def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
     return [str(person_id) for person_id in read_ids(table, exact_columns[0], str(file)).to_list()]
 
 
-def _is_id_column(name: str, person_kind: str | None) -> bool:
-    column_kinds = parse_id_column(name)
+def _can_hold_person_ids(column_name: str, person_kind: str | None) -> bool:
+    column_kinds = parse_id_column_or_none(column_name)
     return column_kinds is not None and (
-        person_kind is None or person_kind in column_kinds[0] or _is_generic_column(name)
+        person_kind is None or person_kind in column_kinds[0] or _is_generic_id_column(column_name)
     )
 
 
-def _is_generic_column(name: str) -> bool:
-    return name.lower() in ("id", "ids")
+def _is_generic_id_column(column_name: str) -> bool:
+    return column_name.lower() in ("id", "ids")

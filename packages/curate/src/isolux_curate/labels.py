@@ -22,13 +22,13 @@ from isolux.stats.annotators import AnnotatorLabels, AnnotatorModel, fit_dawid_s
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.table_folder import write_tables
+from isolux_curate.table_folder import write_csv_tables_and_record
 
 
 def take_majority_vote(
     answer_rows: pl.DataFrame,
     items: pl.Series,
-    values: pl.Series,
+    label_values: pl.Series,
     min_votes: int,
     votes_requested: int,
 ) -> tuple[pl.DataFrame, FloatArray]:
@@ -41,7 +41,8 @@ def take_majority_vote(
         last_round = pl.col("round").cast(pl.Int64).max().over("instance_id")
         last_round_rows = answer_rows.filter(pl.col("round").cast(pl.Int64) == last_round)
     votes, all_votes = (
-        _count_votes(rows, items, values) for rows in (last_round_rows, answer_rows)
+        _count_votes_by_item_label(rows, items, label_values)
+        for rows in (last_round_rows, answer_rows)
     )
     label_index = votes.argmax(axis=1)
     max_votes = votes.max(axis=1)
@@ -62,7 +63,7 @@ def take_majority_vote(
     labels = pl.DataFrame(
         {
             "instance_id": items,
-            "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~is_agreed), None),
+            "label": pl.Series(label_values[label_index.tolist()]).set(pl.Series(~is_agreed), None),
             "chance": pl.Series(vote_share).fill_nan(None),
             "answers": n_answers.astype(np.int64),
             "status": status,
@@ -71,11 +72,19 @@ def take_majority_vote(
     return labels, np.asarray(all_votes / np.maximum(n_answers[:, None], 1.0))
 
 
-def _count_votes(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> FloatArray:
-    item_index = rows["instance_id"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int64)
-    value_index = rows["label"].cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int64)
-    votes = np.bincount(item_index * len(values) + value_index, minlength=len(items) * len(values))
-    return np.asarray(votes.reshape(len(items), len(values)), dtype=np.float64)
+def _count_votes_by_item_label(
+    answer_rows: pl.DataFrame, items: pl.Series, label_values: pl.Series
+) -> FloatArray:
+    item_index = (
+        answer_rows["instance_id"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int64)
+    )
+    value_index = (
+        answer_rows["label"].cast(pl.Enum(label_values)).to_physical().to_numpy().astype(np.int64)
+    )
+    votes = np.bincount(
+        item_index * len(label_values) + value_index, minlength=len(items) * len(label_values)
+    )
+    return np.asarray(votes.reshape(len(items), len(label_values)), dtype=np.float64)
 
 
 CONSENSUS_FILE = "consensus.json"
@@ -124,18 +133,18 @@ class Consensus:
         """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
         tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}
         record = {**self.record, "notes": list(self.notes)}
-        folder = write_tables(
+        folder = write_csv_tables_and_record(
             out_dir,
             tables,
             record,
             record_file=CONSENSUS_FILE,
-            description="consensus folder",
+            folder_kind="consensus folder",
             overwrite=overwrite,
         )
         return folder / "labels.csv"
 
 
-def find_consensus(
+def find_consensus_labels(
     answers: pl.DataFrame,
     *,
     method: Method = "majority",
@@ -148,24 +157,26 @@ def find_consensus(
     --------
     >>> said = pl.DataFrame({"instance_id": list("aaabbb"), "annotator": list("xyzxyz"),
     ...                      "label": ["cat", "cat", "dog", "cat", "dog", "owl"]})
-    >>> find_consensus(said).labels.select("instance_id", "label", "status").rows()
+    >>> find_consensus_labels(said).labels.select("instance_id", "label", "status").rows()
     [('a', 'cat', 'agreed'), ('b', None, 'needs more votes')]
     """
-    _refuse_settings(method, min_votes, votes_requested)
+    _refuse_impossible_settings(method, min_votes, votes_requested)
     labelled_answers = answers.drop_nulls("label")
-    _refuse_answers(labelled_answers)
+    _refuse_unusable_answers(labelled_answers)
     items = answers["instance_id"].unique(maintain_order=True)
     values, annotators_sorted = (
         labelled_answers["label"].unique().sort(),
         labelled_answers["annotator"].unique().sort(),
     )
-    encoded_answers = _encode_answers(labelled_answers, items, values, annotators_sorted)
+    encoded_answers = _encode_answers_as_indices(labelled_answers, items, values, annotators_sorted)
     if method == "majority":
         labels, chance = take_majority_vote(
             labelled_answers, items, values, min_votes, votes_requested
         )
-        agreement = _measure_agreement(labelled_answers, labels, annotators_sorted)
-        return Consensus(labels, _build_chance_table(items, values, chance), agreement, ())
+        agreement = _compute_agreement_with_consensus(labelled_answers, labels, annotators_sorted)
+        return Consensus(
+            labels, _build_label_probability_table(items, values, chance), agreement, ()
+        )
     fit_model = fit_dawid_skene if method == "dawid-skene" else fit_glad
     fitted_model = fit_model(encoded_answers)
     notes = (
@@ -173,18 +184,20 @@ def find_consensus(
         if fitted_model.has_converged
         else (Caution(f"{method} did not settle: read it with care."),)
     )
-    isolation_notes = _note_isolated_annotators(encoded_answers, annotators_sorted)
-    labels = _label_items(fitted_model.posterior, items, values, encoded_answers)
-    annotators = _bootstrap_annotators(encoded_answers, annotators_sorted, fitted_model, fit_model)
+    isolation_notes = _caution_on_isolated_annotators(encoded_answers, annotators_sorted)
+    labels = _choose_labels_or_null(fitted_model.posterior, items, values, encoded_answers)
+    annotators = _bootstrap_annotator_accuracy(
+        encoded_answers, annotators_sorted, fitted_model, fit_model
+    )
     return Consensus(
         labels,
-        _build_chance_table(items, values, fitted_model.posterior),
+        _build_label_probability_table(items, values, fitted_model.posterior),
         annotators,
         (*isolation_notes, *notes),
     )
 
 
-def _refuse_settings(method: str, min_votes: int, votes_requested: int) -> None:
+def _refuse_impossible_settings(method: str, min_votes: int, votes_requested: int) -> None:
     if method not in get_args(Method):
         raise SpecError(
             "this is not a method of consensus",
@@ -201,7 +214,7 @@ def _refuse_settings(method: str, min_votes: int, votes_requested: int) -> None:
         )
 
 
-def _refuse_answers(answer_rows: pl.DataFrame) -> None:
+def _refuse_unusable_answers(answer_rows: pl.DataFrame) -> None:
     if not answer_rows.height:
         raise SpecError("there are no answers", expected="a label in some row", found="none")
     rounds = ["round"] if "round" in answer_rows.columns else []
@@ -225,31 +238,39 @@ def _refuse_answers(answer_rows: pl.DataFrame) -> None:
         )
 
 
-def _encode_answers(
-    answer_rows: pl.DataFrame, items: pl.Series, values: pl.Series, annotators: pl.Series
+def _encode_answers_as_indices(
+    answer_rows: pl.DataFrame, items: pl.Series, label_values: pl.Series, annotators: pl.Series
 ) -> AnnotatorLabels:
-    def codes(name: str, categories: pl.Series) -> npt.NDArray[np.int32]:
-        return answer_rows[name].cast(pl.Enum(categories)).to_physical().cast(pl.Int32).to_numpy()
+    def encode_column(column: str, categories: pl.Series) -> npt.NDArray[np.int32]:
+        return answer_rows[column].cast(pl.Enum(categories)).to_physical().cast(pl.Int32).to_numpy()
 
-    item_index = codes("instance_id", items)
+    item_index = encode_column("instance_id", items)
     order = np.argsort(item_index, kind="stable")
     annotator_index, label_index = (
-        codes("annotator", annotators)[order],
-        codes("label", values)[order],
+        encode_column("annotator", annotators)[order],
+        encode_column("label", label_values)[order],
     )
     return AnnotatorLabels(
-        item_index[order], annotator_index, label_index, len(items), len(annotators), len(values)
+        item_index[order],
+        annotator_index,
+        label_index,
+        len(items),
+        len(annotators),
+        len(label_values),
     )
 
 
-def _label_items(
-    chance: FloatArray, items: pl.Series, values: pl.Series, encoded_answers: AnnotatorLabels
+def _choose_labels_or_null(
+    posterior: FloatArray,
+    items: pl.Series,
+    label_values: pl.Series,
+    encoded_answers: AnnotatorLabels,
 ) -> pl.DataFrame:
-    label_index = chance.argmax(axis=1)
+    label_index = posterior.argmax(axis=1)
     n_answers = np.bincount(encoded_answers.item_index, minlength=encoded_answers.n_items)
-    max_chance = chance[np.arange(encoded_answers.n_items), label_index]
+    max_chance = posterior[np.arange(encoded_answers.n_items), label_index]
     is_tied = (
-        np.isclose(chance, max_chance[:, None]).sum(axis=1) > 1
+        np.isclose(posterior, max_chance[:, None]).sum(axis=1) > 1
     )  # ties stay unresolved: the order of answers is arbitrary
     has_label = (
         (max_chance > MIN_LABEL_CHANCE) & (n_answers > 1) & ~is_tied
@@ -257,7 +278,7 @@ def _label_items(
     return pl.DataFrame(
         {
             "instance_id": items,
-            "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~has_label), None),
+            "label": pl.Series(label_values[label_index.tolist()]).set(pl.Series(~has_label), None),
             "chance": pl.Series(np.where(n_answers > 0, max_chance, np.nan)).fill_nan(None),
             "answers": n_answers,
             "status": pl.Series(np.where(has_label, AGREED, NEEDS_MORE_VOTES)),
@@ -265,15 +286,17 @@ def _label_items(
     )
 
 
-def _build_chance_table(items: pl.Series, values: pl.Series, chance: FloatArray) -> pl.DataFrame:
+def _build_label_probability_table(
+    items: pl.Series, label_values: pl.Series, probabilities: FloatArray
+) -> pl.DataFrame:
     used_names = {"instance_id"}
-    names = [f"{label} (answer)" if label in used_names else str(label) for label in values]
-    columns: Mapping[str, Any] = {n: chance[:, k] for k, n in enumerate(names)}
+    names = [f"{label} (answer)" if label in used_names else str(label) for label in label_values]
+    columns: Mapping[str, Any] = {n: probabilities[:, k] for k, n in enumerate(names)}
     return pl.DataFrame({"instance_id": items, **columns})
 
 
-def _measure_agreement(
-    answer_rows: pl.DataFrame, labels: pl.DataFrame, people: pl.Series
+def _compute_agreement_with_consensus(
+    answer_rows: pl.DataFrame, labels: pl.DataFrame, annotators: pl.Series
 ) -> pl.DataFrame:
     """Compute each annotator's share of answers that equal the consensus; without an interval."""
     agreed_labels = labels.filter(status=AGREED).select("instance_id", stands="label")
@@ -282,14 +305,14 @@ def _measure_agreement(
         .group_by("annotator")
         .agg(answers=pl.len(), right=(pl.col("label") == pl.col("stands")).mean())
     )
-    table = pl.DataFrame({"annotator": people}).join(counts, on="annotator", how="left")
+    table = pl.DataFrame({"annotator": annotators}).join(counts, on="annotator", how="left")
     null = pl.lit(None, dtype=pl.Float64)
     return table.with_columns(low=null, high=null).sort("annotator")
 
 
-def _bootstrap_annotators(
+def _bootstrap_annotator_accuracy(
     encoded_answers: AnnotatorLabels,
-    people: pl.Series,
+    annotators: pl.Series,
     fitted_model: AnnotatorModel,
     fit_model: Any,
 ) -> pl.DataFrame:
@@ -313,7 +336,7 @@ def _bootstrap_annotators(
         low, high = np.nanquantile(replicates, [tail, 1 - tail], axis=0)
     return pl.DataFrame(
         {
-            "annotator": people,
+            "annotator": annotators,
             "answers": np.bincount(
                 encoded_answers.annotator_index, minlength=encoded_answers.n_annotators
             ),
@@ -324,8 +347,8 @@ def _bootstrap_annotators(
     ).with_columns(pl.col("right", "low", "high").fill_nan(None))
 
 
-def _note_isolated_annotators(
-    encoded_answers: AnnotatorLabels, people: pl.Series
+def _caution_on_isolated_annotators(
+    encoded_answers: AnnotatorLabels, annotators: pl.Series
 ) -> tuple[str, ...]:
     """Build a caution about annotators who share almost no items with another."""
     has_several_answers = (
@@ -337,14 +360,14 @@ def _note_isolated_annotators(
         encoded_answers.n_annotators,
     )
     isolated_annotators = [
-        str(people[int(k)]) for k in np.flatnonzero(n_shared < _MIN_SHARED_ITEMS)
+        str(annotators[int(k)]) for k in np.flatnonzero(n_shared < _MIN_SHARED_ITEMS)
     ]
     if not isolated_annotators:
         return ()
     name_list = ", ".join(isolated_annotators[:3]) + (", …" if len(isolated_annotators) > 3 else "")
     return (
         Caution(
-            f"{len(isolated_annotators):,} of {len(people):,} annotators share fewer than"
+            f"{len(isolated_annotators):,} of {len(annotators):,} annotators share fewer than"
             f" {_MIN_SHARED_ITEMS}"
             f" items with another ({name_list}): how often they err is all but a guess."
         ),

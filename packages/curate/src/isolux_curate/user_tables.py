@@ -14,31 +14,35 @@ from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 
 
-def refuse_missing(frame: pl.DataFrame, names: Iterable[str], source: str | None = None) -> None:
+def refuse_missing_columns(
+    frame: pl.DataFrame, required_columns: Iterable[str], source: str | None = None
+) -> None:
     """Refuse a table without a required column."""
-    for name in names:
+    for name in required_columns:
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=source)
 
 
-def to_text(frame: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
+def convert_columns_to_text(
+    frame: pl.DataFrame, columns: Iterable[str] | None = None
+) -> pl.DataFrame:
     """Convert columns to text; a requested column that is missing is empty."""
     return frame.select(
         as_text(frame[name]).alias(name)
         if name in frame.columns
         else pl.lit(None, dtype=pl.String).alias(name)
-        for name in (frame.columns if names is None else names)
+        for name in (frame.columns if columns is None else columns)
     )
 
 
-def read_text(path: str | Path, *required_columns: str) -> pl.DataFrame:
+def read_table_as_text(path: str | Path, *required_columns: str) -> pl.DataFrame:
     """Read a table as text, and refuse it without the required columns."""
     frame = read_table(Path(path).expanduser())
-    refuse_missing(frame, required_columns, str(path))
-    return to_text(frame)
+    refuse_missing_columns(frame, required_columns, str(path))
+    return convert_columns_to_text(frame)
 
 
-def refuse_rows(
+def refuse_faulty_rows(
     is_faulty: pl.Series,
     problem: str,
     source: str,
@@ -57,12 +61,12 @@ def refuse_rows(
         raise TableError(problem, expected=expected, found=cell_text, where=cell_source, hint=hint)
 
 
-def import_user_function(text: str, problem: str, *, expected: str, source: str) -> Any:
+def import_user_function(function_address: str, problem: str, *, expected: str, source: str) -> Any:
     """Import a user's function: ``python:MODULE:FUNCTION``."""
-    scheme, _, function_path = text.partition(":")
+    scheme, _, function_path = function_address.partition(":")
     module, _, name = function_path.partition(":")
     if scheme != "python" or not module or not name or ":" in name:
-        raise SpecError(problem, expected=expected, found=repr(text), where=source)
+        raise SpecError(problem, expected=expected, found=repr(function_address), where=source)
     try:
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:

@@ -37,7 +37,7 @@ from isolux.verbs.predict.record import (
     build_notes,
     build_record,
     compute_run_key,
-    count_missing_predictions,
+    count_inference_failures_by_reason,
     refuse_other_run,
 )
 from isolux.vocabulary.containers import Dataset
@@ -246,7 +246,7 @@ def _predict_into(
         collected_predictions = store.collect(model.predicts, outcome.keys, model.name)
         record |= {
             "state": "finished",
-            "unanswered": count_missing_predictions(collected_predictions.inferences),
+            "unanswered": count_inference_failures_by_reason(collected_predictions.inferences),
         }
         store.write_record(record)
     return PredictionResult(

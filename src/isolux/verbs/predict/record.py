@@ -136,7 +136,7 @@ def _recorded_setting(record: Mapping[str, Any], name: str) -> Any:
     return (record.get("spec") or {}).get(name)
 
 
-def count_missing_predictions(inferences: pl.DataFrame) -> list[dict[str, Any]]:
+def count_inference_failures_by_reason(inferences: pl.DataFrame) -> list[dict[str, Any]]:
     """Count inferences without a prediction by reason, most frequent first."""
     missing = inferences.filter(pl.col("reason").is_not_null())
     counts = missing.group_by("reason", "fault").len("inferences")

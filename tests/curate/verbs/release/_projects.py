@@ -12,10 +12,10 @@ from isolux_curate.annotation.sheets import (
     import_and_apply_sheet_answers,
     plan_and_write_open_tasks,
 )
-from isolux_curate.intake.ingest import ingest_photos
+from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_instances
-from isolux_curate.verbs.consent import add_consent
+from isolux_curate.project.queries import read_people_in_photos
+from isolux_curate.verbs.consent import append_grants_or_revocations
 from isolux_curate.verbs.release import ReleaseResult, publish_dataset
 from isolux_curate.verbs.release.release_files import PublicationSettings
 from tests.curate.annotation._projects import annotated_project
@@ -31,14 +31,17 @@ def project_to_publish(folder: Path, photos: int = 40) -> Project:
         for k in range(photos)
     )
     (folder / "subjects.csv").write_text("subject_id,age,age_group,country,height_cm\n" + rows)
-    ingest_photos(
-        project, folder / "photos.csv", photos=folder / "in", subjects=folder / "subjects.csv"
+    ingest_sheet_photos(
+        project,
+        folder / "photos.csv",
+        photo_folder=folder / "in",
+        subject_sheet=folder / "subjects.csv",
     )
     draw(folder, project, photos)
     agreed = [f"s{k}" for k in range(photos) if k not in (0, 2)]
-    add_consent(project.consent_path, "grant", who=agreed, scope=ALL)
-    add_consent(project.consent_path, "grant", who=["s2"], scope=("evaluation",))
-    add_consent(project.consent_path, "revoke", who=["s1"], scope=("publication",))
+    append_grants_or_revocations(project.consent_path, "grant", who=agreed, scope=ALL)
+    append_grants_or_revocations(project.consent_path, "grant", who=["s2"], scope=("evaluation",))
+    append_grants_or_revocations(project.consent_path, "revoke", who=["s1"], scope=("publication",))
     return project
 
 
@@ -50,7 +53,7 @@ def draw(folder: Path, project: Project, photos: int) -> None:
     import_and_apply_sheet_answers(project, "boxes", folder / "boxes.csv", default_annotator="ada")
     plan_and_write_open_tasks(project, "skin_tone", folder / "tones")
     tasks = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
-    drawn = read_instances(project).filter(pl.col("instance_id").is_in(tasks.implode()))
+    drawn = read_people_in_photos(project).filter(pl.col("instance_id").is_in(tasks.implode()))
     units = drawn.sort(pl.col("image_id").cast(pl.Int64))["instance_id"]  # names are random
     said = []
     for k, unit in enumerate(units):

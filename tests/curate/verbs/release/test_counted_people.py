@@ -15,12 +15,12 @@ from isolux_curate.annotation.sheets import (
     import_and_apply_sheet_answers,
     plan_and_write_open_tasks,
 )
-from isolux_curate.intake.ingest import ingest_photos
+from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.privacy.table import anonymise_table
-from isolux_curate.project.folder import create_project, open_project
-from isolux_curate.project.queries import read_instances
-from isolux_curate.verbs.consent import add_consent
-from isolux_curate.verbs.release.tables import count_composition
+from isolux_curate.project.folder import create_or_open_project, open_project
+from isolux_curate.project.queries import read_people_in_photos
+from isolux_curate.verbs.consent import append_grants_or_revocations
+from isolux_curate.verbs.release.tables import count_groups_suppressing_small
 from tests.curate.intake._photos import photo, write
 from tests.curate.verbs.release._projects import published
 
@@ -40,18 +40,18 @@ def released(tmp_path_factory):
     named += [(k, who) for k, who in product(range(SINGLE, n), ("ann-1", "bob-2"))]
     rows = "".join(f"{k}.jpg,{who}\n" for k, who in named)
     (folder / "photos.csv").write_text("file,subject_id\n" + rows)
-    create_project(folder / "p", curator="ada")
+    create_or_open_project(folder / "p", curator="ada")
     path = folder / "p" / "project.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | {"classes": ["nurse"]}))
     project = open_project(folder / "p", curator="ada")
-    ingest_photos(project, folder / "photos.csv", photos=folder / "in")
+    ingest_sheet_photos(project, folder / "photos.csv", photo_folder=folder / "in")
     plan_and_write_open_tasks(project, "boxes", folder / "boxes")
     boxes = "".join(f"{k},nurse,10,20,100,200\n" for k in range(n))
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + boxes)
     import_and_apply_sheet_answers(project, "boxes", folder / "boxes.csv", default_annotator="ada")
     plan_and_write_open_tasks(project, "skin_tone", folder / "tones")
     units = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
-    drawn = read_instances(project).filter(pl.col("instance_id").is_in(units.implode()))
+    drawn = read_people_in_photos(project).filter(pl.col("instance_id").is_in(units.implode()))
     said = []
     for unit, image in drawn.select("instance_id", "image_id").iter_rows():
         tones = (9, 10) if int(image) >= SINGLE else (2, 3)
@@ -60,8 +60,8 @@ def released(tmp_path_factory):
             said += [f"{unit},{who},{q},yes" for q in ("is the box tight?", "is the class right?")]
     (folder / "tones.csv").write_text("instance_id,annotator,question,answer\n" + "\n".join(said))
     import_and_apply_sheet_answers(project, "skin_tone", folder / "tones.csv")
-    add_consent(project.consent_path, "grant", who=sorted({who for _, who in named}),
-                scope=("evaluation", "publication"))  # fmt: skip
+    people, scope = sorted({who for _, who in named}), ("evaluation", "publication")
+    append_grants_or_revocations(project.consent_path, "grant", who=people, scope=scope)
     done = published(folder, project, attribute=[], publish_min=LEAST)
     return folder, project, done
 
@@ -99,10 +99,10 @@ def nameless_rows(**values: int) -> pl.DataFrame:
 
 
 def test_counts_of_a_table_hold_nobody_twice_and_nobody_unknown():
-    told = anonymise_table(nameless_rows(giant=10, tall=3), b"key", ids=["subject_id"])
+    told = anonymise_table(nameless_rows(giant=10, tall=3), b"key", id_columns=["subject_id"])
     assert sorted(told.counts.rows()) == [("height", "small", 15), ("height", "tall", 15)]
     assert "Counts are of people by subject_id: 26 of 56 rows without one" in told.notes[-1]
-    few = anonymise_table(nameless_rows(giant=40).tail(85), b"key", ids=["subject_id"])
+    few = anonymise_table(nameless_rows(giant=40).tail(85), b"key", id_columns=["subject_id"])
     assert few.counts.is_empty()
     assert any(isinstance(n, Caution) and "nothing is counted" in n for n in few.notes)
 
@@ -112,8 +112,10 @@ def test_rows_are_not_counted_as_people(ids):
     rows = pl.DataFrame({"image_id": [f"photo-{k}" for k in range(20)], "annotator": "ada-lovelace",
                          "height": ["giant"] * 20})  # fmt: skip
     with pytest.raises(SpecError, match=r"(?s)rows are not people.*height.*--person"):
-        anonymise_table(rows, b"key", ids=ids)
-    assert anonymise_table(rows, b"key", ids=ids, drop=["height"]).counts.is_empty()
+        anonymise_table(rows, b"key", id_columns=ids)
+    assert anonymise_table(
+        rows, b"key", id_columns=ids, dropped_columns=["height"]
+    ).counts.is_empty()
 
 
 def test_an_annotator_or_a_photo_is_not_taken_for_the_person(tmp_path):
@@ -133,5 +135,5 @@ def test_an_annotator_or_a_photo_is_not_taken_for_the_person(tmp_path):
 
 def test_a_composition_of_nobody_is_empty():
     nobody = pl.DataFrame(schema={"who": pl.String, "tone": pl.String})
-    table, hidden = count_composition(nobody, ["tone"], "p", LEAST)
+    table, hidden = count_groups_suppressing_small(nobody, ["tone"], "p", LEAST)
     assert (table.height, hidden) == (0, 0)

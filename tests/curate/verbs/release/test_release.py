@@ -24,9 +24,14 @@ from isolux.vocabulary.errors import (
     SpecError,
     UnknownNameError,
 )
-from isolux_curate.project.folder import PROJECT_FILE, check_journal, open_project, read_journal
-from isolux_curate.project.verdicts import record_decision
-from isolux_curate.verbs.consent import add_consent
+from isolux_curate.project.folder import (
+    PROJECT_FILE,
+    open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
+from isolux_curate.project.verdicts import record_changed_verdicts
+from isolux_curate.verbs.consent import append_grants_or_revocations
 from isolux_curate.verbs.release import publish_dataset
 from tests.curate._projects import project_of, refused
 from tests.curate.verbs.release._projects import project_to_publish, published
@@ -37,7 +42,7 @@ def world(tmp_path_factory: pytest.TempPathFactory):
     """A project of 40 photos, published once."""
     folder = tmp_path_factory.mktemp("release")
     project = project_to_publish(folder)
-    record_decision(
+    record_changed_verdicts(
         project, "review", "drawing", refused({"5": "A drawing."}), examined_units=["5"]
     )
     return folder, project, published(folder, project)
@@ -55,9 +60,9 @@ def test_whoever_did_not_agree_is_not_in_it(world) -> None:
 
 def test_no_id_of_the_project_is_in_any_file(world) -> None:
     folder, project, _ = world
-    from isolux_curate.project.queries import read_instances
+    from isolux_curate.project.queries import read_people_in_photos
 
-    held = read_instances(project, include_excluded=True)
+    held = read_people_in_photos(project, include_excluded=True)
     ids = {*held["instance_id"], *held["subject_id"].drop_nulls()} - {str(k) for k in range(100)}
     ids |= {Path(f).stem for f in held["image_id"] if len(f) > 4}
     for path in (folder / "out").rglob("*"):
@@ -105,7 +110,9 @@ def test_training_needs_consent_to_training(tmp_path: Path) -> None:
     project = project_to_publish(tmp_path, photos=6)
     with pytest.raises(SpecError, match="no photo may be published"):
         published(tmp_path, project, terms="training")
-    add_consent(project.consent_path, "grant", who=["s3", "s4"], scope=("training",))
+    append_grants_or_revocations(
+        project.consent_path, "grant", who=["s3", "s4"], scope=("training",)
+    )
     done = published(tmp_path, project, terms="training")
     assert done.release.n_photos == 2
     assert load("curated", tmp_path / "out", purpose="training").instances.height == 2
@@ -118,7 +125,7 @@ def test_publishing_again_gives_the_same_bytes(world) -> None:
     published(folder, project, overwrite=True)
     assert {p: p.read_bytes() for p in sorted((folder / "out").rglob("*")) if p.is_file()} == before
     assert read_journal(project).height == rows
-    check_journal(project)
+    verify_journal_and_seals(project)
     with pytest.raises(OutputError, match="exists already"):
         published(folder, project)
 
@@ -246,7 +253,7 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
         assert held == whole
     published(tmp_path, project, overwrite=True)
     assert sorted(p.name for p in tmp_path.iterdir() if p.name.startswith(".")) == []
-    check_journal(project)
+    verify_journal_and_seals(project)
 
 
 @pytest.mark.parametrize("said", ["{split: [1]}", "{publish_least: 3}", "{publish_min: x}", "3"])

@@ -14,9 +14,9 @@ from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.project.folder import check_journal
+from isolux_curate.project.folder import verify_journal_and_seals
 from isolux_curate.project.queries import read_images
-from isolux_curate.verbs.withdraw import prove, withdraw
+from isolux_curate.verbs.withdraw import search_folders_for_people, withdraw
 from tests.cli._run import isolux as run
 from tests.curate.verbs.release._projects import project_to_publish, published
 from tests.curate.withdrawal._search import hits
@@ -46,7 +46,7 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     assert all(sha256_file(out / name) == told for name, told in manifest.items())
     left = read_images(project, include_excluded=True)["image_id"].to_list()
     assert sorted(map(int, left)) == [k for k in range(40) if k != 17]
-    assert check_journal(project) > 0
+    assert verify_journal_and_seals(project) > 0
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_table_of_photos_that_nothing_leads_to_is_refused(tmp_path: Path) -> N
     (held / "answers.csv").write_text("image_id,label\nx1,a\nx2,b\n")
     with pytest.raises(SpecError, match=r"(?s)answers.csv.*it names photos and no people"):
         withdraw([held], who=["s17"], ledger=str(ledger))
-    assert not prove([held], who=["s17"]).is_clean
+    assert not search_folders_for_people([held], who=["s17"]).is_clean
     (held / "people.csv").write_text("subject_id,image_id\ns17,x1\ns18,x2\n")
     assert withdraw([held], who=["s17"], ledger=str(ledger)).receipt is not None
     assert (held / "answers.csv").read_text() == "image_id,label\nx2,b\n"

@@ -17,7 +17,7 @@ import polars as pl
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_instances, read_table
+from isolux_curate.project.queries import read_database_table, read_people_in_photos
 
 __all__ = [
     "AnnotationTask",
@@ -67,10 +67,10 @@ def list_tasks(
     project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
 ) -> list[AnnotationTask]:
     """List the open (or golden) tasks of a stage, with the people in each photo."""
-    tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
+    tasks = read_database_table(project, "tasks").filter(stage=stage, golden=training)
     if not training:
         tasks = tasks.filter(status="open")
-    instances = read_instances(project, include_excluded=True)
+    instances = read_people_in_photos(project, include_excluded=True)
     boxes = {row["instance_id"]: row for row in instances.iter_rows(named=True)}
     people_by_image: dict[str, list[dict[str, Any]]] = {}
     for row in people.filter(pl.col("person_id").is_not_null()).iter_rows(named=True):

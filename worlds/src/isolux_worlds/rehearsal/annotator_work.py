@@ -17,7 +17,7 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
-from isolux_curate.project.queries import read_table
+from isolux_curate.project.queries import read_database_table
 from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.rehearsal.annotation_tasks import (
     AnnotationTask,
@@ -132,8 +132,8 @@ def list_qualified_annotators(
     project: Project, stage: str, names: dict[str, str] | None = None
 ) -> Sequence[Annotator]:
     """List who may annotate: graduates, or all but the last where a stage has no training."""
-    graduates = read_table(project, "passes").filter(stage=stage, status="graduated")
-    golden = read_table(project, "tasks").filter(stage=stage, golden=True)
+    graduates = read_database_table(project, "passes").filter(stage=stage, status="graduated")
+    golden = read_database_table(project, "tasks").filter(stage=stage, golden=True)
     if golden.is_empty():
         return CREW[:-1]
     id_by_name = names or {annotator.name: annotator.name for annotator in CREW}

@@ -22,7 +22,7 @@ import polars as pl
 from isolux.geometry.masks import masks_from_counts, masks_to_coco
 from isolux_curate.annotation.stages import SECONDARY, UNKNOWN, AnnotationStage
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import find_revoked_photos, read_table
+from isolux_curate.project.queries import find_photos_of_revoked_consent, read_database_table
 
 _N_CHANNELS = 4
 _MAX_BRUSH_VALUES = 1 << 28  # four values a pixel: a larger canvas is no photo
@@ -263,11 +263,11 @@ def read_answer_rows(
     project: Project, stage: str, *, include_uncounted: bool = False
 ) -> pl.DataFrame:
     """Read the answers that count, one row for each answer to a question or drawn shape."""
-    annotations = read_table(project, "annotations")
-    task_rows = read_table(project, "tasks").filter(stage=stage)
+    annotations = read_database_table(project, "annotations")
+    task_rows = read_database_table(project, "tasks").filter(stage=stage)
     answer_rows = annotations.join(
         task_rows.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
-    ).filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
+    ).filter(~pl.col("image_id").is_in(list(find_photos_of_revoked_consent(project))))
     if not include_uncounted:
         answer_rows = answer_rows.filter(~pl.col("golden"), pl.col("status") == "stands")
         last_round = pl.col("round").max().over("unit_id", "annotator_id")

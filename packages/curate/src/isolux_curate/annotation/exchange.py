@@ -39,11 +39,15 @@ from isolux_curate.annotation.tasks import (
     record_new_and_changed_answers,
     render_task_jpeg,
 )
-from isolux_curate.project.database import read_transaction, update_rows, write_transaction
-from isolux_curate.project.folder import PROJECT_FILE, Project, add_journal_row
-from isolux_curate.project.queries import find_revoked_photos
+from isolux_curate.project.database import (
+    open_read_transaction,
+    open_write_transaction,
+    update_rows_by_key,
+)
+from isolux_curate.project.folder import PROJECT_FILE, Project, append_signed_journal_row
+from isolux_curate.project.queries import find_photos_of_revoked_consent
 from isolux_curate.project.tables import annotations_table, images, settings, tasks
-from isolux_curate.project.verdicts import refuse_undecided_matches
+from isolux_curate.project.verdicts import refuse_undecided_hash_matches
 
 _READ_TOGETHER = 100
 
@@ -75,7 +79,7 @@ def import_and_apply_server_answers(
     """Import a stage's answers from the server."""
     stage_spec = find_stage(stage)
     setting_name = _name_server_project_setting(server, stage, training=training)
-    setting_rows = project.read_rows(
+    setting_rows = project.fetch_rows(
         sa.select(settings.c.value).where(settings.c.name == setting_name)
     )
     if not setting_rows:
@@ -122,9 +126,9 @@ def _name_server_project_setting(server: LabelStudioServer, stage: str, *, train
 
 def caution_on_revoked_server_tasks(project: Project, server: LabelStudioServer) -> tuple[str, ...]:
     """Count tasks on the server that still show people who revoked their consent, as a note."""
-    revoked = find_revoked_photos(project)
+    revoked = find_photos_of_revoked_consent(project)
     query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
-    n = sum(image in revoked for (image,) in project.read_rows(query))
+    n = sum(image in revoked for (image,) in project.fetch_rows(query))
     message = (
         f"The server still shows people who took their consent back, in {pluralise(n, 'task')}:"
         f" `isolux withdraw {project.folder} --who ID --server {server.url}` deletes them."
@@ -138,7 +142,7 @@ def _iterate_answers_collecting_foreign_tasks(
     """Read the answers of the server's tasks page by page; collect tasks of other projects."""
     server_tasks = server.list_tasks(project_number, with_answers=True)
     while page := list(islice(server_tasks, _READ_TOGETHER)):
-        with read_transaction(project.engine) as connection:
+        with open_read_transaction(project.engine) as connection:
             query = sa.select(tasks.c.server_task, tasks.c.task_id).where(
                 tasks.c.server == server.url, tasks.c.server_project == project_number
             )
@@ -200,7 +204,7 @@ def _count_answers_missing_on_server(
         .join(tasks, tasks.c.task_id == table.task_id)
         .where(table.source == server.url, tasks.c.server_project == project_number)
     )
-    return max(int(project.read_rows(query)[0][0]) - n_server_answers, 0)
+    return max(int(project.fetch_rows(query)[0][0]) - n_server_answers, 0)
 
 
 def _build_import_notes(
@@ -253,7 +257,7 @@ def plan_and_upload_tasks(
     project: Project, stage: str, server: LabelStudioServer, *, training: bool = False
 ) -> UploadResult:
     """Send the tasks of a stage that the server does not have."""
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     stage_spec = find_stage(stage)
     if stage_spec.shape_type == "boxes" and not project.classes:
         raise SpecError(
@@ -265,15 +269,15 @@ def plan_and_upload_tasks(
     project_number = find_or_create_server_project(project, stage_spec, server, training=training)
     n_sent = n_already_sent = 0
     while True:
-        refuse_undecided_matches(project)
+        refuse_undecided_hash_matches(project)
         excluded_ids = read_excluded_unit_ids(project)
-        with write_transaction(project.engine) as connection:
+        with open_write_transaction(project.engine) as connection:
             n_already_sent += _record_tasks_already_on_server(connection, server, project_number)
             batch = _read_next_unsent_tasks(connection, stage, excluded_ids, training=training)
             if not batch:
                 if n_sent or n_already_sent:
                     details = {"sent": n_sent, "found": n_already_sent, "training": training}
-                    add_journal_row(
+                    append_signed_journal_row(
                         connection, project, step="push", rule=stage, details=details, seals=()
                     )
                 break
@@ -293,7 +297,7 @@ def find_or_create_server_project(
 ) -> int:
     """Find the number of a stage's project on the server, or create the project once."""
     setting_name = _name_server_project_setting(server, stage.name, training=training)
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         query = sa.select(settings.c.value).where(settings.c.name == setting_name)
         stored_number = connection.execute(query).scalar()
         if stored_number is not None:
@@ -370,7 +374,7 @@ def _record_server_task_numbers(
         task: server_fields | {"server_task": server_task}
         for task, server_task in number_by_task.items()
     }
-    update_rows(connection, tasks.c.task_id, rows)
+    update_rows_by_key(connection, tasks.c.task_id, rows)
 
 
 def _upload_and_record_tasks(

@@ -30,10 +30,10 @@ from isolux_curate.annotation.tasks import (
     find_stage,
     read_last_training_attempts,
 )
-from isolux_curate.project.database import insert_rows, update_rows, write_transaction
-from isolux_curate.project.folder import Project, add_journal_row
-from isolux_curate.project.queries import find_revoked_photos
-from isolux_curate.project.queries import read_table as read_own
+from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
+from isolux_curate.project.folder import Project, append_signed_journal_row
+from isolux_curate.project.queries import find_photos_of_revoked_consent
+from isolux_curate.project.queries import read_database_table as read_own
 from isolux_curate.project.tables import (
     annotations_table,
     annotators,
@@ -42,7 +42,7 @@ from isolux_curate.project.tables import (
     passes,
     tasks,
 )
-from isolux_curate.user_tables import read_text
+from isolux_curate.user_tables import read_table_as_text
 
 _SCORED_STATUSES = ("stands", "refused")
 
@@ -50,9 +50,9 @@ _SCORED_STATUSES = ("stands", "refused")
 def create_or_update_golden_tasks(project: Project, stage: str, answer_sheet: str | Path) -> int:
     """Create golden tasks from units with known answers; the number of new tasks."""
     stage_spec = find_stage(stage)
-    truth = group_answers_by_unit(read_text(answer_sheet), stage_spec, str(answer_sheet))
-    revoked = find_revoked_photos(project)
-    with write_transaction(project.engine) as connection:
+    truth = group_answers_by_unit(read_table_as_text(answer_sheet), stage_spec, str(answer_sheet))
+    revoked = find_photos_of_revoked_consent(project)
+    with open_write_transaction(project.engine) as connection:
         image_by_unit = _read_image_id_by_unit(connection, stage_spec)
         for unit in truth:
             if unit not in image_by_unit:
@@ -89,7 +89,9 @@ def create_or_update_golden_tasks(project: Project, stage: str, answer_sheet: st
             )
         insert_rows(connection, tasks, rows)
         details = {"new": len(rows), "given": len(truth), "threshold": stage_spec.threshold}
-        add_journal_row(connection, project, step="golden", rule=stage, details=details, seals=())
+        append_signed_journal_row(
+            connection, project, step="golden", rule=stage, details=details, seals=()
+        )
     return len(rows)
 
 
@@ -103,7 +105,7 @@ def _read_image_id_by_unit(connection: Connection, stage: AnnotationStage) -> di
 def score_and_record_annotators(project: Project, stage: str) -> pl.DataFrame:
     """Score annotators who answered all golden tasks of a stage; a new score is a new attempt."""
     stage_spec = find_stage(stage)
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         truth, answers_by_annotator = _read_golden_truth_and_answers(connection, stage)
         last_attempts = read_last_training_attempts(connection, stage)
         rows: list[dict[str, Any]] = []
@@ -154,7 +156,9 @@ def _record_training_attempts(
         name: sum(row["status"] == name for row in attempt_rows)
         for name in (BELOW_THRESHOLD, NEEDS_SPOT_CHECK, GRADUATED)
     }
-    n = add_journal_row(connection, project, step="training", rule=stage, details=counts, seals=())
+    n = append_signed_journal_row(
+        connection, project, step="training", rule=stage, details=counts, seals=()
+    )
     insert_rows(connection, passes, [{**row, "n": n} for row in attempt_rows])
 
 
@@ -220,7 +224,7 @@ def graduate_spot_checked_annotators(
     project: Project, stage: str, annotator_ids: Sequence[str]
 ) -> int:
     """Graduate raters whose boxes were checked by hand; the number of new graduates."""
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         last_attempts = read_last_training_attempts(connection, stage)
         ineligible_ids = [
             annotator_id
@@ -258,8 +262,8 @@ def graduate_spot_checked_annotators(
 
 def insert_or_update_annotator_facts(project: Project, facts_sheet: str | Path) -> int:
     """Store raters' regions and other disclosed facts: columns ``annotator_id, region, …``."""
-    frame = read_text(facts_sheet, "annotator_id")
-    with write_transaction(project.engine) as connection:
+    frame = read_table_as_text(facts_sheet, "annotator_id")
+    with open_write_transaction(project.engine) as connection:
         existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
         rows = {
             row.pop("annotator_id"): {
@@ -270,7 +274,7 @@ def insert_or_update_annotator_facts(project: Project, facts_sheet: str | Path) 
         }
         new = [{"annotator_id": k} | values for k, values in rows.items() if k not in existing_ids]
         insert_rows(connection, annotators, new)
-        update_rows(
+        update_rows_by_key(
             connection,
             annotators.c.annotator_id,
             {k: values for k, values in rows.items() if k in existing_ids},

@@ -50,10 +50,10 @@ from isolux_curate.annotation.tasks import (
     render_task_jpeg,
 )
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_images, read_instances
+from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.tables import tasks
-from isolux_curate.project.verdicts import refuse_undecided_matches
-from isolux_curate.user_tables import read_text, refuse_missing
+from isolux_curate.project.verdicts import refuse_undecided_hash_matches
+from isolux_curate.user_tables import read_table_as_text, refuse_missing_columns
 
 _MIN_CORNERS = 3  # corners of an outline
 
@@ -164,7 +164,7 @@ def plan_and_write_open_tasks(
     project: Project, stage: str, folder: str | Path, *, training: bool = False
 ) -> int:
     """Write a stage's open tasks, with their images, for annotation without a server."""
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     stage_spec = find_stage(stage)
     if not training:
         plan_new_and_redo_tasks(project, stage)
@@ -174,7 +174,7 @@ def plan_and_write_open_tasks(
     query = build_open_tasks_query(stage, training=training)
     rows = [
         r
-        for r in project.read_rows(query)
+        for r in project.fetch_rows(query)
         if r.image_id not in excluded_ids and r.unit_id not in excluded_ids
     ]
     for row in rows:
@@ -196,7 +196,7 @@ def _format_current_boxes_as_coco(project: Project, stage: str) -> str:
     photo_sizes = _compute_upright_photo_sizes(read_images(project))
     image_numbers = {name: k for k, name in enumerate(photo_sizes, 1)}
     category_numbers = {name: k for k, name in enumerate(project.classes, 1)}
-    people = read_instances(project).filter(pl.col("origin") == stage)
+    people = read_people_in_photos(project).filter(pl.col("origin") == stage)
     rows = [
         {
             "id": k,
@@ -219,11 +219,13 @@ def import_and_apply_sheet_answers(
     stage_spec = find_stage(stage)
     path = Path(sheet).expanduser()
     frame = (
-        _read_boxes_of_coco_images(path, stage_spec) if path.suffix == ".json" else read_text(path)
+        _read_boxes_of_coco_images(path, stage_spec)
+        if path.suffix == ".json"
+        else read_table_as_text(path)
     )
     if default_annotator is not None and "annotator" not in frame.columns:
         frame = frame.with_columns(annotator=pl.lit(default_annotator))
-    refuse_missing(frame, ["annotator"], str(path))
+    refuse_missing_columns(frame, ["annotator"], str(path))
     task_by_unit = _read_task_by_any_id(project, stage_spec)
     submitted_answers: list[SubmittedAnswer] = []
     for (annotator_id,), annotator_rows in frame.group_by("annotator", maintain_order=True):
@@ -253,7 +255,7 @@ def _read_task_by_any_id(project: Project, stage: AnnotationStage) -> dict[str, 
     """Read each unit's last task by the unit's id and by the task's; golden tasks by their own."""
     query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
     query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
-    rows = project.read_rows(query)
+    rows = project.fetch_rows(query)
     by_unit = {str(unit): str(task) for unit, task, is_golden in rows if not is_golden}
     return by_unit | {str(task): str(task) for _, task, _ in rows}
 
@@ -277,7 +279,7 @@ def group_answers_by_unit(
     required_columns = (
         columns_by_shape[stage.shape_type] if stage.shape_type else ("question", "answer")
     )
-    refuse_missing(answer_rows, required_columns, source)
+    refuse_missing_columns(answer_rows, required_columns, source)
     answers: dict[str, Answer] = {}
     for number, row in enumerate(answer_rows.iter_rows(named=True), 1):
         if row[key] is None:
@@ -373,7 +375,7 @@ def write_consented_answers(
     project: Project, stage: str, csv_or_coco_path: str | Path
 ) -> SheetCounts:
     """Write the answers that count, without those of annotators who withdrew."""
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     table = read_answer_rows(project, stage)
     usable_answers = table.filter(ConsentingAnnotators(project).flag_allowed(table["annotator"]))
     target = Path(csv_or_coco_path).expanduser()

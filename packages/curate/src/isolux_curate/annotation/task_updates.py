@@ -22,22 +22,22 @@ from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.tasks import REFUSED, STANDS
-from isolux_curate.project.database import insert_rows, update_rows, write_transaction
+from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import (
     ANNOTATION,
     BYSTANDER,
     DRAWN_AGAIN,
     MORE_COUNTED,
-    find_revoked_photos,
-    read_bystanders,
-    read_consent,
-    read_exclusions,
-    read_instances,
-    read_table,
+    find_photos_of_revoked_consent,
+    read_bystander_boxes,
+    read_database_table,
+    read_exclusions_with_reasons,
+    read_people_in_photos,
+    read_verified_consent_or_none,
 )
 from isolux_curate.project.tables import annotations_table, instances, tasks
-from isolux_curate.project.verdicts import record_decision
+from isolux_curate.project.verdicts import record_changed_verdicts
 
 _MAX_LISTED = 10
 _MIN_IOU = 0.5  # from which two boxes show one person
@@ -45,24 +45,24 @@ _MIN_IOU = 0.5  # from which two boxes show one person
 
 def exclude_undecided_crowded_photos(project: Project) -> None:
     """Exclude photos with more people counted than named, until someone decides about them."""
-    ledger = read_consent(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None or not ledger.has_grants("subject"):
         return
-    people = read_instances(project, include_excluded=True).filter(origin="submitted")
+    people = read_people_in_photos(project, include_excluded=True).filter(origin="submitted")
     named_counts = people.group_by("image_id").agg(
         named=pl.col("subject_id").drop_nulls().n_unique()
     )
-    bystanders = read_bystanders(project).group_by("image_id").agg(bystanders=pl.len())
+    bystanders = read_bystander_boxes(project).group_by("image_id").agg(bystanders=pl.len())
     expected = named_counts.join(bystanders, on="image_id", how="left").fill_null(0)
     answers = read_answer_rows(project, "count").filter(question="people")
     answered = answers.select("image_id", n=pl.col("label").cast(pl.Int64, strict=False))
     counts = pl.concat([answered, _count_people_in_refused_boxes(project)]).join(
         expected, on="image_id"
     )
-    decided_ids = read_table(project, "decisions").filter(step=ANNOTATION, rule=MORE_COUNTED)[
-        "unit_id"
-    ]
-    waiting_photos = read_exclusions(project).filter(
+    decided_ids = read_database_table(project, "decisions").filter(
+        step=ANNOTATION, rule=MORE_COUNTED
+    )["unit_id"]
+    waiting_photos = read_exclusions_with_reasons(project).filter(
         step=ANNOTATION, rule=BYSTANDER, unit_kind="image"
     )
     crowded = (
@@ -78,7 +78,7 @@ def exclude_undecided_crowded_photos(project: Project) -> None:
     reason = pl.format("{} people were counted in this photo and {} named.", "n", "named")
     if crowded.height:
         refused = crowded.select(unit_id="image_id", reason=reason)
-        record_decision(
+        record_changed_verdicts(
             project, ANNOTATION, MORE_COUNTED, refused, examined_units=refused["unit_id"]
         )
 
@@ -86,21 +86,21 @@ def exclude_undecided_crowded_photos(project: Project) -> None:
 def _count_people_in_refused_boxes(project: Project) -> pl.DataFrame:
     """Count people drawn in photos with refused boxes, together with the current boxes."""
     tasks = (
-        read_table(project, "tasks")
+        read_database_table(project, "tasks")
         .filter(~pl.col("golden"), stage="boxes")
-        .filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
+        .filter(~pl.col("image_id").is_in(list(find_photos_of_revoked_consent(project))))
     )
-    answers = read_table(project, "annotations").filter(status=REFUSED)
+    answers = read_database_table(project, "annotations").filter(status=REFUSED)
     rows = answers.join(tasks.select("task_id", "image_id"), on="task_id").sort("n")
     drawings: dict[str, list[Any]] = {}
     for image, answer in rows.select("image_id", "answer").iter_rows():
         drawings.setdefault(image, []).append(json.loads(answer).get("boxes", ()))
     redrawn_ids = (
-        read_exclusions(project).filter(rule=DRAWN_AGAIN)["unit_id"]
+        read_exclusions_with_reasons(project).filter(rule=DRAWN_AGAIN)["unit_id"]
         if drawings
         else pl.Series([""])
     )
-    people = read_instances(project, include_excluded=True).drop_nulls("x")
+    people = read_people_in_photos(project, include_excluded=True).drop_nulls("x")
     people = people.filter(~pl.col("instance_id").is_in(redrawn_ids.implode()))
     counts = {
         image: len(
@@ -138,12 +138,12 @@ def merge_drawings_by_box_overlap(
 
 def caution_on_crowded_photos(project: Project) -> tuple[str, ...]:
     """List photos that wait for a decision about bystanders, and how to decide, as notes."""
-    exclusions = read_exclusions(project)
+    exclusions = read_exclusions_with_reasons(project)
     photos = exclusions.filter(step=ANNOTATION, unit_kind="image")
     drawn_ids, counted_ids = (photos.filter(rule=r)["image_id"] for r in (BYSTANDER, MORE_COUNTED))
     redrawn_ids = exclusions.filter(rule=DRAWN_AGAIN)["unit_id"]
     people = (
-        read_instances(project, include_excluded=True)
+        read_people_in_photos(project, include_excluded=True)
         if len(drawn_ids)
         else pl.DataFrame(_EMPTY_BOXES)
     )
@@ -185,7 +185,7 @@ def _build_waiting_note_if_any(
 
 def update_photos_from_stage_answers(project: Project, stage: AnnotationStage) -> int:
     """Update photos, people and tasks from a stage's answers; the number of photos sent back."""
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         _mark_tasks_done_or_redo(connection, stage)
         image_by_person = (
             _create_people_from_boxes(connection, stage) if stage.shape_type == "boxes" else None
@@ -224,7 +224,7 @@ def _mark_tasks_done_or_redo(connection: Connection, stage: AnnotationStage) -> 
         for task in open_ids
         if task in n_standing_by_task
     }
-    update_rows(connection, tasks.c.task_id, status)
+    update_rows_by_key(connection, tasks.c.task_id, status)
 
 
 def _create_people_from_boxes(connection: Connection, stage: AnnotationStage) -> dict[str, str]:
@@ -270,7 +270,7 @@ def _create_people_from_boxes(connection: Connection, stage: AnnotationStage) ->
 
 def _exclude_people_drawn_again(project: Project, image_by_person: Mapping[str, str]) -> None:
     """Exclude people of earlier drawings of the same photos."""
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         query = sa.select(instances.c.instance_id).where(instances.c.origin == "boxes")
         existing_ids = connection.execute(query).scalars().all()
     redrawn_ids = [
@@ -280,7 +280,7 @@ def _exclude_people_drawn_again(project: Project, image_by_person: Mapping[str, 
         reason=pl.lit("The people in this photo were drawn again.")
     )
     if existing_ids:
-        record_decision(
+        record_changed_verdicts(
             project,
             ANNOTATION,
             DRAWN_AGAIN,
@@ -307,7 +307,7 @@ def _exclude_photos_by_people_count(project: Project, stage: AnnotationStage) ->
         matches = last_answers.filter(label=answer).select(
             unit_id="instance_id", reason=pl.lit(reason)
         )
-        record_decision(
+        record_changed_verdicts(
             project, ANNOTATION, rule, matches, examined_units=last_answers["instance_id"]
         )
 
@@ -327,7 +327,7 @@ def _exclude_disputed_boxes_and_reopen(project: Project, stage: AnnotationStage)
     examined_ids = answers["instance_id"].unique(maintain_order=True)
     if examined_ids.is_empty():
         return 0
-    record_decision(
+    record_changed_verdicts(
         project,
         ANNOTATION,
         "box or class",
@@ -335,7 +335,7 @@ def _exclude_disputed_boxes_and_reopen(project: Project, stage: AnnotationStage)
         examined_units=examined_ids,
         unit_kind="instance",
     )
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         return _reopen_tasks_of_disputed_boxes(connection, stage, disagreements)
 
 

@@ -23,14 +23,14 @@ from isolux.io.images import read_image
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_curate.annotation.answer_format import Answer, describe_answer_fault
 from isolux_curate.annotation.stages import STAGES, AnnotationStage
-from isolux_curate.project.database import insert_rows, write_transaction
-from isolux_curate.project.folder import Project, add_journal_row
+from isolux_curate.project.database import insert_rows, open_write_transaction
+from isolux_curate.project.folder import Project, append_signed_journal_row
 from isolux_curate.project.queries import (
-    find_revoked_photos,
-    read_consent,
-    read_exclusions,
+    find_photos_of_revoked_consent,
+    read_exclusions_with_reasons,
     read_images,
-    read_instances,
+    read_people_in_photos,
+    read_verified_consent_or_none,
 )
 from isolux_curate.project.tables import (
     annotations_table,
@@ -95,7 +95,7 @@ def plan_new_and_redo_tasks(project: Project, stage: str) -> int:
     """Plan tasks for each current unit that has none or whose last one is to be redone."""
     stage_spec = find_stage(stage)
     units = _read_annotation_units(project, stage_spec)
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         query = sa.select(tasks.c.unit_id, tasks.c.round, tasks.c.status).where(
             tasks.c.stage == stage, tasks.c.golden.is_(False)
         )
@@ -110,14 +110,16 @@ def plan_new_and_redo_tasks(project: Project, stage: str) -> int:
         insert_rows(connection, tasks, rows)
         if rows:
             details = {"tasks": len(rows), "wanted": stage_spec.n_annotators}
-            add_journal_row(connection, project, step="plan", rule=stage, details=details, seals=())
+            append_signed_journal_row(
+                connection, project, step="plan", rule=stage, details=details, seals=()
+            )
     return len(rows)
 
 
 def _read_annotation_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
     if stage.unit_kind == "image":
         return read_images(project).select("image_id", image="image_id")
-    people = read_instances(project)
+    people = read_people_in_photos(project)
     boxed_people = people.filter(pl.col("x").is_not_null())
     return boxed_people.select("instance_id", "image_id")
 
@@ -135,7 +137,7 @@ def build_open_tasks_query(stage: str, *, training: bool) -> sa.Select[Any]:
 
 def read_excluded_unit_ids(project: Project) -> frozenset[str]:
     """Read the ids of photos and people that are excluded now."""
-    exclusions = read_exclusions(project)
+    exclusions = read_exclusions_with_reasons(project)
     instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
     return frozenset([*exclusions["image_id"].drop_nulls(), *instance_ids])
 
@@ -203,7 +205,7 @@ class ConsentingAnnotators:
     """
 
     def __init__(self, project: Project) -> None:
-        self._ledger = read_consent(project)
+        self._ledger = read_verified_consent_or_none(project)
 
     def flag_allowed(self, annotator_ids: pl.Series) -> pl.Series:
         """Flag annotators whose answers may be used."""
@@ -237,7 +239,7 @@ def record_new_and_changed_answers(
 ) -> tuple[int, int]:
     """Store new answers and newer versions; the numbers of new and of refused ones."""
     answers = _drop_answers_about_revoked_photos(project, answers)
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         photo_sizes = read_upright_sizes_by_task(connection, [answer.task_id for answer in answers])
         versions = _read_last_answer_versions(connection, {answer.source for answer in answers})
         graduate_ids = read_graduates_or_none(connection, stage.name)
@@ -281,7 +283,7 @@ def record_new_and_changed_answers(
             "refused": refused,
         }
         seals = [row["seal"] for row in new_rows]
-        n = add_journal_row(
+        n = append_signed_journal_row(
             connection, project, step="pull", rule=stage.name, details=details, seals=seals
         )
         connection.execute(sa.insert(annotations_table), [row | {"n": n} for row in new_rows])
@@ -297,10 +299,10 @@ def _drop_answers_about_revoked_photos(
     project: Project, answers: Sequence[SubmittedAnswer]
 ) -> list[SubmittedAnswer]:
     """Exclude answers about photos of people who revoked their consent."""
-    revoked = find_revoked_photos(project)
+    revoked = find_photos_of_revoked_consent(project)
     query = sa.select(tasks.c.task_id, tasks.c.image_id)
     query = query.where(tasks.c.task_id.in_({answer.task_id for answer in answers}))
-    image_by_task = {str(task): image for task, image in project.read_rows(query)}
+    image_by_task = {str(task): image for task, image in project.fetch_rows(query)}
     return [answer for answer in answers if image_by_task[answer.task_id] not in revoked]
 
 

@@ -24,7 +24,7 @@ from isolux_curate.candidates.captions import (
     pick_photos_by_term_matches,
     read_wordnet_nouns,
 )
-from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
+from isolux_curate.user_tables import read_table_as_text, refuse_faulty_rows, refuse_missing_columns
 
 FIRST_ROUND_PHOTOS = 7_125
 """Photos of the first round, sampled at random over all countries."""
@@ -65,7 +65,7 @@ def compute_country_quotas(
     >>> compute_country_quotas(seen, n_photos=100).countries.select("country", "take").rows()
     [('Kenya', 87), ('US', 13)]
     """
-    refuse_missing(annotated_photos, ("country", "group"))
+    refuse_missing_columns(annotated_photos, ("country", "group"))
     annotated = annotated_photos.drop_nulls(["country", "group"])
     if (
         annotated.is_empty()
@@ -184,9 +184,9 @@ def read_uncommented_lines(path: str | Path) -> list[str]:
 def _read_unique_key_numbers(
     path: str | Path, key_column: str, value_column: str
 ) -> dict[str, float]:
-    frame = read_text(path, key_column, value_column)
+    frame = read_table_as_text(path, key_column, value_column)
     number = frame[value_column].cast(pl.Float64, strict=False)
-    refuse_rows(
+    refuse_faulty_rows(
         number.is_null() | frame[key_column].is_null() | frame[key_column].is_duplicated(),
         f"a row does not give one {key_column} a number",
         str(path),
@@ -265,10 +265,10 @@ def pick_photos_from_files(
     earlier_ids = [
         image_id
         for path in exclude
-        for image_id in read_text(path, "image_id")["image_id"].drop_nulls()
+        for image_id in read_table_as_text(path, "image_id")["image_id"].drop_nulls()
     ]
     term_matches = count_matching_terms_by_class(
-        read_text(photos, "image_id"), read_text(terms, "class", "term")
+        read_table_as_text(photos, "image_id"), read_table_as_text(terms, "class", "term")
     )
     n_existing = (
         {k: int(v) for k, v in _read_unique_key_numbers(collected, "class", "number").items()}
@@ -306,7 +306,7 @@ def compute_quotas_from_files(
     """
     target_shares = _read_unique_key_numbers(balance, "group", "share") if balance else None
     return compute_country_quotas(
-        read_text(seen, "country", "group"),
+        read_table_as_text(seen, "country", "group"),
         n_photos=take,
         target_share_by_group=target_shares,
         max_photos_per_country=max_photos,
@@ -315,7 +315,7 @@ def compute_quotas_from_files(
 
 def sample_first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
     """Sample the first round at random over all countries."""
-    frame = read_text(photos, "image_id")
+    frame = read_table_as_text(photos, "image_id")
     if frame.height < first:
         raise TableError(
             "there are not that many photos",

@@ -62,7 +62,9 @@ def withdraw(
 
     flags = list_keyword_defaults(verb.withdraw)
     if verify is not None:
-        _show_receipt(verify, select_used_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
+        _verify_and_print_receipt(
+            verify, select_used_settings(flags, settings, _LEDGER_SETTINGS, "--verify")
+        )
         return
     if prove:
         proof_settings = select_used_settings(
@@ -71,54 +73,62 @@ def withdraw(
         search_settings = {
             name: proof_settings[name] for name in _PROOF_SETTINGS if name in proof_settings
         }
-        _show_proof(verb.prove(folders, photo=photo, **search_settings))
+        _print_proof_or_exit(
+            verb.search_folders_for_people(folders, photo=photo, **search_settings)
+        )
         return
     if photo:
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
-        _show_replay(
-            verb.replay(
+        _print_replay_results(
+            verb.withdraw_reappeared_people(
                 folders, **select_used_settings(flags, settings, _REPLAY_SETTINGS, "--replay")
             )
         )
         return
     outcome = verb.withdraw(folders, **settings)
     if isinstance(outcome, WithdrawalResult):
-        _show_result(outcome)
+        _print_withdrawal_or_exit(outcome)
     else:
-        _show_preview(outcome)
+        _print_withdrawal_preview(outcome)
 
 
-def _show_replay(outcomes: Sequence[WithdrawalResult]) -> None:
+def _print_replay_results(outcomes: Sequence[WithdrawalResult]) -> None:
     if not outcomes:
         print_clean_lines("nobody who withdrew is back")
     for outcome in outcomes:
-        _show_result(outcome)
+        _print_withdrawal_or_exit(outcome)
 
 
-def _show_proof(proof: SearchResult) -> None:
+def _print_proof_or_exit(search_result: SearchResult) -> None:
     import polars as pl
 
-    for name, rows in (("found", proof.matches), ("not looked into", proof.unsearchable)):
+    for name, rows in (
+        ("found", search_result.matches),
+        ("not looked into", search_result.unsearchable),
+    ):
         schema = {"where": pl.String, "what": pl.String}
         command_output.add_table_to_json(name, pl.DataFrame(rows, schema=schema, orient="row"))
-    for source, description in proof.matches[:_MAX_LISTED]:
+    for source, description in search_result.matches[:_MAX_LISTED]:
         command_output.report_warning(f"{source}: {description}")
-    for source, reason in proof.unsearchable[:_MAX_LISTED]:
+    for source, reason in search_result.unsearchable[:_MAX_LISTED]:
         command_output.report_warning(f"{source} was not looked into, and is not clean: {reason}")
-    command_output.report_notes(proof.notes)
+    command_output.report_notes(search_result.notes)
     print_clean_lines(
-        f"{proof.files:,} files and parts of files, {proof.bytes:,} bytes, {proof.pictures:,}"
-        f" pictures: {len(proof.matches):,} found, {len(proof.unsearchable):,} not looked into"
+        f"{search_result.files:,} files and parts of files, {search_result.bytes:,} bytes,"
+        f" {search_result.pictures:,} pictures: {len(search_result.matches):,} found,"
+        f" {len(search_result.unsearchable):,} not looked into"
     )
-    if not proof.is_clean:
+    if not search_result.is_clean:
         raise typer.Exit(_EXIT_REMAINING)
 
 
-def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
+def _verify_and_print_receipt(receipt_path: str, settings: dict[str, Any]) -> None:
     from isolux_curate.verbs import withdraw as verb
 
-    receipt_record = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
+    receipt_record = verb.verify_and_read_receipt(
+        receipt_path, ledger=settings.get("ledger"), key=settings.get("key")
+    )
     print_clean_lines(
         f"receipt {receipt_record['number']:,} of {receipt_record['ended']}: hash and signature"
         " verify;"
@@ -126,7 +136,7 @@ def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
     )
 
 
-def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
+def _print_artefacts_and_warnings(outcome: WithdrawalResult | WithdrawalPreview) -> None:
     import polars as pl
 
     from isolux.cli.table_output import print_table_in_column_blocks
@@ -147,20 +157,20 @@ def _show_artefacts(outcome: WithdrawalResult | WithdrawalPreview) -> None:
         print_table_in_column_blocks("What held them", summary)
 
 
-def _show_preview(preview: WithdrawalPreview) -> None:
-    _show_artefacts(preview)
+def _print_withdrawal_preview(preview: WithdrawalPreview) -> None:
+    _print_artefacts_and_warnings(preview)
     print_clean_lines(
         f"{len(preview.artefacts):,} files would be changed or deleted; nothing was changed"
     )
 
 
-def _show_result(outcome: WithdrawalResult) -> None:
+def _print_withdrawal_or_exit(withdrawal_result: WithdrawalResult) -> None:
 
-    _show_artefacts(outcome)
-    command_output.report_notes(outcome.notes)
-    if outcome.receipt is None:
+    _print_artefacts_and_warnings(withdrawal_result)
+    command_output.report_notes(withdrawal_result.notes)
+    if withdrawal_result.receipt is None:
         print_clean_lines(
             "not finished: give the same command again once what is named above is settled"
         )
         raise typer.Exit(_EXIT_REMAINING)
-    command_output.report_file("receipt", outcome.receipt)
+    command_output.report_file("receipt", withdrawal_result.receipt)

@@ -24,7 +24,7 @@ _READ_ERRORS = (*DECODING_ERRORS, RuntimeError, ZeroDivisionError)
 _MAX_TEXT_LENGTH = 200
 
 
-def read_photo_facts(file_bytes: bytes) -> dict[str, Any]:
+def read_photo_facts_or_trouble(file_bytes: bytes) -> dict[str, Any]:
     """Read the facts of a photo's file.
 
     Examples
@@ -33,10 +33,10 @@ def read_photo_facts(file_bytes: bytes) -> dict[str, Any]:
     >>> exif, file = Image.Exif(), io.BytesIO()
     >>> exif[0x0110] = "A phone"
     >>> Image.new("RGB", (40, 30)).save(file, "JPEG", exif=exif)
-    >>> told = read_photo_facts(file.getvalue())
+    >>> told = read_photo_facts_or_trouble(file.getvalue())
     >>> told["format"], told["width"], told["model"], told["exif"]
     ('JPEG', 40, 'A phone', True)
-    >>> read_photo_facts(b"")["trouble"]
+    >>> read_photo_facts_or_trouble(b"")["trouble"]
     'the file is empty'
     """
     from PIL import Image
@@ -53,7 +53,7 @@ def read_photo_facts(file_bytes: bytes) -> dict[str, Any]:
                     "width": width,
                     "height": height,
                     "megapixels": round(width * height / 1e6, 2),
-                    **_read_exif(image),
+                    **_read_exif_facts(image),
                 }
                 if b"GPano:" in file_bytes[: 1 << 16]:
                     facts["panorama"] = "yes"
@@ -65,23 +65,23 @@ def read_photo_facts(file_bytes: bytes) -> dict[str, Any]:
     return facts
 
 
-def _read_exif(image: Any) -> dict[str, Any]:
+def _read_exif_facts(image: Any) -> dict[str, Any]:
     try:
         exif = image.getexif()
         tags = {**exif, **exif.get_ifd(_EXIF_IFD_TAG)}
     except _READ_ERRORS:
         return {"exif": False}
     facts: dict[str, Any] = {"exif": bool(tags)}
-    facts |= {name: _parse_text(tags.get(tag)) for name, tag in _TEXT_TAGS.items()}
+    facts |= {name: _parse_exif_text_or_none(tags.get(tag)) for name, tag in _TEXT_TAGS.items()}
     facts |= {
-        "taken": _parse_time(tags.get(_TAKEN_TAG)),
-        "changed": _parse_time(tags.get(_CHANGED)),
+        "taken": _parse_exif_time_or_none(tags.get(_TAKEN_TAG)),
+        "changed": _parse_exif_time_or_none(tags.get(_CHANGED)),
     }
-    facts |= _parse_numbers(tags)
+    facts |= _parse_numeric_exif_tags(tags)
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
-def _parse_numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
+def _parse_numeric_exif_tags(tags: Mapping[int, Any]) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
     for name, tag, number_type in (
         ("digital_zoom", _ZOOM, float),
@@ -99,7 +99,7 @@ def _parse_numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
     return numbers
 
 
-def _parse_text(tag_value: object) -> str | None:
+def _parse_exif_text_or_none(tag_value: object) -> str | None:
     if isinstance(tag_value, bytes):
         tag_value = tag_value.decode("utf-8", "replace")
     text = (
@@ -110,8 +110,8 @@ def _parse_text(tag_value: object) -> str | None:
     return text or None
 
 
-def _parse_time(tag_value: object) -> str | None:
-    text = _parse_text(tag_value)
+def _parse_exif_time_or_none(tag_value: object) -> str | None:
+    text = _parse_exif_text_or_none(tag_value)
     try:
         timestamp = dt.datetime.strptime(text or "", "%Y:%m:%d %H:%M:%S")  # noqa: DTZ007 (no zone told)
     except ValueError:

@@ -21,14 +21,18 @@ from sqlalchemy.engine import Connection
 from isolux.io.atomic import write_bytes
 from isolux.io.paths import resolve_inside
 from isolux.vocabulary.errors import FileError, TableError
-from isolux_curate.intake.facts import read_photo_facts
-from isolux_curate.project.database import insert_rows, update_rows, write_transaction
-from isolux_curate.project.folder import PHOTOS_DIR, Project, store_ledger_head
-from isolux_curate.project.queries import FACT_DTYPES, drop_revoked_rows
+from isolux_curate.intake.facts import read_photo_facts_or_trouble
+from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
+from isolux_curate.project.folder import PHOTOS_DIR, Project, check_and_store_ledger_head
+from isolux_curate.project.queries import FACT_DTYPES, drop_rows_of_revoked_consent
 from isolux_curate.project.tables import images, instances, subjects
-from isolux_curate.project.verdicts import ARRIVED, write_verdicts
-from isolux_curate.quality.hash_lists import HashList, read_cleared_entries, write_matches
-from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
+from isolux_curate.project.verdicts import ARRIVED, write_verdicts_and_journal_row
+from isolux_curate.quality.hash_lists import (
+    HashList,
+    exclude_new_hash_matches,
+    read_cleared_entry_by_image,
+)
+from isolux_curate.user_tables import read_table_as_text, refuse_faulty_rows, refuse_missing_columns
 
 _BATCH_SIZE = 200  # photos in one transaction
 _NON_FACT_COLUMNS = ("image_id", "file", "subject_id", "instance_id")
@@ -52,29 +56,31 @@ class IngestResult:
     n_revoked: int = 0
 
 
-def ingest_photos(
+def ingest_sheet_photos(
     project: Project,
     sheet: str | Path,
     *,
-    photos: str | Path | None = None,
-    subjects: str | Path | None = None,
-    hashes: HashList | None = None,
+    photo_folder: str | Path | None = None,
+    subject_sheet: str | Path | None = None,
+    illegal_hashes: HashList | None = None,
 ) -> IngestResult:
     """Ingest photos of a sheet into a project, without people who revoked their consent."""
     path = Path(sheet).expanduser()
-    rows = _check_photo_rows(_strip_ids(read_text(path)), str(path))
-    subject_facts = None if subjects is None else _read_subjects(Path(subjects).expanduser())
+    rows = _check_rows_and_add_ids(_strip_id_columns(read_table_as_text(path)), str(path))
+    subject_facts = (
+        None if subject_sheet is None else _read_unique_subjects(Path(subject_sheet).expanduser())
+    )
     n_photos = rows["image_id"].n_unique()
-    rows, subject_facts = drop_revoked_rows(project, rows, subject_facts)
+    rows, subject_facts = drop_rows_of_revoked_consent(project, rows, subject_facts)
     n_revoked = n_photos - rows["image_id"].n_unique()
-    root = Path(photos).expanduser() if photos is not None else path.parent
-    located_rows = _locate_files(rows, root, str(path))
+    root = Path(photo_folder).expanduser() if photo_folder is not None else path.parent
+    located_rows = _add_existing_file_paths(rows, root, str(path))
     n_new = n_existing = n_changed = 0
     is_first = True
     matches: list[str] = []
-    for batch in _iterate_batches(located_rows):
-        copied_photos, batch_matches = _copy_files(project, batch, hashes)
-        batch_result = write_photos(
+    for batch in _iterate_photo_batches(located_rows):
+        copied_photos, batch_matches = _copy_photos_except_matches(project, batch, illegal_hashes)
+        batch_result = write_photos_people_and_facts(
             project, copied_photos, batch.drop("path", "file"), subject_facts if is_first else None
         )
         n_new, n_existing, n_changed = (
@@ -83,29 +89,29 @@ def ingest_photos(
             n_changed + batch_result.n_changed,
         )
         is_first = False
-        if hashes is not None and batch_matches:
-            write_matches(project, batch_matches, hashes)
+        if illegal_hashes is not None and batch_matches:
+            exclude_new_hash_matches(project, batch_matches, illegal_hashes)
             matches += batch_matches
     n_subjects = 0 if subject_facts is None else subject_facts.height
     return IngestResult(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
 
 
-def _iterate_batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _iterate_photo_batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ids = rows["image_id"].unique(maintain_order=True)
     for start in range(0, len(ids), _BATCH_SIZE):
         yield rows.filter(pl.col("image_id").is_in(ids[start : start + _BATCH_SIZE].implode()))
 
 
-def _strip_ids(texts: pl.DataFrame) -> pl.DataFrame:
+def _strip_id_columns(sheet: pl.DataFrame) -> pl.DataFrame:
     """Strip white space around ids."""
-    ids = [name for name in _ID_COLUMNS if texts.schema.get(name) == pl.String]
-    return texts.with_columns(pl.col(ids).str.strip_chars())
+    ids = [name for name in _ID_COLUMNS if sheet.schema.get(name) == pl.String]
+    return sheet.with_columns(pl.col(ids).str.strip_chars())
 
 
-def _check_photo_rows(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+def _check_rows_and_add_ids(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     for name in ("file", "subject_id"):
-        refuse_missing(frame, [name], source)
-        refuse_rows(
+        refuse_missing_columns(frame, [name], source)
+        refuse_faulty_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
             source,
@@ -133,31 +139,31 @@ def _check_photo_rows(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             found=repr(image_files["image_id"].min()),
             where=source,
         )
-    _refuse_non_numbers(frame, source)
+    _refuse_text_in_numeric_facts(frame, source)
     number = pl.int_range(pl.len()).over("image_id") + 1
     return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
 
 
-def _read_subjects(path: Path) -> pl.DataFrame:
-    frame = _strip_ids(read_text(path, "subject_id"))
+def _read_unique_subjects(path: Path) -> pl.DataFrame:
+    frame = _strip_id_columns(read_table_as_text(path, "subject_id"))
     if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
         raise TableError(
             "a subject is in several rows, or in none",
             expected="one row a subject",
             where=str(path),
         )
-    _refuse_non_numbers(frame, str(path))
+    _refuse_text_in_numeric_facts(frame, str(path))
     return frame
 
 
-def _refuse_non_numbers(frame: pl.DataFrame, source: str) -> None:
+def _refuse_text_in_numeric_facts(frame: pl.DataFrame, source: str) -> None:
     """Refuse text in a column of numbers, before anything is ingested."""
     for name in frame.columns:
         dtype = FACT_DTYPES.get(name)
         if dtype is None or not dtype.is_numeric():
             continue
         numbers = frame[name].cast(pl.Float64, strict=False)
-        refuse_rows(
+        refuse_faulty_rows(
             frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False),
             f"a cell of {name!r} is not a number",
             source,
@@ -168,7 +174,7 @@ def _refuse_non_numbers(frame: pl.DataFrame, source: str) -> None:
         )
 
 
-def _locate_files(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
+def _add_existing_file_paths(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
     """Locate every file before anything is copied."""
     paths: dict[str, str] = {}
     missing: list[str] = []
@@ -188,8 +194,8 @@ def _locate_files(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
     return rows.with_columns(path=pl.col("file").replace_strict(paths, return_dtype=pl.String))
 
 
-def _copy_files(
-    project: Project, rows: pl.DataFrame, hashes: HashList | None
+def _copy_photos_except_matches(
+    project: Project, rows: pl.DataFrame, illegal_hashes: HashList | None
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """Copy files into the project, named by their hash, and read their facts; matches with hashes.
 
@@ -197,14 +203,18 @@ def _copy_files(
     """
     photo_rows: list[dict[str, Any]] = []
     entry_by_image: dict[str, str] = {}
-    cleared_entries = {} if hashes is None else read_cleared_entries(project)
+    cleared_entries = {} if illegal_hashes is None else read_cleared_entry_by_image(project)
     for image_id, path in rows.select("image_id", "path").unique(maintain_order=True).iter_rows():
         try:
             file_bytes = Path(path).read_bytes()
         except OSError as error:
             raise FileError("a photo cannot be read", found=error.strerror, where=path) from error
         digest = hashlib.sha256(file_bytes).hexdigest()
-        entry = None if hashes is None else hashes.match(file_bytes)
+        entry = (
+            None
+            if illegal_hashes is None
+            else illegal_hashes.find_matching_entry_or_none(file_bytes)
+        )
         if entry is not None and cleared_entries.get(image_id) != entry:
             entry_by_image[image_id] = entry
             empty = dict.fromkeys(("file", "width", "height")) | {"facts": {}}
@@ -215,7 +225,7 @@ def _copy_files(
         if not target.is_file() or target.stat().st_size != len(file_bytes):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(target, file_bytes)
-        facts = read_photo_facts(file_bytes)
+        facts = read_photo_facts_or_trouble(file_bytes)
         size = {name: facts.pop(name, None) for name in ("width", "height")}
         photo_rows.append(
             {
@@ -237,25 +247,27 @@ def _copy_files(
     return pl.DataFrame(photo_rows, schema=schema), entry_by_image
 
 
-def write_photos(
+def write_photos_people_and_facts(
     project: Project,
     photos: pl.DataFrame,
     people: pl.DataFrame,
     subject_facts: pl.DataFrame | None = None,
 ) -> IngestResult:
     """Write photos, their instances and facts of subjects in one transaction."""
-    cleared_entries = read_cleared_entries(project)
-    with write_transaction(project.engine) as connection:
-        people = _assign_instance_ids(connection, people)
+    cleared_entries = read_cleared_entry_by_image(project)
+    with open_write_transaction(project.engine) as connection:
+        people = _reuse_or_assign_instance_ids(connection, people)
         subject_rows = _build_subject_rows(people, subject_facts)
-        n_changed, _ = _merge_rows(connection, subjects, "subject_id", subject_rows)
-        new_ids, n_existing = _insert_photos(connection, photos, cleared_entries)
+        n_changed, _ = _insert_or_update_facts(connection, subjects, "subject_id", subject_rows)
+        new_ids, n_existing = _insert_or_restore_photos(connection, photos, cleared_entries)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
-            | {"origin": "submitted", "facts": _extract_facts(row)}
+            | {"origin": "submitted", "facts": _extract_row_facts(row)}
             for row in people.iter_rows(named=True)
         ]
-        n_updated, new_instances = _merge_rows(connection, instances, "instance_id", rows)
+        n_updated, new_instances = _insert_or_update_facts(
+            connection, instances, "instance_id", rows
+        )
         n_changed += n_updated + len(
             {
                 instance["instance_id"]
@@ -269,21 +281,23 @@ def write_photos(
                 verdict=pl.lit(ARRIVED), reason=pl.lit(None, dtype=pl.String)
             )
             details = {"photos": len(new_ids), "changed": n_changed}
-            write_verdicts(connection, project, _STEP, "came in", verdicts, "image", details)
+            write_verdicts_and_journal_row(
+                connection, project, _STEP, "came in", verdicts, "image", details
+            )
         else:
-            store_ledger_head(connection, project)
+            check_and_store_ledger_head(connection, project)
     return IngestResult(len(new_ids), n_existing, n_changed, len(subject_rows))
 
 
-def _extract_facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _extract_row_facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _parse_fact(name, fact)
+        name: _cast_fact_to_column_type(name, fact)
         for name, fact in row.items()
         if name not in _NON_FACT_COLUMNS and fact is not None
     }
 
 
-def _parse_fact(name: str, fact: object) -> object:
+def _cast_fact_to_column_type(name: str, fact: object) -> object:
     dtype = FACT_DTYPES.get(name)
     if dtype is None or dtype == pl.Boolean or not isinstance(fact, str):
         return fact
@@ -300,20 +314,20 @@ def _build_subject_rows(
     )
     ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *row_by_subject])
     return [
-        {"subject_id": subject_id, "facts": _extract_facts(row_by_subject.get(subject_id, {}))}
+        {"subject_id": subject_id, "facts": _extract_row_facts(row_by_subject.get(subject_id, {}))}
         for subject_id in ids
     ]
 
 
-def _insert_photos(
-    connection: Connection, photos: pl.DataFrame, cleared_ids: Collection[str]
+def _insert_or_restore_photos(
+    connection: Connection, photos: pl.DataFrame, cleared_image_ids: Collection[str]
 ) -> tuple[list[str], int]:
     """Insert new photos; refuse one that was ingested before with other bytes."""
     query = sa.select(images.c.image_id, images.c.sha256, images.c.file)
     hash_by_image = {str(image_id): digest for image_id, digest, _ in connection.execute(query)}
     removed_ids = {
         image_id for image_id, _, file in connection.execute(query) if file is None
-    } & set(cleared_ids)
+    } & set(cleared_image_ids)
     rows: list[dict[str, Any]] = []
     for row in photos.iter_rows(named=True):
         if row["image_id"] not in hash_by_image:
@@ -334,7 +348,7 @@ def _insert_photos(
     return [row["image_id"] for row in rows], photos.height - len(rows)
 
 
-def _assign_instance_ids(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
+def _reuse_or_assign_instance_ids(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
     """Assign each person in a photo their existing instance id, or the next free one."""
     column = instances.c
     query = sa.select(column.instance_id, column.image_id, column.subject_id)
@@ -366,19 +380,19 @@ def _assign_instance_ids(connection: Connection, people: pl.DataFrame) -> pl.Dat
     return people.with_columns(instance_id=pl.Series(instance_ids, dtype=pl.String))
 
 
-def _merge_rows(
-    connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
+def _insert_or_update_facts(
+    connection: Connection, table: sa.Table, key_column: str, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[int, list[Mapping[str, Any]]]:
     """Insert new rows and update changed facts; the number of changed rows, and the new rows."""
-    query = sa.select(table.c[key], table.c.facts)
+    query = sa.select(table.c[key_column], table.c.facts)
     facts_by_key = {str(row_key): dict(facts) for row_key, facts in connection.execute(query)}
-    new_rows = [row for row in rows if row[key] not in facts_by_key]
+    new_rows = [row for row in rows if row[key_column] not in facts_by_key]
     changed_rows = {
-        row[key]: {"facts": facts_by_key[row[key]] | row["facts"]}
+        row[key_column]: {"facts": facts_by_key[row[key_column]] | row["facts"]}
         for row in rows
-        if row[key] in facts_by_key
-        and facts_by_key[row[key]] | row["facts"] != facts_by_key[row[key]]
+        if row[key_column] in facts_by_key
+        and facts_by_key[row[key_column]] | row["facts"] != facts_by_key[row[key_column]]
     }
     insert_rows(connection, table, new_rows)
-    update_rows(connection, table.c[key], changed_rows)
+    update_rows_by_key(connection, table.c[key_column], changed_rows)
     return len(changed_rows), new_rows

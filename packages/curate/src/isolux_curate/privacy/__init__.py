@@ -29,20 +29,20 @@ def hash_pseudonym_key(key: bytes) -> str:
     return compute_keyed_hash("key", "pseudonyms", key)[:16]
 
 
-def resolve_key_path(target: Path, key: str | Path) -> Path:
+def resolve_key_outside_target(published_folder: Path, key: str | Path) -> Path:
     """Resolve the path of a key, which must not lie in the published folder."""
     path = Path(key).expanduser().resolve()
-    if path.is_relative_to(target):
+    if path.is_relative_to(published_folder):
         raise SpecError(
             "the key would be published",
-            expected=f"a file outside of {target}",
+            expected=f"a file outside of {published_folder}",
             found=str(path),
             where="key",
         )
     return path
 
 
-def read_or_create_key(path: Path) -> bytes:
+def read_or_create_pseudonym_key(path: Path) -> bytes:
     """Read the key used to replace ids; it is created if missing."""
     if path.exists():
         return read_key(path)

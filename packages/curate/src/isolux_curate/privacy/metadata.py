@@ -52,20 +52,20 @@ _PROFILE_TEXT = "colours"
 _FIXED_DATE = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)
 
 
-def trim_profile(profile: bytes) -> bytes:
+def strip_icc_profile_or_empty(icc_profile: bytes) -> bytes:
     """Return an ICC profile without names, text, dates and device numbers.
 
     Examples
     --------
     >>> from PIL import ImageCms
     >>> whole = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    >>> b"rTRC" in trim_profile(whole), trim_profile(b"of Ann's screen")
+    >>> b"rTRC" in strip_icc_profile_or_empty(whole), strip_icc_profile_or_empty(b"of Ann's screen")
     (True, b'')
     """
-    tags = _profile_tags(profile)
+    tags = _read_kept_icc_tags(icc_profile)
     if not tags:
         return b""
-    texts = _encode_profile_text(profile[8])
+    texts = _encode_neutral_icc_texts(icc_profile[8])
     tags |= {b"desc": texts[0], b"cprt": texts[1]}
     data_offset = _HEADER_BYTES + 4 + _ENTRY_BYTES * len(tags)
     table, body, offset_by_value = b"", b"", dict[bytes, int]()
@@ -76,40 +76,40 @@ def trim_profile(profile: bytes) -> bytes:
         table += name + struct.pack(">II", offset_by_value[tag_bytes], len(tag_bytes))
     head = (
         bytes(4)
-        + profile[8:24]
+        + icc_profile[8:24]
         + _FIXED_DATE
         + b"acsp"
         + bytes(4)
-        + profile[44:48]
+        + icc_profile[44:48]
         + bytes(16)
-        + profile[64:80]
+        + icc_profile[64:80]
         + bytes(48)
     )
     remainder = head + struct.pack(">I", len(tags)) + table + body
     return struct.pack(">I", len(remainder) + 4) + remainder
 
 
-def _profile_tags(profile: bytes) -> dict[bytes, bytes]:
+def _read_kept_icc_tags(icc_profile: bytes) -> dict[bytes, bytes]:
     """Read the tags to keep; none if it is no profile."""
-    if len(profile) < _HEADER_BYTES + 4 or profile[36:40] != b"acsp":
+    if len(icc_profile) < _HEADER_BYTES + 4 or icc_profile[36:40] != b"acsp":
         return {}
-    (count,) = struct.unpack_from(">I", profile, _HEADER_BYTES)
-    if count > _MAX_TAGS or len(profile) < _HEADER_BYTES + 4 + _ENTRY_BYTES * count:
+    (count,) = struct.unpack_from(">I", icc_profile, _HEADER_BYTES)
+    if count > _MAX_TAGS or len(icc_profile) < _HEADER_BYTES + 4 + _ENTRY_BYTES * count:
         return {}
     tags: dict[bytes, bytes] = {}
     for k in range(count):
         name, start, size = struct.unpack_from(
-            ">4sII", profile, _HEADER_BYTES + 4 + _ENTRY_BYTES * k
+            ">4sII", icc_profile, _HEADER_BYTES + 4 + _ENTRY_BYTES * k
         )
-        if name in _KEPT_PROFILE_TAGS and start + size <= len(profile):
-            tags[name] = profile[start : start + size]
+        if name in _KEPT_PROFILE_TAGS and start + size <= len(icc_profile):
+            tags[name] = icc_profile[start : start + size]
     return tags
 
 
-def _encode_profile_text(version: int) -> tuple[bytes, bytes]:
+def _encode_neutral_icc_texts(icc_version: int) -> tuple[bytes, bytes]:
     """Encode the description and copyright that every profile must have."""
     ascii_text = _PROFILE_TEXT.encode() + b"\0"
-    if version <= _LAST_VERSION_2:
+    if icc_version <= _LAST_VERSION_2:
         ascii_description = (
             b"desc" + bytes(4) + struct.pack(">I", len(ascii_text)) + ascii_text + bytes(8 + 3 + 67)
         )
@@ -138,8 +138,8 @@ _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
 _MARKERS_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xD9)}  # markers without a length
 
 
-def strip_metadata(
-    content: bytes, kept_tags: Collection[str] = (), *, source: str = "a picture"
+def strip_image_metadata(
+    image_bytes: bytes, kept_exif_tags: Collection[str] = (), *, source: str = "a picture"
 ) -> bytes:
     """Return an image file without metadata.
 
@@ -150,10 +150,10 @@ def strip_metadata(
     >>> file, exif = io.BytesIO(), Image.Exif()
     >>> exif[0x013B] = "Ann Example"
     >>> Image.new("RGB", (8, 8)).save(file, "JPEG", exif=exif)
-    >>> b"Ann Example" in file.getvalue(), b"Ann Example" in strip_metadata(file.getvalue())
+    >>> b"Ann Example" in file.getvalue(), b"Ann Example" in strip_image_metadata(file.getvalue())
     (True, False)
     """
-    for name in kept_tags:
+    for name in kept_exif_tags:
         if name not in EXIF_TAGS:
             raise SpecError(
                 "this is not an Exif tag that may be kept",
@@ -161,12 +161,12 @@ def strip_metadata(
                 found=repr(name),
             )
     try:
-        if content[:2] == b"\xff\xd8":
-            return _strip_jpeg(content, kept_tags)
-        if content[:8] == _PNG_SIGNATURE:
-            return _strip_png(content, kept_tags)
-        if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-            return _strip_webp(content, kept_tags)
+        if image_bytes[:2] == b"\xff\xd8":
+            return _strip_jpeg_metadata(image_bytes, kept_exif_tags)
+        if image_bytes[:8] == _PNG_SIGNATURE:
+            return _strip_png_metadata(image_bytes, kept_exif_tags)
+        if image_bytes[:4] == b"RIFF" and image_bytes[8:12] == b"WEBP":
+            return _strip_webp_metadata(image_bytes, kept_exif_tags)
     except (IndexError, OSError, SyntaxError, struct.error, ValueError, zlib.error) as error:
         raise FileError(
             "a picture is damaged",
@@ -177,19 +177,26 @@ def strip_metadata(
     raise FileError(
         "the metadata of this format is not known",
         expected="JPEG, PNG or WebP",
-        found=repr(content[:8]),
+        found=repr(image_bytes[:8]),
         where=source,
         hint="save it as PNG first: no pixel changes",
     )
 
 
-def _strip_jpeg(content: bytes, kept_tags: Collection[str]) -> bytes:
-    segments = [b"\xff\xd8", _build_exif_segment(content, kept_tags), _build_jpeg_profile(content)]
-    segments += [_filter_segment(marker, segment) for marker, segment in _split_segments(content)]
+def _strip_jpeg_metadata(jpeg_bytes: bytes, kept_exif_tags: Collection[str]) -> bytes:
+    segments = [
+        b"\xff\xd8",
+        _build_kept_exif_segment(jpeg_bytes, kept_exif_tags),
+        _build_trimmed_jpeg_profile(jpeg_bytes),
+    ]
+    segments += [
+        _trim_jpeg_segment_or_empty(marker, segment)
+        for marker, segment in _iterate_jpeg_segments(jpeg_bytes)
+    ]
     return b"".join(segments)
 
 
-def _filter_segment(marker: int, segment: bytes) -> bytes:
+def _trim_jpeg_segment_or_empty(marker: int, segment: bytes) -> bytes:
     """Return a segment if decoding needs it: tables, frames, scans, JFIF, Adobe's transform."""
     if marker == _APP0:  # keep JFIF's resolution, drop its preview
         return (
@@ -206,14 +213,14 @@ def _filter_segment(marker: int, segment: bytes) -> bytes:
     return b"" if _APP0 <= marker <= 0xEF or marker == _COM else segment
 
 
-def _build_jpeg_profile(content: bytes) -> bytes:
+def _build_trimmed_jpeg_profile(jpeg_bytes: bytes) -> bytes:
     """Build the segments of the trimmed ICC profile from its numbered parts."""
     numbered_parts = sorted(
         (segment[16], segment[18:])
-        for marker, segment in _split_segments(content)
+        for marker, segment in _iterate_jpeg_segments(jpeg_bytes)
         if marker == _APP2 and segment[4:16] == _ICC_MARKER
     )
-    profile = trim_profile(b"".join(segment for _, segment in numbered_parts))
+    profile = strip_icc_profile_or_empty(b"".join(segment for _, segment in numbered_parts))
     profile_parts = [
         profile[start : start + _MAX_SEGMENT_BYTES]
         for start in range(0, len(profile), _MAX_SEGMENT_BYTES)
@@ -228,91 +235,93 @@ def _build_jpeg_profile(content: bytes) -> bytes:
     )
 
 
-def _split_segments(content: bytes) -> Iterator[tuple[int, bytes]]:
+def _iterate_jpeg_segments(jpeg_bytes: bytes) -> Iterator[tuple[int, bytes]]:
     """Split a JPEG at its markers, up to its end; appended bytes are dropped."""
     offset = 2
     while True:
-        if content[offset] != 0xFF:
+        if jpeg_bytes[offset] != 0xFF:
             raise ValueError(f"no marker at byte {offset}")
-        while content[offset + 1] == 0xFF:  # fill bytes
+        while jpeg_bytes[offset + 1] == 0xFF:  # fill bytes
             offset += 1
-        marker = content[offset + 1]
+        marker = jpeg_bytes[offset + 1]
         if marker == _EOI:
-            yield marker, content[offset : offset + 2]
+            yield marker, jpeg_bytes[offset : offset + 2]
             return
         if marker in _MARKERS_WITHOUT_LENGTH:
-            yield marker, content[offset : offset + 2]
+            yield marker, jpeg_bytes[offset : offset + 2]
             offset += 2
             continue
-        end = offset + 2 + struct.unpack_from(">H", content, offset + 2)[0]
-        if end > len(content):
+        end = offset + 2 + struct.unpack_from(">H", jpeg_bytes, offset + 2)[0]
+        if end > len(jpeg_bytes):
             raise ValueError("cut off")
         if marker == _SOS:
-            end = _find_scan_end(content, end)
-        yield marker, content[offset:end]
+            end = _find_jpeg_scan_end(jpeg_bytes, end)
+        yield marker, jpeg_bytes[offset:end]
         offset = end
 
 
-def _find_scan_end(content: bytes, offset: int) -> int:
+def _find_jpeg_scan_end(jpeg_bytes: bytes, offset: int) -> int:
     """Find the marker that ends a scan's compressed bytes."""
     while True:
-        offset = content.index(b"\xff", offset)
-        if content[offset + 1] == 0 or 0xD0 <= content[offset + 1] <= 0xD7:
+        offset = jpeg_bytes.index(b"\xff", offset)
+        if jpeg_bytes[offset + 1] == 0 or 0xD0 <= jpeg_bytes[offset + 1] <= 0xD7:
             offset += 2
-        elif content[offset + 1] == 0xFF:
+        elif jpeg_bytes[offset + 1] == 0xFF:
             offset += 1
         else:
             return offset
 
 
-def _build_exif_segment(content: bytes, kept_tags: Collection[str]) -> bytes:
+def _build_kept_exif_segment(jpeg_bytes: bytes, kept_exif_tags: Collection[str]) -> bytes:
     """Build an Exif segment with the kept tags; empty if there are none."""
     exif_parts = (
         segment[4:]
-        for marker, segment in _split_segments(content)
+        for marker, segment in _iterate_jpeg_segments(jpeg_bytes)
         if marker == _APP1 and segment[4:10] == _EXIF
     )
-    body = _filter_exif(next(exif_parts, b""), kept_tags)
+    body = _reencode_kept_exif_or_empty(next(exif_parts, b""), kept_exif_tags)
     return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body if body else b""
 
 
-def _filter_exif(exif_bytes: bytes, kept_tags: Collection[str]) -> bytes:
+def _reencode_kept_exif_or_empty(exif_bytes: bytes, kept_exif_tags: Collection[str]) -> bytes:
     """Encode Exif with the kept tags only; empty if there are none."""
     from PIL import Image
 
     exif, kept_exif = Image.Exif(), Image.Exif()
     if exif_bytes:
         exif.load(_EXIF + exif_bytes.removeprefix(_EXIF))
-    for name in {"Orientation", *kept_tags}:
+    for name in {"Orientation", *kept_exif_tags}:
         tag_value = exif.get(EXIF_TAGS[name])
         if tag_value is not None and (name != "Orientation" or tag_value in range(2, 9)):
             kept_exif[EXIF_TAGS[name]] = tag_value
     return _EXIF + kept_exif.tobytes().removeprefix(_EXIF) if len(kept_exif) else b""
 
 
-def _strip_png(content: bytes, kept_tags: Collection[str]) -> bytes:
+def _strip_png_metadata(png_bytes: bytes, kept_exif_tags: Collection[str]) -> bytes:
     chunks, offset, chunk_type = [_PNG_SIGNATURE], 8, b""
     while chunk_type != b"IEND":
-        length, chunk_type = struct.unpack_from(">I4s", content, offset)
+        length, chunk_type = struct.unpack_from(">I4s", png_bytes, offset)
         end = offset + 12 + length
-        if end > len(content):
+        if end > len(png_bytes):
             raise ValueError("cut off")
         if chunk_type == b"iCCP":
-            chunks.append(_build_png_profile(content[offset + 8 : end - 4]))
+            chunks.append(_build_trimmed_png_profile(png_bytes[offset + 8 : end - 4]))
         elif chunk_type == b"eXIf":
-            tags = _filter_exif(content[offset + 8 : end - 4], kept_tags).removeprefix(_EXIF)
+            tags = _reencode_kept_exif_or_empty(
+                png_bytes[offset + 8 : end - 4], kept_exif_tags
+            ).removeprefix(_EXIF)
             chunks.append(_build_png_chunk(chunk_type, tags) if tags else b"")
         elif chunk_type in _KEPT_PNG_CHUNKS:
-            chunks.append(content[offset:end])
+            chunks.append(png_bytes[offset:end])
         elif chunk_type == b"acTL":
             raise ValueError("an animation")
         offset = end
     return b"".join(chunks)
 
 
-def _build_png_profile(chunk_bytes: bytes) -> bytes:
+def _build_trimmed_png_profile(chunk_bytes: bytes) -> bytes:
     _, _, packed = chunk_bytes.partition(b"\0")
-    profile = trim_profile(decompress_bounded(packed[1:], _MAX_PROFILE_BYTES))
+    profile = strip_icc_profile_or_empty(decompress_bounded(packed[1:], _MAX_PROFILE_BYTES))
     if not profile:
         return b""
     return _build_png_chunk(b"iCCP", b"colours\0\0" + zlib.compress(profile))
@@ -328,23 +337,28 @@ def _build_png_chunk(chunk_type: bytes, chunk_bytes: bytes) -> bytes:
     )
 
 
-def _strip_webp(content: bytes, kept_tags: Collection[str]) -> bytes:
-    end = 8 + struct.unpack_from("<I", content, 4)[0]
-    if end > len(content):
+def _strip_webp_metadata(webp_bytes: bytes, kept_exif_tags: Collection[str]) -> bytes:
+    end = 8 + struct.unpack_from("<I", webp_bytes, 4)[0]
+    if end > len(webp_bytes):
         raise ValueError("cut off")
     chunks, offset = [], 12
     while offset + 8 <= end:
-        chunk_type, length = struct.unpack_from("<4sI", content, offset)
+        chunk_type, length = struct.unpack_from("<4sI", webp_bytes, offset)
         next_offset = offset + 8 + length + (length & 1)
         if chunk_type in {b"ANIM", b"ANMF"}:
             raise ValueError("an animation")
         if chunk_type in _KEPT_WEBP_CHUNKS:
-            chunk = content[offset:next_offset]
+            chunk = webp_bytes[offset:next_offset]
             if chunk_type == b"ICCP":
-                chunk = _build_riff_chunk(chunk_type, trim_profile(chunk[8 : 8 + length]))
+                chunk = _build_riff_chunk_or_empty(
+                    chunk_type, strip_icc_profile_or_empty(chunk[8 : 8 + length])
+                )
             elif chunk_type == b"EXIF":
-                chunk = _build_riff_chunk(
-                    chunk_type, _filter_exif(chunk[8 : 8 + length], kept_tags).removeprefix(_EXIF)
+                chunk = _build_riff_chunk_or_empty(
+                    chunk_type,
+                    _reencode_kept_exif_or_empty(
+                        chunk[8 : 8 + length], kept_exif_tags
+                    ).removeprefix(_EXIF),
                 )
             chunks.append(chunk)
         offset = next_offset
@@ -366,7 +380,7 @@ def _strip_webp(content: bytes, kept_tags: Collection[str]) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-def _build_riff_chunk(chunk_type: bytes, chunk_bytes: bytes) -> bytes:
+def _build_riff_chunk_or_empty(chunk_type: bytes, chunk_bytes: bytes) -> bytes:
     """Build a WebP chunk; empty without content."""
     if not chunk_bytes:
         return b""

@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
-from isolux_curate.user_tables import refuse_missing
+from isolux_curate.user_tables import refuse_missing_columns
 
 AGGREGATE_ONLY = (
     "relation",
@@ -103,27 +103,28 @@ class PublishableTable:
     notes: tuple[str, ...]
 
 
-def make_pseudonym(key: bytes, id_column: str, person_id: str) -> str:
+def compute_pseudonym(key: bytes, id_column: str, original_id: str) -> str:
     """Make a pseudonym, which only the key's owner can resolve: 16 hexadecimal digits.
 
     Examples
     --------
-    >>> make_pseudonym(b"key", "subject_id", "Ann") == make_pseudonym(b"key", "subject_id", "Ann")
+    >>> pseudonym = compute_pseudonym(b"key", "subject_id", "Ann")
+    >>> compute_pseudonym(b"key", "subject_id", "Ann") == pseudonym
     True
-    >>> make_pseudonym(b"other", "subject_id", "Ann") == make_pseudonym(b"key", "subject_id", "Ann")
+    >>> compute_pseudonym(b"other", "subject_id", "Ann") == pseudonym
     False
     """
-    return hmac.new(key, f"{id_column}\x00{person_id}".encode(), hashlib.sha256).hexdigest()[:16]
+    return hmac.new(key, f"{id_column}\x00{original_id}".encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def anonymise_table(
     table: pl.DataFrame,
     key: bytes,
     *,
-    ids: Sequence[str] = (),
-    dates: Sequence[str] = (),
-    aggregate: Sequence[str] | None = None,
-    drop: Sequence[str] = (),
+    id_columns: Sequence[str] = (),
+    date_columns: Sequence[str] = (),
+    count_only_columns: Sequence[str] | None = None,
+    dropped_columns: Sequence[str] = (),
     min_people: int = 10,
     person: str | None = None,
 ) -> PublishableTable:
@@ -132,59 +133,71 @@ def anonymise_table(
     Examples
     --------
     >>> rows = pl.DataFrame({"who": ["ann", "bo"], "taken": ["2021-03-05 14:00:00", None]})
-    >>> anonymise_table(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
+    >>> table = anonymise_table(rows, b"k", id_columns=["who"], date_columns=["taken"])
+    >>> table.people["taken"].to_list()
     ['2021-03', None]
     """
-    listed_columns = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
-    refuse_missing(table, listed_columns)
-    count_columns = _find_count_columns(table.columns, aggregate, (*ids, *dates, *drop))
-    people = table.drop(*drop, *count_columns)
-    _refuse_identifying_columns(people.columns, (*ids, *dates))
-    person_column = person or find_person_column(ids)
-    counts = _count_people(table, count_columns, person_column, min_people)
-    for name in dates:
-        people = _coarsen_dates(people, name)
-    for name in ids:
+    listed_columns = (
+        *id_columns,
+        *date_columns,
+        *(count_only_columns or ()),
+        *dropped_columns,
+        *([person] if person else []),
+    )
+    refuse_missing_columns(table, listed_columns)
+    count_columns = _choose_count_only_columns(
+        table.columns, count_only_columns, (*id_columns, *date_columns, *dropped_columns)
+    )
+    people = table.drop(*dropped_columns, *count_columns)
+    _refuse_identifying_columns(people.columns, (*id_columns, *date_columns))
+    person_column = person or guess_person_column_or_none(id_columns)
+    counts = _count_people_merging_rare_values(table, count_columns, person_column, min_people)
+    for name in date_columns:
+        people = _replace_date_by_month(people, name)
+    for name in id_columns:
         original_ids = people[name].cast(pl.String).drop_nulls().unique()
         pseudonyms = pl.Series(
-            [make_pseudonym(key, name, original_id) for original_id in original_ids],
+            [compute_pseudonym(key, name, original_id) for original_id in original_ids],
             dtype=pl.String,
         )
         replaced = (
             pl.col(name).cast(pl.String).replace_strict(original_ids, pseudonyms, default=None)
         )
         people = people.with_columns(replaced)
-    _refuse_days(people, ids)
-    _refuse_traces(table, people, ids)
-    count_notes = _note_excluded_rows(table, count_columns, person_column, min_people)
+    _refuse_columns_of_days(people, id_columns)
+    _refuse_remaining_ids(table, people, id_columns)
+    count_notes = _note_rows_without_person(table, count_columns, person_column, min_people)
     return PublishableTable(
-        people, counts, (*_build_notes(people, ids, count_columns), *count_notes)
+        people,
+        counts,
+        (*_build_anonymisation_notes(people, id_columns, count_columns), *count_notes),
     )
 
 
-def filter_identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
+def keep_rows_with_person_id(table: pl.DataFrame, person_column: str) -> pl.DataFrame:
     """Keep rows with a person's id: without one the number of people is unknown.
 
     Examples
     --------
-    >>> filter_identified(pl.DataFrame({"subject_id": ["s1", None, " "]}), "subject_id").height
+    >>> table = pl.DataFrame({"subject_id": ["s1", None, " "]})
+    >>> keep_rows_with_person_id(table, "subject_id").height
     1
     """
-    person_id = pl.col(person).cast(pl.String).str.strip_chars()
+    person_id = pl.col(person_column).cast(pl.String).str.strip_chars()
     return table.filter(person_id.is_not_null() & (person_id != ""))
 
 
-def find_person_column(ids: Sequence[str]) -> str | None:
+def guess_person_column_or_none(id_columns: Sequence[str]) -> str | None:
     """Find the column of ids that identifies people; None if there is none.
 
     Examples
     --------
     >>> columns = ["annotator", "subject_id"], ["participant"], ["image_id"]
-    >>> tuple(map(find_person_column, columns))
+    >>> tuple(map(guess_person_column_or_none, columns))
     ('subject_id', 'participant', None)
     """
-    person_columns = [name for name in _PERSON_COLUMNS if name in ids]
-    other_columns = [name for name in ids if name not in _NON_PERSON_COLUMNS]
+    person_columns = [name for name in _PERSON_COLUMNS if name in id_columns]
+    other_columns = [name for name in id_columns if name not in _NON_PERSON_COLUMNS]
     return (
         person_columns[0]
         if person_columns
@@ -194,38 +207,42 @@ def find_person_column(ids: Sequence[str]) -> str | None:
     )
 
 
-def _note_excluded_rows(
-    table: pl.DataFrame, columns: Sequence[str], person: str | None, min_people: int
+def _note_rows_without_person(
+    table: pl.DataFrame, count_columns: Sequence[str], person_column: str | None, min_people: int
 ) -> list[str]:
     """List rows that are in no count, and caution about too few people, as notes."""
-    if not columns or person is None:
+    if not count_columns or person_column is None:
         return []
-    identified_rows = filter_identified(table, person)
+    identified_rows = keep_rows_with_person_id(table, person_column)
     notes: list[str] = []
     if identified_rows.height < table.height:
         n_excluded = table.height - identified_rows.height
         notes.append(
-            f"Counts are of people by {person}: {n_excluded:,} of {table.height:,} rows without one"
-            " are in none of them."
+            f"Counts are of people by {person_column}: {n_excluded:,} of {table.height:,} rows"
+            " without one are in none of them."
         )
-    if identified_rows[person].n_unique() < min_people:
+    if identified_rows[person_column].n_unique() < min_people:
         notes.append(
-            Caution(f"nothing is counted: fewer than {min_people} people are known by {person}.")
+            Caution(
+                f"nothing is counted: fewer than {min_people} people are known by {person_column}."
+            )
         )
     return notes
 
 
-def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]) -> None:
+def _refuse_remaining_ids(
+    table: pl.DataFrame, anonymised_table: pl.DataFrame, id_columns: Sequence[str]
+) -> None:
     """Refuse a table that still contains an id: in text, or as a number in its own row."""
-    ids_as_text = {str(v) for name in ids for v in table[name].drop_nulls().unique()}
+    ids_as_text = {str(v) for name in id_columns for v in table[name].drop_nulls().unique()}
     long_ids = sorted(v for v in ids_as_text if len(v) >= _MIN_SEARCHED_LENGTH)
     short_ids = sorted(v for v in ids_as_text if len(v) < _MIN_SEARCHED_LENGTH and not v.isdigit())
     words = "|".join(re.escape(v) for v in short_ids)
-    for name, dtype in people.schema.items():
-        if name in ids:
+    for name, dtype in anonymised_table.schema.items():
+        if name in id_columns:
             continue
-        cells = people[name].cast(pl.String, strict=False)
-        has_id = _flag_own_ids(table, cells, ids)
+        cells = anonymised_table[name].cast(pl.String, strict=False)
+        has_id = _flag_cells_repeating_row_id(table, cells, id_columns)
         if dtype == pl.String:
             has_id |= cells.str.contains_any(long_ids) if long_ids else False
             has_id |= cells.str.contains(rf"(^|\W)({words})($|\W)") if short_ids else False
@@ -239,21 +256,23 @@ def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]
             )
 
 
-def _flag_own_ids(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> pl.Series:
+def _flag_cells_repeating_row_id(
+    table: pl.DataFrame, cells: pl.Series, id_columns: Sequence[str]
+) -> pl.Series:
     """Flag cells that hold their own row's id, if most rows do and it is no coincidence."""
     is_own_id = pl.repeat(value=False, n=len(cells), dtype=pl.Boolean, eager=True)
     plain_cells = cells.str.replace(r"\.0+$", "").str.strip_chars_start("0")
-    for name in ids:
+    for name in id_columns:
         row_ids = table[name].cast(pl.String).str.strip_chars_start("0")
         is_equal = ((row_ids.str.len_chars() > 0) & (plain_cells == row_ids)).fill_null(value=False)
-        if is_equal.sum() * 2 > len(cells) and not _is_coincidence(
+        if is_equal.sum() * 2 > len(cells) and not _could_equal_by_chance(
             pl.DataFrame({"own": row_ids, "cell": plain_cells})
         ):
             is_own_id |= is_equal
     return is_own_id
 
 
-def _is_coincidence(pairs: pl.DataFrame) -> bool:
+def _could_equal_by_chance(pairs: pl.DataFrame) -> bool:
     """Test whether randomly permuted cells would equal as many ids (Poisson), by distinct pair."""
     from scipy.stats import poisson
 
@@ -269,7 +288,7 @@ def _is_coincidence(pairs: pl.DataFrame) -> bool:
     return bool(poisson.sf(len(equal_cells) - 1, expected) > _COINCIDENCE_LEVEL)
 
 
-def _find_count_columns(
+def _choose_count_only_columns(
     columns: Sequence[str],
     requested_columns: Sequence[str] | None,
     treated_columns: Collection[str],
@@ -280,8 +299,8 @@ def _find_count_columns(
     return [c for c in matching_columns if c not in treated_columns]
 
 
-def _refuse_identifying_columns(columns: Sequence[str], treated: Collection[str]) -> None:
-    naming = [c for c in columns if c not in treated and _IDENTIFYING_COLUMN.search(c)]
+def _refuse_identifying_columns(columns: Sequence[str], treated_columns: Collection[str]) -> None:
+    naming = [c for c in columns if c not in treated_columns and _IDENTIFYING_COLUMN.search(c)]
     if naming:
         raise SpecError(
             "a column could name people or say where they are",
@@ -291,11 +310,13 @@ def _refuse_identifying_columns(columns: Sequence[str], treated: Collection[str]
         )
 
 
-def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
+def _refuse_columns_of_days(people: pl.DataFrame, id_columns: Collection[str]) -> None:
     """Refuse columns that still hold days: with a location, a photo's day identifies people."""
     day_columns = []
     for name, dtype in people.schema.items():
-        if name in ids or not (dtype in (pl.String, pl.Date, pl.Datetime) or dtype.is_integer()):
+        if name in id_columns or not (
+            dtype in (pl.String, pl.Date, pl.Datetime) or dtype.is_integer()
+        ):
             continue
         cells = people[name].cast(pl.String).str.strip_chars()
         cells = cells.filter(cells != "")
@@ -311,21 +332,23 @@ def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
         )
 
 
-def _count_people(
-    table: pl.DataFrame, columns: Sequence[str], person: str | None, min_people: int
+def _count_people_merging_rare_values(
+    table: pl.DataFrame, count_columns: Sequence[str], person_column: str | None, min_people: int
 ) -> pl.DataFrame:
     """Count people by value; rare values are merged until each row has the minimum of people."""
-    if columns and person is None:
+    if count_columns and person_column is None:
         raise SpecError(
             "whom a count would count is not known: rows are not people",
             expected="the column that tells one person from another",
-            found=f"no such column, and {', '.join(columns)} to be published as counts",
+            found=f"no such column, and {', '.join(count_columns)} to be published as counts",
             hint="--person subject_id names it; --drop COLUMN leaves a column out",
         )
-    table = table if person is None else filter_identified(table, person)
+    table = table if person_column is None else keep_rows_with_person_id(table, person_column)
     counts: list[tuple[str, str, int]] = []
-    for name in columns:
-        person_values = table.select(who=pl.col(str(person)), value=pl.col(name).cast(pl.String))
+    for name in count_columns:
+        person_values = table.select(
+            who=pl.col(str(person_column)), value=pl.col(name).cast(pl.String)
+        )
         has_several_values = pl.col("value").n_unique().over("who") > 1
         rows = (
             person_values.with_columns(pl.col("value").fill_null("(not said)"))
@@ -349,13 +372,13 @@ def _count_people(
     return pl.DataFrame(counts, schema=schema, orient="row")
 
 
-def _coarsen_dates(people: pl.DataFrame, name: str) -> pl.DataFrame:
+def _replace_date_by_month(people: pl.DataFrame, date_column: str) -> pl.DataFrame:
     """Replace dates by months, and times by the part of the day in a column of its own."""
-    cells = people[name]
+    cells = people[date_column]
     if cells.dtype == pl.Date:
         cells = cells.cast(pl.Datetime)
     if cells.dtype != pl.Datetime:
-        text = people[name].cast(pl.String).str.strip_chars()
+        text = people[date_column].cast(pl.String).str.strip_chars()
         text = text.set(text == "", None).str.replace(_ZONE, "$1")
         parsed = [text.str.to_datetime(date_format, strict=False) for date_format in _DATE_FORMATS]
         cells = pl.select(pl.coalesce([pl.lit(s) for s in parsed])).to_series()
@@ -367,22 +390,26 @@ def _coarsen_dates(people: pl.DataFrame, name: str) -> pl.DataFrame:
                 "a date is none",
                 expected="such as 2021-03-05 or 2021-03-05 14:00:00",
                 found=repr(text[int(faulty_rows[0])]),
-                where=f"row {int(faulty_rows[0]) + 1}, column {name}",
+                where=f"row {int(faulty_rows[0]) + 1}, column {date_column}",
             )
     hour = cells.dt.hour()
     has_time = bool((hour.fill_null(0) != 0).any())
-    people = people.with_columns(cells.dt.strftime("%Y-%m").alias(name), hour.alias("__hour"))
+    people = people.with_columns(
+        cells.dt.strftime("%Y-%m").alias(date_column), hour.alias("__hour")
+    )
     if has_time:
         day_part = pl.col("__hour").replace_strict(_DAY_PARTS, return_dtype=pl.String, default=None)
-        people = people.with_columns(day_part.alias(f"{name}_time"))
+        people = people.with_columns(day_part.alias(f"{date_column}_time"))
     return people.drop("__hour")
 
 
-def _build_notes(
-    people: pl.DataFrame, ids: Collection[str], count_columns: Sequence[str]
+def _build_anonymisation_notes(
+    people: pl.DataFrame, id_columns: Collection[str], count_columns: Sequence[str]
 ) -> tuple[str, ...]:
     notes: list[str] = []
-    text_columns = [c for c, dtype in people.schema.items() if dtype == pl.String and c not in ids]
+    text_columns = [
+        c for c, dtype in people.schema.items() if dtype == pl.String and c not in id_columns
+    ]
     unique_columns = [
         c
         for c in text_columns
@@ -398,6 +425,6 @@ def _build_notes(
         )
     if count_columns:
         notes.append(f"Published as counts alone: {', '.join(count_columns)}.")
-    if not ids:
+    if not id_columns:
         notes.append(Caution("no column of ids was replaced: --id names one (subject_id)."))
     return tuple(notes)

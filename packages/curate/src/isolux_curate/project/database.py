@@ -32,17 +32,17 @@ _WRITE_OPTION = "isolux_writes"
 _POOL_LOG_NAME = "isolux"  # the pool's log is disabled: its errors are raised
 
 
-def create_engine_from_address(database: str, folder: Path) -> Engine:
+def create_database_engine(address: str, folder: Path) -> Engine:
     """Create the SQLAlchemy engine of an address."""
-    if database == "sqlite":
+    if address == "sqlite":
         engine = sa.create_engine(
             URL.create("sqlite", database=str(folder / SQLITE_FILE)),
             poolclass=NullPool,
             connect_args={"timeout": _LOCK_TIMEOUT_S},
         )
-        _configure_sqlite(engine)
+        _set_sqlite_pragmas_and_transactions(engine)
         return engine
-    url = _parse_address(database)
+    url = _parse_postgresql_address(address)
     secret = os.environ.get("PGPASSWORD")
     pool = f"{NullPool.__module__}.{NullPool.__name__}.{_POOL_LOG_NAME}"
     logging.getLogger(pool).disabled = True  # a server that went away: no traceback on the terminal
@@ -61,14 +61,14 @@ def create_engine_from_address(database: str, folder: Path) -> Engine:
         ) from error
 
 
-def _parse_address(database: str) -> URL:
+def _parse_postgresql_address(address: str) -> URL:
     try:
-        url = make_url(database)
+        url = make_url(address)
     except ArgumentError as error:
         raise SpecError(
             "this is not the address of a database",
             expected="sqlite, or postgresql+pg8000://user@host:5432/name",
-            found=repr(database),
+            found=repr(address),
         ) from error
     if url.get_backend_name() != "postgresql":
         raise SpecError(
@@ -85,14 +85,14 @@ def _parse_address(database: str) -> URL:
     return url
 
 
-def format_database_name(engine: Engine) -> str:
+def format_database_address(engine: Engine) -> str:
     """Format a database's address for messages, without a password."""
     if engine.dialect.name == "sqlite":
         return str(engine.url.database)
     return str(engine.url.set(password=None))
 
 
-def _configure_sqlite(engine: Engine) -> None:
+def _set_sqlite_pragmas_and_transactions(engine: Engine) -> None:
     """Set explicit transactions, foreign keys, and overwriting of deleted rows (secure_delete)."""
 
     def set_pragmas(connection: Any, _record: object) -> None:
@@ -109,7 +109,7 @@ def _configure_sqlite(engine: Engine) -> None:
 
 
 @contextmanager
-def read_transaction(engine: Engine) -> Iterator[Connection]:
+def open_read_transaction(engine: Engine) -> Iterator[Connection]:
     """Open a connection whose reads see one snapshot of the database."""
     try:
         with engine.connect() as connection, connection.begin():
@@ -120,19 +120,19 @@ def read_transaction(engine: Engine) -> Iterator[Connection]:
         raise FileError(
             "the project's database cannot be read",
             found=_format_database_error(error),
-            where=format_database_name(engine),
+            where=format_database_address(engine),
             hint="see that it is there and running, then give the same command again",
         ) from error
 
 
 @contextmanager
-def write_transaction(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
+def open_write_transaction(engine: Engine, *, has_no_tables: bool = False) -> Iterator[Connection]:
     """Open a connection as the project's only writer: all changes are committed, or none."""
     try:
         with engine.connect() as reader:
             connection = reader.execution_options(**{_WRITE_OPTION: True})
             with connection.begin():
-                if engine.dialect.name == "postgresql" and not is_new:
+                if engine.dialect.name == "postgresql" and not has_no_tables:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_S}s'")
                     connection.exec_driver_sql("LOCK TABLE journal IN EXCLUSIVE MODE")
                 yield connection
@@ -140,7 +140,7 @@ def write_transaction(engine: Engine, *, is_new: bool = False) -> Iterator[Conne
         raise OutputError(
             "the project's database could not be written",
             found=_format_database_error(error),
-            where=format_database_name(engine),
+            where=format_database_address(engine),
             hint="nothing of this step was kept: see that the database is running, that its disk"
             " has room and that no other command holds it, then give the same command again",
         ) from error
@@ -163,7 +163,7 @@ def vacuum_database(engine: Engine) -> None:
         raise OutputError(
             "the project's database could not be rewritten",
             found=_format_database_error(error),
-            where=format_database_name(engine),
+            where=format_database_address(engine),
             hint="end other commands on it, then give the same command again",
         ) from error
 
@@ -176,18 +176,18 @@ def _format_database_error(error: BaseException) -> str:
     return (str(origin).splitlines() or [type(origin).__name__])[0][:200]
 
 
-def read_tables_version(engine: Engine) -> int | None:
+def read_tables_version_or_none(engine: Engine) -> int | None:
     """Read the version of a database's tables; 0 without a number, None without tables."""
-    with read_transaction(engine) as connection:
+    with open_read_transaction(engine) as connection:
         if not sa.inspect(connection).has_table(settings.name):
             return None
         query = sa.select(settings.c.value).where(settings.c.name == _VERSION_SETTING)
         return int(connection.execute(query).scalar() or 0)
 
 
-def create_tables(engine: Engine) -> None:
+def create_project_tables(engine: Engine) -> None:
     """Create the tables of a new project."""
-    with write_transaction(engine, is_new=True) as connection:
+    with open_write_transaction(engine, has_no_tables=True) as connection:
         META.create_all(connection)
         connection.execute(
             sa.insert(settings), [{"name": _VERSION_SETTING, "value": TABLES_VERSION}]
@@ -200,12 +200,16 @@ def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[
         connection.execute(sa.insert(table), rows)
 
 
-def update_rows(
-    connection: Connection, key: sa.Column[Any], rows: Mapping[str, Mapping[str, Any]]
+def update_rows_by_key(
+    connection: Connection,
+    key_column: sa.Column[Any],
+    values_by_key: Mapping[str, Mapping[str, Any]],
 ) -> None:
     """Update the rows with these keys, which may be none; all have the same columns."""
-    if rows:
-        names = next(iter(rows.values()))
-        statement = sa.update(key.table).where(key == sa.bindparam("key_of_row"))
-        values = [{"key_of_row": key_value} | dict(values) for key_value, values in rows.items()]
+    if values_by_key:
+        names = next(iter(values_by_key.values()))
+        statement = sa.update(key_column.table).where(key_column == sa.bindparam("key_of_row"))
+        values = [
+            {"key_of_row": key_value} | dict(values) for key_value, values in values_by_key.items()
+        ]
         connection.execute(statement.values({name: sa.bindparam(name) for name in names}), values)

@@ -41,19 +41,21 @@ from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 from isolux_curate.project.database import (
     TABLES_VERSION,
-    create_engine_from_address,
-    create_tables,
-    format_database_name,
-    read_tables_version,
-    read_transaction,
-    write_transaction,
+    create_database_engine,
+    create_project_tables,
+    format_database_address,
+    open_read_transaction,
+    open_write_transaction,
+    read_tables_version_or_none,
 )
 from isolux_curate.project.tables import annotations_table, decisions, journal, seals, settings
 
 _LEDGER_HEAD_SETTING = "consent ledger: last row"
 
 
-def check_ledger_head(connection: Connection, project: Project, ledger: Ledger | None) -> None:
+def refuse_ledger_without_stored_head(
+    connection: Connection, project: Project, ledger: Ledger | None
+) -> None:
     """Refuse a ledger without the row that was its last when the project last wrote its journal."""
     query = sa.select(settings.c.value).where(settings.c.name == _LEDGER_HEAD_SETTING)
     head = connection.execute(query).scalar()
@@ -80,10 +82,10 @@ def check_ledger_head(connection: Connection, project: Project, ledger: Ledger |
         )
 
 
-def store_ledger_head(connection: Connection, project: Project) -> None:
+def check_and_store_ledger_head(connection: Connection, project: Project) -> None:
     """Store the last row of the consent ledger; a ledger without the stored one is refused."""
     ledger = read_ledger(project.consent_path) if project.consent_path.exists() else None
-    check_ledger_head(connection, project, ledger)
+    refuse_ledger_without_stored_head(connection, project, ledger)
     if ledger is not None and ledger.rows:
         last_row = ledger.rows[-1]
         connection.execute(sa.delete(settings).where(settings.c.name == _LEDGER_HEAD_SETTING))
@@ -115,7 +117,7 @@ def format_utc_now() -> str:
     return text.replace("+00:00", "Z")
 
 
-def add_journal_row(
+def append_signed_journal_row(
     connection: Connection,
     project: Project,
     *,
@@ -142,7 +144,7 @@ def add_journal_row(
     digest = hash_fields(fields)
     signature = sign_digest(digest, project.key)
     connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": signature}])
-    store_ledger_head(connection, project)
+    check_and_store_ledger_head(connection, project)
     return int(n)
 
 
@@ -156,21 +158,21 @@ def read_journal(project: Project) -> pl.DataFrame:
     query = sa.select(*(journal.c[name] for name in names)).order_by(journal.c.n)
     rows = [
         [json.dumps(c) if n == "said" else c for n, c in zip(names, row, strict=True)]
-        for row in project.read_rows(query)
+        for row in project.fetch_rows(query)
     ]
     schema = {name: pl.Int64 if name == "n" else pl.String for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def check_journal(project: Project, *, head: str | None = None) -> int:
+def verify_journal_and_seals(project: Project, *, expected_hash: str | None = None) -> int:
     """Check that no row and no verdict was changed, removed or added; the number of rows."""
-    source = format_database_name(project.engine)
-    with read_transaction(project.engine) as connection:
+    source = format_database_address(project.engine)
+    with open_read_transaction(project.engine) as connection:
         rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()
-        seals_by_row = _read_seals(connection, source)
+        seals_by_row = _read_and_verify_seals(connection, source)
     previous = FIRST_PREVIOUS_HASH
     for number, row in enumerate(rows, 1):
-        _check_row(row, number, previous, project.key, source)
+        _verify_journal_row(row, number, previous, project.key, source)
         if row["digest"] != _digest_seals(seals_by_row.pop(number, ())):
             raise TableError(
                 f"verdicts of row {number} of the journal were taken out or put in",
@@ -180,10 +182,12 @@ def check_journal(project: Project, *, head: str | None = None) -> int:
                 hint=_BACKUP_HINT,
             )
         previous = row["hash"]
-    if head is not None and not any(row["hash"].startswith(head.lower()) for row in rows):
+    if expected_hash is not None and not any(
+        row["hash"].startswith(expected_hash.lower()) for row in rows
+    ):
         raise TableError(
             "the row that was last is not in the journal: rows were cut off",
-            expected=f"a row with the hash {head}",
+            expected=f"a row with the hash {expected_hash}",
             found=f"{len(rows):,} rows",
             where=source,
             hint=_BACKUP_HINT,
@@ -194,26 +198,28 @@ def check_journal(project: Project, *, head: str | None = None) -> int:
 _BACKUP_HINT = "bring the project back from a backup"
 
 
-def _check_row(row: Mapping[Any, Any], number: int, previous: str, key: bytes, source: str) -> None:
-    fields = {name: row[name] for name in _HASHED_COLUMNS}
+def _verify_journal_row(
+    journal_row: Mapping[Any, Any], number: int, previous_hash: str, key: bytes, source: str
+) -> None:
+    fields = {name: journal_row[name] for name in _HASHED_COLUMNS}
     problem = None
-    if row["n"] != number or row["previous"] != previous:
+    if journal_row["n"] != number or journal_row["previous"] != previous_hash:
         problem = "a row before this one was taken out, put in or moved"
-    elif hash_fields(fields) != row["hash"]:
+    elif hash_fields(fields) != journal_row["hash"]:
         problem = "this row was changed after it was written"
-    elif not is_signed(row["hash"], row["signature"], key):
+    elif not is_signed(journal_row["hash"], journal_row["signature"], key):
         problem = "this row's signature does not verify"
     if problem:
         raise TableError(
             problem,
             expected="the row that was signed",
-            found=f"{row['step']}, rule {row['rule']}",
+            found=f"{journal_row['step']}, rule {journal_row['rule']}",
             where=f"{source}, row {number} of the journal",
             hint=_BACKUP_HINT,
         )
 
 
-def _read_seals(connection: Connection, source: str) -> dict[int, list[str]]:
+def _read_and_verify_seals(connection: Connection, source: str) -> dict[int, list[str]]:
     """Read the seals of each journal row, and check them against the fields they commit to."""
     seals_by_row: dict[int, list[str]] = {}
     for table, fields in (
@@ -282,13 +288,13 @@ class Project:
         """The ledger of consent."""
         return self.folder / CONSENT_FILE
 
-    def read_rows(self, query: Any) -> Sequence[Any]:
+    def fetch_rows(self, query: Any) -> Sequence[Any]:
         """Read the rows of one query."""
-        with read_transaction(self.engine) as connection:
+        with open_read_transaction(self.engine) as connection:
             return connection.execute(query).all()
 
 
-def create_project(
+def create_or_open_project(
     folder: str | Path, *, database: str = "sqlite", curator: str | None = None
 ) -> Project:
     """Create a project, or open it where it exists.
@@ -297,13 +303,13 @@ def create_project(
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     project = create_project(Path(folder) / "faces", curator="ada")
+    ...     project = create_or_open_project(Path(folder) / "faces", curator="ada")
     ...     project.name, open_project(Path(folder) / "faces", curator="ada").name
     ('faces', 'faces')
     """
     root = Path(folder).expanduser().resolve()
     if not (root / PROJECT_FILE).exists():
-        _create_folder(root, database)
+        _create_project_folder(root, database)
     project_settings = read_mapping(root / PROJECT_FILE)
     if database not in ("sqlite", project_settings.get("database")):
         raise SpecError(
@@ -312,21 +318,21 @@ def create_project(
             found=database,
             where=str(root / PROJECT_FILE),
         )
-    project = _open_folder(root, curator)
-    if read_tables_version(project.engine) is None:
-        create_tables(project.engine)
-    _check_version(project)
+    project = _open_folder_without_version_check(root, curator)
+    if read_tables_version_or_none(project.engine) is None:
+        create_project_tables(project.engine)
+    _refuse_other_tables_version(project)
     if read_journal(project).is_empty():  # also where the disk was full after the tables
         details = {"version": TABLES_VERSION}
-        with write_transaction(project.engine) as connection:
-            add_journal_row(
+        with open_write_transaction(project.engine) as connection:
+            append_signed_journal_row(
                 connection, project, step="init", rule="tables", details=details, seals=()
             )
     return project
 
 
-def _create_folder(root: Path, database: str) -> None:
-    create_engine_from_address(
+def _create_project_folder(root: Path, database: str) -> None:
+    create_database_engine(
         database, root
     ).dispose()  # refuse a wrong address before creating a folder
     if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY_FILE, CONSENT_FILE)):
@@ -351,32 +357,32 @@ def _create_folder(root: Path, database: str) -> None:
 def open_project(folder: str | Path, *, curator: str | None = None) -> Project:
     """Open a project."""
     root = Path(folder).expanduser().resolve()
-    project = _open_folder(root, curator)
-    if read_tables_version(project.engine) is None:
+    project = _open_folder_without_version_check(root, curator)
+    if read_tables_version_or_none(project.engine) is None:
         raise FileError(
             "the project's database holds no project",
             expected="its tables",
             found="none",
-            where=format_database_name(project.engine),
+            where=format_database_address(project.engine),
             hint=f"bring it back from a backup; for a new project, `isolux curate init {folder}`",
         )
-    _check_version(project)
+    _refuse_other_tables_version(project)
     return project
 
 
-def _check_version(project: Project) -> None:
-    version = read_tables_version(project.engine)
+def _refuse_other_tables_version(project: Project) -> None:
+    version = read_tables_version_or_none(project.engine)
     if version != TABLES_VERSION:
         raise FileError(
             "the project's tables are of another version of isolux",
             expected=str(TABLES_VERSION),
             found=str(version or "no number"),
-            where=format_database_name(project.engine),
+            where=format_database_address(project.engine),
             hint="open it with the isolux that wrote it, or make a new project",
         )
 
 
-def _open_folder(root: Path, curator: str | None) -> Project:
+def _open_folder_without_version_check(root: Path, curator: str | None) -> Project:
     if not (root / PROJECT_FILE).is_file():
         raise FileError(
             "this is not a curation project",
@@ -385,7 +391,7 @@ def _open_folder(root: Path, curator: str | None) -> Project:
             hint=f"`isolux curate init {root.name}` makes one",
         )
     project_settings = read_mapping(root / PROJECT_FILE)
-    _refuse_settings(project_settings, root / PROJECT_FILE)
+    _refuse_invalid_project_settings(project_settings, root / PROJECT_FILE)
     if not (root / KEY_FILE).exists():
         raise FileError(
             "the key that signs this project's journal is not there",
@@ -395,7 +401,7 @@ def _open_folder(root: Path, curator: str | None) -> Project:
         )
     rules = {str(k): dict(v or {}) for k, v in (project_settings.get("rules") or {}).items()}
     classes = tuple(str(class_name) for class_name in project_settings.get("classes") or ())
-    engine = create_engine_from_address(str(project_settings["database"]), root)
+    engine = create_database_engine(str(project_settings["database"]), root)
     key = read_key(root / KEY_FILE)
     publish = dict(project_settings.get("publish") or {})
     return Project(
@@ -405,12 +411,12 @@ def _open_folder(root: Path, curator: str | None) -> Project:
         key,
         rules,
         classes,
-        curator or _read_user_name(),
+        curator or _read_user_name_or_unknown(),
         publish,
     )
 
 
-def _refuse_settings(project_settings: Mapping[str, Any], source: Path) -> None:
+def _refuse_invalid_project_settings(project_settings: Mapping[str, Any], source: Path) -> None:
     missing_names = [name for name in ("name", "database") if not project_settings.get(name)]
     unexpected_names = [name for name in project_settings if name not in _SETTING_NAMES]
     rules = project_settings.get("rules") or {}
@@ -439,7 +445,7 @@ def _refuse_settings(project_settings: Mapping[str, Any], source: Path) -> None:
         )
 
 
-def _read_user_name() -> str:
+def _read_user_name_or_unknown() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # no such account: a container's number without a name

@@ -26,31 +26,35 @@ import sqlalchemy as sa
 
 from isolux.io.consent import ConsentRole, Ledger, key_path, read_ledger
 from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux_curate.project.database import read_transaction
-from isolux_curate.project.folder import Project, check_ledger_head
+from isolux_curate.project.database import open_read_transaction
+from isolux_curate.project.folder import Project, refuse_ledger_without_stored_head
 from isolux_curate.project.tables import META, images, instances, subjects
-from isolux_curate.project.verdicts import read_arrivals, read_out_verdicts
+from isolux_curate.project.verdicts import read_arrived_photos, read_current_out_verdicts
 
 ANNOTATION = "annotation"
 DRAWN_AGAIN, BYSTANDER, MORE_COUNTED = "drawn again", "bystander", "more counted than named"
 
 
-def assign_subjects(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
+def assign_only_subject_to_drawing(
+    people: pl.DataFrame, out_verdicts: pl.DataFrame
+) -> pl.DataFrame:
     """Assign the photo's subject to a drawn person if one is named and one drawn; else null."""
     with_counts = people.join(
-        _count_named_and_drawn(people, out_verdicts), on="image_id", maintain_order="left"
+        _count_named_and_drawn_people(people, out_verdicts), on="image_id", maintain_order="left"
     )
-    is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped_box(out_verdicts)
+    is_subject = (
+        (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_build_dropped_box_mask(out_verdicts)
+    )
     named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
     subject_id = named_id.when(is_subject).then("subject")
     return with_counts.with_columns(subject_id=subject_id).select(people.columns)
 
 
-def list_crowded_photos(
+def list_photos_with_extra_drawings(
     ledger: Ledger, people: pl.DataFrame, out_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """List photos with more people drawn than named, if the ledger has grants of subjects."""
-    counts = _count_named_and_drawn(people, out_verdicts).filter(
+    counts = _count_named_and_drawn_people(people, out_verdicts).filter(
         pl.col("named") > 0, pl.col("drawn") > pl.col("named")
     )
     sentence = (
@@ -65,17 +69,17 @@ def list_crowded_photos(
     return rows if ledger.has_grants("subject") else rows.clear()
 
 
-def _count_named_and_drawn(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
+def _count_named_and_drawn_people(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
     """Count named subjects (the first is ``subject``) and drawn people but bystanders, by photo."""
     is_submitted = pl.col("origin") == "submitted"
     subject = pl.col("subject_id").filter(is_submitted).drop_nulls()
-    is_person = ~is_submitted & ~_is_dropped_box(out_verdicts)
+    is_person = ~is_submitted & ~_build_dropped_box_mask(out_verdicts)
     return people.group_by("image_id").agg(
         named=subject.n_unique(), subject=subject.min(), drawn=is_person.sum()
     )
 
 
-def _is_dropped_box(out_verdicts: pl.DataFrame) -> pl.Expr:
+def _build_dropped_box_mask(out_verdicts: pl.DataFrame) -> pl.Expr:
     """Build a mask of boxes that were drawn again or show a bystander."""
     dropped = out_verdicts.filter(
         pl.col("rule").is_in([DRAWN_AGAIN, BYSTANDER]), unit_kind="instance"
@@ -94,11 +98,11 @@ _REASONS = {
 }
 
 
-def read_consent(project: Project) -> Ledger | None:
+def read_verified_consent_or_none(project: Project) -> Ledger | None:
     """Read and verify the project's consent ledger; None: the project never had one."""
     ledger = read_ledger(project.consent_path) if project.consent_path.exists() else None
-    with read_transaction(project.engine) as connection:
-        check_ledger_head(connection, project, ledger)
+    with open_read_transaction(project.engine) as connection:
+        refuse_ledger_without_stored_head(connection, project, ledger)
     if ledger is None and key_path(project.consent_path, None).exists():
         raise FileError(
             "the project's ledger of consent is not there",
@@ -110,7 +114,7 @@ def read_consent(project: Project) -> Ledger | None:
     return ledger
 
 
-def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
+def list_photos_of_revoked_consent(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
     """List photos whose subject or copyright holder revoked consent to evaluation."""
     tables = [pl.DataFrame(schema=dict.fromkeys(("image_id", "step", "rule", "reason"), pl.String))]
     for person_kind, rule, column in CONSENT_KINDS:
@@ -125,18 +129,18 @@ def list_revoked_photos(ledger: Ledger, people: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-def drop_revoked_rows(
-    project: Project, rows: pl.DataFrame, subjects: pl.DataFrame | None
+def drop_rows_of_revoked_consent(
+    project: Project, photo_rows: pl.DataFrame, subjects: pl.DataFrame | None
 ) -> tuple[pl.DataFrame, pl.DataFrame | None]:
     """Exclude photos of people whose consent is revoked, and these subjects, from sheets."""
-    ledger = read_consent(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None:
-        return rows, subjects
-    revoked_ids = list_revoked_photos(ledger, rows)["image_id"]
+        return photo_rows, subjects
+    revoked_ids = list_photos_of_revoked_consent(ledger, photo_rows)["image_id"]
     if subjects is not None:
         is_allowed = ledger.allows("subject", subjects["subject_id"], "evaluation")
         subjects = subjects.filter(is_allowed.fill_null(value=True))
-    return rows.filter(~pl.col("image_id").is_in(revoked_ids.implode())), subjects
+    return photo_rows.filter(~pl.col("image_id").is_in(revoked_ids.implode())), subjects
 
 
 FACT_DTYPES: dict[str, Any] = {
@@ -161,21 +165,25 @@ _DTYPES: tuple[tuple[type[Any], Any], ...] = (
 )
 
 
-def read_table(project: Project, name: str) -> pl.DataFrame:
+def read_database_table(project: Project, table_name: str) -> pl.DataFrame:
     """Read one of the project's tables unchanged; JSON columns are text."""
-    if name not in META.tables:
-        raise UnknownNameError("table", name, META.tables)
-    frame, json_columns = _read_columns(project, META.tables[name])
+    if table_name not in META.tables:
+        raise UnknownNameError("table", table_name, META.tables)
+    frame, json_columns = _read_columns_and_json(project, META.tables[table_name])
     texts = [
-        pl.Series(name, [None if v is None else json.dumps(v) for v in cells], dtype=pl.String)
-        for name, cells in json_columns.items()
+        pl.Series(
+            table_name, [None if v is None else json.dumps(v) for v in cells], dtype=pl.String
+        )
+        for table_name, cells in json_columns.items()
     ]
-    return frame.hstack(texts).select(c.name for c in META.tables[name].columns)
+    return frame.hstack(texts).select(c.name for c in META.tables[table_name].columns)
 
 
-def _read_columns(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
+def _read_columns_and_json(
+    project: Project, table: sa.Table
+) -> tuple[pl.DataFrame, dict[str, list[Any]]]:
     """Read a table in the order of its keys, and its JSON columns separately."""
-    rows = project.read_rows(sa.select(table).order_by(*table.primary_key.columns))
+    rows = project.fetch_rows(sa.select(table).order_by(*table.primary_key.columns))
     cells = {c.name: [row[k] for row in rows] for k, c in enumerate(table.columns)}
     json_columns = {c.name: cells.pop(c.name) for c in table.columns if isinstance(c.type, sa.JSON)}
     types = {
@@ -190,19 +198,21 @@ def _read_columns(project: Project, table: sa.Table) -> tuple[pl.DataFrame, dict
 
 def read_images(project: Project, *, include_excluded: bool = False) -> pl.DataFrame:
     """Read the photos that are not excluded, or all of them."""
-    frame = _read_with_facts(project, images)
+    frame = _read_table_with_fact_columns(project, images)
     if include_excluded:
         return frame
-    excluded_ids = read_exclusions(project)["image_id"].drop_nulls().unique()
+    excluded_ids = read_exclusions_with_reasons(project)["image_id"].drop_nulls().unique()
     return frame.filter(~pl.col("image_id").is_in(excluded_ids.implode()))
 
 
-def read_instances(project: Project, *, include_excluded: bool = False) -> pl.DataFrame:
+def read_people_in_photos(project: Project, *, include_excluded: bool = False) -> pl.DataFrame:
     """Read the people in photos that are not excluded, or all of them."""
-    frame = assign_subjects(_read_with_facts(project, instances), read_out_verdicts(project))
+    frame = assign_only_subject_to_drawing(
+        _read_table_with_fact_columns(project, instances), read_current_out_verdicts(project)
+    )
     if include_excluded:
         return frame
-    exclusions = read_exclusions(project)
+    exclusions = read_exclusions_with_reasons(project)
     excluded_instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
     return frame.filter(
         ~pl.col("image_id").is_in(exclusions["image_id"].drop_nulls().unique().implode()),
@@ -210,12 +220,12 @@ def read_instances(project: Project, *, include_excluded: bool = False) -> pl.Da
     )
 
 
-def read_bystanders(project: Project) -> pl.DataFrame:
+def read_bystander_boxes(project: Project) -> pl.DataFrame:
     """Read the boxes that a curator marked as bystanders."""
-    bystander_ids = read_out_verdicts(project).filter(rule=BYSTANDER, unit_kind="instance")[
+    bystander_ids = read_current_out_verdicts(project).filter(rule=BYSTANDER, unit_kind="instance")[
         "unit_id"
     ]
-    people = _read_with_facts(project, instances).filter(
+    people = _read_table_with_fact_columns(project, instances).filter(
         pl.col("instance_id").is_in(bystander_ids.implode())
     )
     return people.drop_nulls("x").select("image_id", "x", "y", "w", "h")
@@ -223,7 +233,7 @@ def read_bystanders(project: Project) -> pl.DataFrame:
 
 def read_subjects(project: Project) -> pl.DataFrame:
     """Read the subjects: ``subject_id`` and a column for each fact."""
-    return _read_with_facts(project, subjects)
+    return _read_table_with_fact_columns(project, subjects)
 
 
 def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
@@ -235,10 +245,10 @@ def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def read_exclusions(project: Project) -> pl.DataFrame:
+def read_exclusions_with_reasons(project: Project) -> pl.DataFrame:
     """Read the reasons why photos and people are excluded; a subject's exclude all their photos."""
-    out_verdicts = read_out_verdicts(project)
-    people = _read_with_facts(project, instances)
+    out_verdicts = read_current_out_verdicts(project)
+    people = _read_table_with_fact_columns(project, instances)
     image_verdicts = out_verdicts.filter(unit_kind="image").with_columns(image_id=pl.col("unit_id"))
     subject_verdicts = out_verdicts.filter(unit_kind="subject").join(
         people.select("image_id", unit_id="subject_id").unique(), on="unit_id", how="left"
@@ -249,11 +259,14 @@ def read_exclusions(project: Project) -> pl.DataFrame:
     recorded_exclusions = pl.concat(
         [image_verdicts, subject_verdicts, other_verdicts], how="diagonal"
     ).sort("decision_id")
-    ledger = read_consent(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None:
         return recorded_exclusions
     consent_exclusions = pl.concat(
-        [list_revoked_photos(ledger, people), list_crowded_photos(ledger, people, out_verdicts)]
+        [
+            list_photos_of_revoked_consent(ledger, people),
+            list_photos_with_extra_drawings(ledger, people, out_verdicts),
+        ]
     ).join(recorded_exclusions, on=["image_id", "step", "rule"], how="anti", maintain_order="left")
     latest = int(recorded_exclusions.select(pl.col("decision_id").max().fill_null(0)).item())
     consent_exclusions = consent_exclusions.with_columns(
@@ -264,16 +277,20 @@ def read_exclusions(project: Project) -> pl.DataFrame:
     )
 
 
-def find_revoked_photos(project: Project) -> frozenset[str]:
+def find_photos_of_revoked_consent(project: Project) -> frozenset[str]:
     """Find the photos of people who revoked consent to evaluation."""
-    ledger = read_consent(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None or all(row.act == "grant" for row in ledger.rows):
         return frozenset()
-    return frozenset(list_revoked_photos(ledger, _read_with_facts(project, instances))["image_id"])
+    return frozenset(
+        list_photos_of_revoked_consent(ledger, _read_table_with_fact_columns(project, instances))[
+            "image_id"
+        ]
+    )
 
 
-def _read_with_facts(project: Project, table: sa.Table) -> pl.DataFrame:
-    frame, json_columns = _read_columns(project, table)
+def _read_table_with_fact_columns(project: Project, table: sa.Table) -> pl.DataFrame:
+    frame, json_columns = _read_columns_and_json(project, table)
     facts = json_columns["facts"]
     return frame.hstack(
         [
@@ -289,7 +306,9 @@ def _read_with_facts(project: Project, table: sa.Table) -> pl.DataFrame:
 
 def read_funnel(project: Project) -> pl.DataFrame:
     """Count photos that arrived, that each step and rule excluded, and that remain."""
-    return count_funnel(read_arrivals(project)["image_id"], read_exclusions(project))
+    return count_funnel(
+        read_arrived_photos(project)["image_id"], read_exclusions_with_reasons(project)
+    )
 
 
 def count_funnel(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
@@ -303,7 +322,7 @@ def count_funnel(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFra
     [('arrival', 'came in', 0, 0, 3), ('quality', 'blurred', 1, 1, 2),
      ('quality', 'small', 1, 1, 1), ('consent', 'form', 0, 1, 1)]
     """
-    reasons = _sort_reasons(arrived_ids, exclusions)
+    reasons = _sort_reasons_by_funnel_order(arrived_ids, exclusions)
     first_reason_rows = reasons.unique("image_id", keep="first", maintain_order=True)
     keys = ["step", "rule"]
     refused = reasons.group_by(keys, maintain_order=True).agg(
@@ -324,14 +343,16 @@ def count_funnel(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFra
     return table.with_columns(remain=arrived_ids.n_unique() - pl.col("left").cum_sum())
 
 
-def read_first_reasons(project: Project) -> pl.DataFrame:
+def read_first_exclusion_by_photo(project: Project) -> pl.DataFrame:
     """Read the step and rule that excluded each photo first."""
-    reasons = _sort_reasons(read_arrivals(project)["image_id"], read_exclusions(project))
+    reasons = _sort_reasons_by_funnel_order(
+        read_arrived_photos(project)["image_id"], read_exclusions_with_reasons(project)
+    )
     first_reason_rows = reasons.unique("image_id", keep="first", maintain_order=True)
     return first_reason_rows.select("image_id", "step", "rule")
 
 
-def _sort_reasons(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
+def _sort_reasons_by_funnel_order(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
     """Sort reasons in the funnel's order: by their step's first verdict, then by their own."""
     reasons = exclusions.filter(pl.col("image_id").is_in(arrived_ids.implode()))
     step_at = pl.col("decision_id").min().over("step")

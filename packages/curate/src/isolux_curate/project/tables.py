@@ -46,121 +46,130 @@ META = MetaData(
 )
 
 
-def _required_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
+def _build_non_null_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, sql_type, nullable=False) for name in names]
 
 
-def _optional_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
+def _build_nullable_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
     return [Column(name, sql_type) for name in names]
 
 
-def _key_column(name: str, sql_type: type[Any] = Text) -> Column[Any]:
+def _build_primary_key_column(name: str, sql_type: type[Any] = Text) -> Column[Any]:
     return Column(name, sql_type, primary_key=True, autoincrement="auto" if name != "n" else False)
 
 
-def _journal_column() -> Column[Any]:
+def _build_journal_row_column() -> Column[Any]:
     """Build the column with the number of the journal row that a row was written with."""
     return Column("n", Integer, ForeignKey("journal.n"), nullable=False, index=True)
 
 
-settings = Table("settings", META, _key_column("name"), *_required_columns(JSON, "value"))
+settings = Table(
+    "settings", META, _build_primary_key_column("name"), *_build_non_null_columns(JSON, "value")
+)
 journal = Table(
     "journal",
     META,
-    _key_column("n", Integer),  # from 1, without gaps
-    *_required_columns(
+    _build_primary_key_column("n", Integer),  # from 1, without gaps
+    *_build_non_null_columns(
         Text, "at", "who", "step", "rule"
     ),  # ISO 8601 in UTC; the curator; intake, push, …
-    *_required_columns(JSON, "said"),  # settings and counts, never an id
+    *_build_non_null_columns(JSON, "said"),  # settings and counts, never an id
     # The digest is of the seals of its verdicts and annotations.
-    *_required_columns(Text, "digest", "previous", "hash", "signature"),
+    *_build_non_null_columns(Text, "digest", "previous", "hash", "signature"),
 )
 images = Table(
     "images",
     META,
-    _key_column("image_id"),
-    *_optional_columns(
+    _build_primary_key_column("image_id"),
+    *_build_nullable_columns(
         Text, "file", "sha256"
     ),  # below the folder; null: never copied, or withdrawn
-    *_optional_columns(Integer, "width", "height"),  # pixels, as stored
-    *_required_columns(JSON, "facts"),
+    *_build_nullable_columns(Integer, "width", "height"),  # pixels, as stored
+    *_build_non_null_columns(JSON, "facts"),
     Index(None, "sha256"),
 )
-subjects = Table("subjects", META, _key_column("subject_id"), *_required_columns(JSON, "facts"))
+subjects = Table(
+    "subjects",
+    META,
+    _build_primary_key_column("subject_id"),
+    *_build_non_null_columns(JSON, "facts"),
+)
 instances = Table(
     "instances",
     META,
-    _key_column("instance_id"),
+    _build_primary_key_column("instance_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
     Column("subject_id", Text, ForeignKey("subjects.subject_id"), index=True),
-    *_optional_columns(
+    *_build_nullable_columns(
         Float, "x", "y", "w", "h"
     ),  # pixels of the photo turned upright; null: no box
-    *_required_columns(Text, "origin"),  # submitted, or the stage that drew it
-    *_required_columns(JSON, "facts"),
+    *_build_non_null_columns(Text, "origin"),  # submitted, or the stage that drew it
+    *_build_non_null_columns(JSON, "facts"),
 )
 decisions = Table(
     "decisions",
     META,
-    _key_column("decision_id", Integer),
-    _journal_column(),
-    *_required_columns(Text, "unit_kind"),  # image, subject, instance, annotation, annotator
-    *_optional_columns(Text, "unit_id"),  # null: the person withdrew, and the seal alone remains
-    *_required_columns(Text, "step", "rule", "verdict"),  # came, out, in (again), redo
-    *_optional_columns(Text, "reason", "salt"),
-    *_required_columns(Text, "seal"),
+    _build_primary_key_column("decision_id", Integer),
+    _build_journal_row_column(),
+    *_build_non_null_columns(Text, "unit_kind"),  # image, subject, instance, annotation, annotator
+    *_build_nullable_columns(
+        Text, "unit_id"
+    ),  # null: the person withdrew, and the seal alone remains
+    *_build_non_null_columns(Text, "step", "rule", "verdict"),  # came, out, in (again), redo
+    *_build_nullable_columns(Text, "reason", "salt"),
+    *_build_non_null_columns(Text, "seal"),
     Index(None, "unit_kind", "unit_id"),
 )
 annotators = Table(
     "annotators",
     META,
-    _key_column("annotator_id"),
-    *_optional_columns(Text, "region"),
-    *_required_columns(JSON, "facts"),
+    _build_primary_key_column("annotator_id"),
+    *_build_nullable_columns(Text, "region"),
+    *_build_non_null_columns(JSON, "facts"),
 )
 passes = Table(
     "passes",
     META,
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), primary_key=True),
-    _key_column("stage"),
+    _build_primary_key_column("stage"),
     Column("attempt", Integer, primary_key=True),
-    *_required_columns(Integer, "units"),  # golden units that were judged
-    *_optional_columns(Float, "score"),  # recall or mean IoU, 0 to 1
-    *_required_columns(Text, "status"),  # below, feedback, spot check, graduated
-    _journal_column(),
+    *_build_non_null_columns(Integer, "units"),  # golden units that were judged
+    *_build_nullable_columns(Float, "score"),  # recall or mean IoU, 0 to 1
+    *_build_non_null_columns(Text, "status"),  # below, feedback, spot check, graduated
+    _build_journal_row_column(),
 )
 tasks = Table(
     "tasks",
     META,
-    _key_column("task_id"),
-    *_required_columns(Text, "stage"),
-    *_required_columns(Integer, "round"),
-    *_required_columns(Text, "unit_kind", "unit_id"),
+    _build_primary_key_column("task_id"),
+    *_build_non_null_columns(Text, "stage"),
+    *_build_non_null_columns(Integer, "round"),
+    *_build_non_null_columns(Text, "unit_kind", "unit_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
-    *_required_columns(Integer, "wanted"),  # annotators asked
-    *_required_columns(Boolean, "golden"),
-    *_required_columns(Text, "status"),  # open, done, redo, dropped
-    *_optional_columns(Text, "server"),
-    *_optional_columns(Integer, "server_project", "server_task"),
-    *_required_columns(JSON, "data"),  # what the annotator is shown beside the photo
+    *_build_non_null_columns(Integer, "wanted"),  # annotators asked
+    *_build_non_null_columns(Boolean, "golden"),
+    *_build_non_null_columns(Text, "status"),  # open, done, redo, dropped
+    *_build_nullable_columns(Text, "server"),
+    *_build_nullable_columns(Integer, "server_project", "server_task"),
+    *_build_non_null_columns(JSON, "data"),  # what the annotator is shown beside the photo
     UniqueConstraint("stage", "round", "unit_kind", "unit_id", "golden"),
     UniqueConstraint("server", "server_task"),
 )
 annotations_table = Table(  # `annotations` is a future
     "annotations",
     META,
-    _key_column("annotation_id"),  # ours: one a version
+    _build_primary_key_column("annotation_id"),  # ours: one a version
     Column("task_id", Text, ForeignKey("tasks.task_id"), nullable=False, index=True),
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), nullable=False),
-    *_required_columns(Text, "source", "source_id"),  # the server's address, or a file's name
-    *_required_columns(Integer, "version"),  # from 1; the highest stands
-    *_optional_columns(Text, "made_at", "updated_at"),
-    *_optional_columns(Float, "seconds"),
-    *_required_columns(JSON, "answer"),
-    *_required_columns(Text, "status"),  # stands, superseded, refused, withdrawn
-    _journal_column(),
-    *_optional_columns(Text, "salt"),
-    *_required_columns(Text, "seal"),
+    *_build_non_null_columns(Text, "source", "source_id"),  # the server's address, or a file's name
+    *_build_non_null_columns(Integer, "version"),  # from 1; the highest stands
+    *_build_nullable_columns(Text, "made_at", "updated_at"),
+    *_build_nullable_columns(Float, "seconds"),
+    *_build_non_null_columns(JSON, "answer"),
+    *_build_non_null_columns(Text, "status"),  # stands, superseded, refused, withdrawn
+    _build_journal_row_column(),
+    *_build_nullable_columns(Text, "salt"),
+    *_build_non_null_columns(Text, "seal"),
     UniqueConstraint("source", "source_id", "version"),
 )
-seals = Table("seals", META, _key_column("seal"), _journal_column())
+seals = Table("seals", META, _build_primary_key_column("seal"), _build_journal_row_column())

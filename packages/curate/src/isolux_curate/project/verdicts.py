@@ -23,10 +23,22 @@ from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.formatting import pluralise
-from isolux_curate.project.database import insert_rows, read_transaction, write_transaction
-from isolux_curate.project.folder import Project, add_journal_row, store_ledger_head
+from isolux_curate.project.database import (
+    insert_rows,
+    open_read_transaction,
+    open_write_transaction,
+)
+from isolux_curate.project.folder import (
+    Project,
+    append_signed_journal_row,
+    check_and_store_ledger_head,
+)
 from isolux_curate.project.tables import decisions, images, instances, journal, subjects
-from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    refuse_faulty_rows,
+    refuse_missing_columns,
+)
 
 ARRIVED, IN, OUT = "came", "in", "out"
 _UNIT_COLUMNS = {
@@ -36,7 +48,7 @@ _UNIT_COLUMNS = {
 }
 
 
-def read_arrivals(project: Project) -> pl.DataFrame:
+def read_arrived_photos(project: Project) -> pl.DataFrame:
     """Read the photos that arrived, with their journal row, in the order of arrival."""
     query = (
         sa.select(decisions.c.unit_id, sa.func.min(decisions.c.n))
@@ -46,18 +58,21 @@ def read_arrivals(project: Project) -> pl.DataFrame:
         .order_by(sa.func.min(decisions.c.decision_id))
     )
     schema = {"image_id": pl.String, "n": pl.Int64}
-    return pl.DataFrame(list(map(tuple, project.read_rows(query))), schema=schema, orient="row")
+    return pl.DataFrame(list(map(tuple, project.fetch_rows(query))), schema=schema, orient="row")
 
 
-def read_out_verdicts(project: Project) -> pl.DataFrame:
+def read_current_out_verdicts(project: Project) -> pl.DataFrame:
     """Read the last verdicts that are ``out``, oldest first."""
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         return (
-            _read_last_verdicts(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
+            _read_last_verdict_per_rule(connection)
+            .filter(verdict=OUT)
+            .drop("verdict")
+            .sort("decision_id")
         )
 
 
-def _read_last_verdicts(
+def _read_last_verdict_per_rule(
     connection: Connection, step: str | None = None, rule: str | None = None
 ) -> pl.DataFrame:
     """Read the last verdict of each unit, step and rule."""
@@ -83,7 +98,7 @@ _VERDICT_SCHEMA = {
 }
 
 
-def record_decision(
+def record_changed_verdicts(
     project: Project,
     step: str,
     rule: str,
@@ -99,18 +114,22 @@ def record_decision(
     units = pl.Series("unit_id", list(examined_units), dtype=pl.String)
     examined_ids = pl.DataFrame([units]).unique(maintain_order=True)
     counts = dict(details or {}) | {"looked_at": examined_ids.height, "out": refused.height}
-    with write_transaction(project.engine) as connection:
+    with open_write_transaction(project.engine) as connection:
         _refuse_unknown_units(connection, examined_ids["unit_id"], unit_kind)
-        last_verdicts = _read_last_verdicts(connection, step, rule).filter(unit_kind=unit_kind)
-        new_verdicts = _find_new_verdicts(examined_ids, refused, last_verdicts)
-        if new_verdicts.is_empty() and _is_last_note(connection, step, rule, counts):
-            store_ledger_head(connection, project)
+        last_verdicts = _read_last_verdict_per_rule(connection, step, rule).filter(
+            unit_kind=unit_kind
+        )
+        new_verdicts = _find_changed_verdicts(examined_ids, refused, last_verdicts)
+        if new_verdicts.is_empty() and _has_same_last_note(connection, step, rule, counts):
+            check_and_store_ledger_head(connection, project)
         else:
-            write_verdicts(connection, project, step, rule, new_verdicts, unit_kind, counts)
+            write_verdicts_and_journal_row(
+                connection, project, step, rule, new_verdicts, unit_kind, counts
+            )
     return new_verdicts.height
 
 
-def _find_new_verdicts(
+def _find_changed_verdicts(
     examined_ids: pl.DataFrame, refused: pl.DataFrame, last_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """Find the verdicts that differ from the last ones in verdict or, where out, in reason."""
@@ -126,17 +145,23 @@ def _find_new_verdicts(
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
 
 
-def record_note(project: Project, step: str, rule: str, details: Mapping[str, Any]) -> bool:
+def record_journal_note_unless_repeated(
+    project: Project, step: str, rule: str, details: Mapping[str, Any]
+) -> bool:
     """Add a journal row without verdicts, unless the last row of its rule has the same content."""
-    with write_transaction(project.engine) as connection:
-        if _is_last_note(connection, step, rule, details):
-            store_ledger_head(connection, project)
+    with open_write_transaction(project.engine) as connection:
+        if _has_same_last_note(connection, step, rule, details):
+            check_and_store_ledger_head(connection, project)
             return False
-        add_journal_row(connection, project, step=step, rule=rule, details=details, seals=())
+        append_signed_journal_row(
+            connection, project, step=step, rule=rule, details=details, seals=()
+        )
     return True
 
 
-def _is_last_note(connection: Connection, step: str, rule: str, details: Mapping[str, Any]) -> bool:
+def _has_same_last_note(
+    connection: Connection, step: str, rule: str, details: Mapping[str, Any]
+) -> bool:
     query = (
         sa.select(journal.c.said)
         .where(journal.c.step == step, journal.c.rule == rule)
@@ -147,7 +172,7 @@ def _is_last_note(connection: Connection, step: str, rule: str, details: Mapping
     return last_details is not None and dict(last_details) == dict(details)
 
 
-def write_verdicts(
+def write_verdicts_and_journal_row(
     connection: Connection,
     project: Project,
     step: str,
@@ -170,17 +195,19 @@ def write_verdicts(
         salt = new_salt()
         rows.append(fields | {"salt": salt, "seal": compute_commitment(salt, fields)})
     seals = [row["seal"] for row in rows]
-    n = add_journal_row(connection, project, step=step, rule=rule, details=details, seals=seals)
+    n = append_signed_journal_row(
+        connection, project, step=step, rule=rule, details=details, seals=seals
+    )
     insert_rows(connection, decisions, [row | {"n": n} for row in rows])
     return n
 
 
-def _refuse_unknown_units(connection: Connection, units: pl.Series, unit_kind: str) -> None:
+def _refuse_unknown_units(connection: Connection, unit_ids: pl.Series, unit_kind: str) -> None:
     existing_ids = {
         str(unit_id)
         for unit_id in connection.execute(sa.select(_UNIT_COLUMNS[unit_kind])).scalars()
     }
-    unknown_ids = [unit_id for unit_id in units if unit_id not in existing_ids]
+    unknown_ids = [unit_id for unit_id in unit_ids if unit_id not in existing_ids]
     if unknown_ids:
         raise UnknownNameError(unit_kind, unknown_ids[0], existing_ids, where="the project")
 
@@ -189,25 +216,25 @@ def record_sheet_verdicts(
     project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
 ) -> int:
     """Write the verdicts of a table."""
-    verdicts = read_verdicts(sheet, unit_kind)
+    verdicts = read_verdict_sheet(sheet, unit_kind)
     refused = verdicts.filter(verdict=OUT).select("unit_id", "reason")
-    return record_decision(
+    return record_changed_verdicts(
         project, step, rule, refused, examined_units=verdicts["unit_id"], unit_kind=unit_kind
     )
 
 
-def read_verdicts(
+def read_verdict_sheet(
     sheet: str | Path,
     unit_kind: str = "image",
     *,
-    key: str | None = None,
+    id_column: str | None = None,
     allow_undecided: bool = False,
 ) -> pl.DataFrame:
     """Read a table of verdicts, and refuse rows that are no verdict."""
     frame = read_table(Path(sheet).expanduser())
-    key = key or f"{unit_kind}_id"
-    refuse_missing(frame, (key, "verdict", "reason"), str(sheet))
-    verdicts = frame.with_columns(to_text(frame, (key, "verdict", "reason")))
+    id_column = id_column or f"{unit_kind}_id"
+    refuse_missing_columns(frame, (id_column, "verdict", "reason"), str(sheet))
+    verdicts = frame.with_columns(convert_columns_to_text(frame, (id_column, "verdict", "reason")))
     verdicts = verdicts.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
     is_out, is_empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
     for is_faulty, problem, expected in (
@@ -222,26 +249,26 @@ def read_verdicts(
             "why, in words for the person who sent it",
         ),
         (
-            pl.col(key).is_duplicated() | pl.col(key).is_null(),
+            pl.col(id_column).is_duplicated() | pl.col(id_column).is_null(),
             "a unit is listed twice, or is not named",
             f"one row a {unit_kind}",
         ),
     ):
-        refuse_rows(
+        refuse_faulty_rows(
             verdicts.select(is_faulty).to_series(),
             problem,
             str(sheet),
             expected=expected,
             cells=verdicts["verdict"],
         )
-    return verdicts.rename({key: "unit_id"}) if key != "unit_id" else verdicts
+    return verdicts.rename({id_column: "unit_id"}) if id_column != "unit_id" else verdicts
 
 
 KNOWN_MATERIAL, HASH_LIST, DECIDED = "known material", "hash list", "decided"
 _MAX_LISTED = 5
 
 
-def read_hash_matches(project: Project) -> pl.DataFrame:
+def read_hash_matches_with_state(project: Project) -> pl.DataFrame:
     """Read the photos that ever matched a hash list, with the state of the decision about them."""
     query = (
         sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
@@ -250,7 +277,7 @@ def read_hash_matches(project: Project) -> pl.DataFrame:
         .order_by(decisions.c.decision_id)
     )
     state_by_image: dict[str, tuple[str | None, str]] = {}
-    for unit, rule, verdict, reason in project.read_rows(query):
+    for unit, rule, verdict, reason in project.fetch_rows(query):
         entry = state_by_image.get(unit, (None, ""))[0]
         if rule == HASH_LIST and verdict == OUT:
             state_by_image[unit] = reason, "undecided"
@@ -261,9 +288,9 @@ def read_hash_matches(project: Project) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def refuse_undecided_matches(project: Project) -> None:
+def refuse_undecided_hash_matches(project: Project) -> None:
     """Refuse to send or write anything while a match with a hash list is undecided."""
-    undecided_ids = read_hash_matches(project).filter(state="undecided")["image_id"]
+    undecided_ids = read_hash_matches_with_state(project).filter(state="undecided")["image_id"]
     if not len(undecided_ids):
         return
     id_list = ", ".join(undecided_ids[:_MAX_LISTED]) + (

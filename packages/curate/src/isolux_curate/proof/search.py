@@ -18,20 +18,31 @@ from isolux.io.binary_tables import first_error_line
 from isolux.io.images import Pixels
 from isolux.vocabulary.formatting import pluralise
 from isolux.vocabulary.notes import Caution
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import hash_pseudonym_key
-from isolux_curate.proof.archives import iterate_cell_files, iterate_inner_files, read_file_tables
+from isolux_curate.proof.archives import (
+    iterate_file_tables,
+    iterate_files_in_cells,
+    iterate_inner_files,
+)
 from isolux_curate.proof.search_terms import (
     MIN_SEARCHED_LENGTH,
     WEIGHTS_SUFFIXES,
     SearchTerms,
-    find_unsearchable_reason,
-    is_text,
+    explain_unsearchable_or_empty,
+    is_searchable_text,
 )
-from isolux_curate.withdrawal.file_walk import FileLocation, index_neighbours, list_links
-from isolux_curate.withdrawal.pseudonyms import read_key_mark
-from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
-from isolux_curate.withdrawal.table_references import build_thumbnails, rotate_thumbnails
+from isolux_curate.withdrawal.file_walk import (
+    FileLocation,
+    build_neighbour_lookup,
+    list_links_and_special_files,
+)
+from isolux_curate.withdrawal.pseudonyms import read_key_hash_or_none
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file_without_people
+from isolux_curate.withdrawal.table_references import (
+    iterate_grey_thumbnails,
+    stack_rotated_thumbnails,
+)
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 
 CELL_IS = "a cell of it is"
@@ -103,44 +114,48 @@ class SearchResult:
         return not self.matches and not self.unsearchable
 
 
-def search_files(
-    locations: Iterable[FileLocation],
+def search_files_for_people(
+    file_locations: Iterable[FileLocation],
     terms: IdentifyingTerms,
     thumbnail_array: Pixels,
     *,
     folders: Sequence[Path] = (),
     other_ids: Collection[str] = (),
-    keys: Iterable[bytes] = (),
+    pseudonym_keys: Iterable[bytes] = (),
 ) -> SearchResult:
     """Search files below folders for people's names and images."""
-    search = _Search(terms, frozenset(other_ids), frozenset(map(hash_pseudonym_key, keys)))
-    location_list = list(locations)
-    list_neighbours = index_neighbours(location_list)
+    search = _Search(
+        terms, frozenset(other_ids), frozenset(map(hash_pseudonym_key, pseudonym_keys))
+    )
+    location_list = list(file_locations)
+    list_neighbours = build_neighbour_lookup(location_list)
     for location in location_list:
         source = f"{location.root.name}/{location.name}"
-        search.search_path(source, location.name)
+        search.record_names_in_path(source, location.name)
         try:
             file_bytes = location.path.read_bytes()
         except OSError as error:
             search.proof.unsearchable.append((source, f"it cannot be read: {error.strerror}"))
             continue
-        search.search_bytes(source, file_bytes)
+        search.record_names_in_bytes(source, file_bytes)
         try:
-            n = rewrite_file(location.name, file_bytes, list_neighbours(location), terms)[1]
+            n = rewrite_file_without_people(
+                location.name, file_bytes, list_neighbours(location), terms
+            )[1]
         except UnsearchableFile as blind:
-            search.add_once(search.proof.unsearchable, source, str(blind))
+            search.add_entry_once_per_source(search.proof.unsearchable, source, str(blind))
         else:
             if n:  # matches in id columns, in the file's name or by its hash
                 description = f"about them (rows, entries, parts): {n:,}"
-                search.add_once(search.proof.matches, source, description)
-    for link in list_links(folders):
+                search.add_entry_once_per_source(search.proof.matches, source, description)
+    for link in list_links_and_special_files(folders):
         if not link.is_symlink():
-            search.search_path(str(link), link.name)
+            search.record_names_in_path(str(link), link.name)
             search.proof.unsearchable.append(
                 (str(link), "no file that can be read: a pipe or a device")
             )
             continue
-        search.search_path(str(link), f"{link.name}\n{link.readlink()}")
+        search.record_names_in_path(str(link), f"{link.name}\n{link.readlink()}")
         target = link.resolve()
         if not target.exists() or not any(
             target.is_relative_to(folder.resolve()) for folder in folders
@@ -148,8 +163,8 @@ def search_files(
             search.proof.unsearchable.append(
                 (str(link), "a link: what it leads to was not looked into")
             )
-    search.check_keys()
-    search.compare_images(thumbnail_array)
+    search.record_archives_of_unknown_keys()
+    search.record_similar_images(thumbnail_array)
     return search.proof
 
 
@@ -162,7 +177,9 @@ class _Search:
         # Common words and numbers are only searched as cells of id columns, as are names that are
         # also another person's or another kind of id.
         searched = {name for name in terms.all_names if name.lower() not in _COMMON_WORDS}
-        self.needles = SearchTerms.from_names(searched - set(other_names), other_names)
+        self.needles = SearchTerms.from_names_without_contained(
+            searched - set(other_names), other_names
+        )
         self.short_names = frozenset(
             name
             for name in terms.all_names
@@ -170,12 +187,12 @@ class _Search:
         )
         self.numbers = frozenset(filter(str.isdigit, terms.all_names))
         self.terms, self.proof = terms, SearchResult()
-        self._caution_on_short_ids(set(other_names))
+        self._count_and_note_short_ids(set(other_names))
         self.thumbnails: list[tuple[str, Pixels]] = []
         self.n_weights = 0
         self.declared_keys: dict[str, list[tuple[str, str]]] = {}
 
-    def _caution_on_short_ids(self, other_names: Collection[str]) -> None:
+    def _count_and_note_short_ids(self, other_names: Collection[str]) -> None:
         """Count the ids that are only searched as cells, and add a caution."""
         ids = {
             person_id
@@ -200,33 +217,41 @@ class _Search:
                 )
             )
 
-    def search_path(self, source: str, path: str) -> None:
+    def record_names_in_path(self, source: str, searched_path: str) -> None:
         """Search a path for names."""
-        path_bytes = path.encode("utf-8", "surrogateescape")
+        path_bytes = searched_path.encode("utf-8", "surrogateescape")
         for name in {
             name
-            for text_bytes in (path_bytes, _unquote_repeatedly(path_bytes))
-            for name, _ in self.needles.find_names(text_bytes)
+            for text_bytes in (path_bytes, _decode_repeated_percent_escapes(path_bytes))
+            for name, _ in self.needles.iterate_names_with_offset(text_bytes)
         }:
             self.proof.matches.append((source, f"{NAME_HOLDS} {name!r}"))
 
-    def search_bytes(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
+    def record_names_in_bytes(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
         """Search bytes, and the files inside them."""
         self.proof.files += 1
         self.proof.bytes += len(file_bytes)
-        names_found = [name for name, _ in self.needles.find_names(file_bytes)]
-        for reading in () if names_found else _decode_readings(source, file_bytes):
+        names_found = [name for name, _ in self.needles.iterate_names_with_offset(file_bytes)]
+        for reading in () if names_found else _iterate_readable_texts(source, file_bytes):
             names_found += [
-                name for name, _ in self.needles.find_names(reading) if name not in names_found
+                name
+                for name, _ in self.needles.iterate_names_with_offset(reading)
+                if name not in names_found
             ]
-        lines = self.needles.find_lines(file_bytes) if names_found and not depth else []
+        lines = (
+            self.needles.list_line_numbers_with_names(file_bytes)
+            if names_found and not depth
+            else []
+        )
         if lines:
             self.proof.lines[source] = lines
         self.proof.matches += [
-            (source, f"{TEXT_HOLDS} {name!r}{format_lines(lines)}") for name in names_found
+            (source, f"{TEXT_HOLDS} {name!r}{format_line_numbers(lines)}") for name in names_found
         ]
         try:
-            opened = self._search_contents(source, file_bytes, depth, has_match=bool(names_found))
+            opened = self._search_contents_and_report_opened(
+                source, file_bytes, depth, has_match=bool(names_found)
+            )
         except UnsearchableFile as blind:
             self.proof.unsearchable.append((source, str(blind)))
             return
@@ -239,28 +264,30 @@ class _Search:
         if (
             reason := ""
             if is_metadata_part
-            else self._find_blind_reason(source, file_bytes, depth, opened=opened)
+            else self._note_key_and_explain_unsearchable(source, file_bytes, depth, opened=opened)
         ):
             self.proof.unsearchable.append((source, reason))
         self.n_weights += source.lower().endswith(WEIGHTS_SUFFIXES)
 
-    def _find_blind_reason(
+    def _note_key_and_explain_unsearchable(
         self, source: str, file_bytes: bytes, depth: int, *, opened: bool
     ) -> str:
         path = source.replace("!", "/")
-        key_hash = read_key_mark(path, file_bytes) if depth else None
+        key_hash = read_key_hash_or_none(path, file_bytes) if depth else None
         if key_hash is not None:
             self.declared_keys.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
-        return find_unsearchable_reason(source, file_bytes, is_opened=opened)
+        return explain_unsearchable_or_empty(source, file_bytes, is_opened=opened)
 
-    def _search_contents(
+    def _search_contents_and_report_opened(
         self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
     ) -> bool:
-        is_opened = self._search_tables(source, file_bytes, depth, has_match=has_match)
+        is_opened = self._search_tables_and_report_any(
+            source, file_bytes, depth, has_match=has_match
+        )
         if not is_opened and self.short_names:
-            self._search_cells(source, file_bytes)
+            self._record_short_ids_in_cells(source, file_bytes)
         if file_bytes.startswith(_IMAGE_MAGIC) and (
-            file_thumbnails := list(build_thumbnails(file_bytes))
+            file_thumbnails := list(iterate_grey_thumbnails(file_bytes))
         ):
             self.thumbnails += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
             is_opened = True
@@ -272,55 +299,64 @@ class _Search:
             raise UnsearchableFile("it is packed in itself too often")
         for inner, inner_bytes in iterate_inner_files(source, file_bytes):
             is_opened = True
-            self.search_path(source, inner[len(source) :])
-            self.search_bytes(inner, inner_bytes, depth + 1)
+            self.record_names_in_path(source, inner[len(source) :])
+            self.record_names_in_bytes(inner, inner_bytes, depth + 1)
         return is_opened
 
-    def _search_tables(
+    def _search_tables_and_report_any(
         self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
     ) -> bool:
         """Search the cells of tables; whether there are tables."""
         has_tables = False
-        for table in read_file_tables(source, file_bytes):
+        for table in iterate_file_tables(source, file_bytes):
             has_tables = True
             if not has_match and (
-                names := {n for n, _ in self.needles.find_names(_table_to_text(table))}
+                names := {
+                    n
+                    for n, _ in self.needles.iterate_names_with_offset(
+                        _join_column_names_and_texts(table)
+                    )
+                }
             ):
                 self.proof.matches += [(source, f"{CELL_HOLDS} {name!r}") for name in names]
-            if reason := _find_nameless_ids(table, self.numbers):
+            if reason := _explain_unnamed_ids_or_empty(table, self.numbers):
                 raise UnsearchableFile(reason)
-            for inner, cell_bytes in iterate_cell_files(source, table):
-                self.search_bytes(inner, cell_bytes, depth + 1)
+            for inner, cell_bytes in iterate_files_in_cells(source, table):
+                self.record_names_in_bytes(inner, cell_bytes, depth + 1)
         return has_tables
 
     @staticmethod
-    def add_once(entries: list[tuple[str, str]], source: str, description: str) -> None:
+    def add_entry_once_per_source(
+        entries: list[tuple[str, str]], source: str, description: str
+    ) -> None:
         """Add an entry for a file that has none yet."""
         if all(listed_source != source for listed_source, _ in entries):
             entries.append((source, description))
 
-    def _search_cells(self, source: str, file_bytes: bytes) -> None:
+    def _record_short_ids_in_cells(self, source: str, file_bytes: bytes) -> None:
         """Search short ids as whole cells of text: between quotation marks, tags or line ends."""
         cells = {next(filter(None, cell.groups())) for cell in _CELL.finditer(file_bytes)}
         for name in self.short_names:
             if name.encode() in cells:
                 self.proof.matches.append((source, f"{CELL_IS} {name!r}"))
 
-    def check_keys(self) -> None:
+    def record_archives_of_unknown_keys(self) -> None:
         """List folders in archives whose pseudonyms were made with a key that was not given."""
         for records in self.declared_keys.values():
             key_hashes = {key_hash for _, key_hash in records} - {""}
             if not key_hashes or not key_hashes <= self.key_marks:
                 self.proof.unsearchable.append((records[0][0], _ANOTHER_KEY))
 
-    def compare_images(self, thumbnail_array: Pixels) -> None:
+    def record_similar_images(self, person_thumbnails: Pixels) -> None:
         """Compare all images with the people's thumbnails."""
         self.proof.pictures = len(self.thumbnails)
-        if self.thumbnails and len(thumbnail_array):
+        if self.thumbnails and len(person_thumbnails):
             thumbnail_stack = np.stack([file_thumbnail for _, file_thumbnail in self.thumbnails])
             sources = (
                 self.thumbnails[row][0]
-                for row in find_copies_of(rotate_thumbnails(thumbnail_array), thumbnail_stack)
+                for row in find_copies_of(
+                    stack_rotated_thumbnails(person_thumbnails), thumbnail_stack
+                )
             )
             self.proof.matches += [(source, SIMILAR_IMAGE) for source in dict.fromkeys(sources)]
         if self.n_damaged:
@@ -335,26 +371,26 @@ class _Search:
             )
 
 
-def format_lines(lines: Sequence[int]) -> str:
+def format_line_numbers(line_numbers: Sequence[int]) -> str:
     """Format line numbers as the end of a sentence.
 
     Examples
     --------
-    >>> format_lines([]), format_lines([2]), format_lines([2, 5, 9])
+    >>> format_line_numbers([]), format_line_numbers([2]), format_line_numbers([2, 5, 9])
     ('', ' in line 2', ' in lines 2, 5 and 9')
-    >>> format_lines(range(3, 90))
+    >>> format_line_numbers(range(3, 90))
     ' in 87 lines, the first of them 3, 4, 5, 6, 7, 8, 9, 10, 11 and 12'
     """
-    if not lines:
+    if not line_numbers:
         return ""
-    numbers = [f"{number:,}" for number in lines[:_MAX_LISTED_LINES]]
+    numbers = [f"{number:,}" for number in line_numbers[:_MAX_LISTED_LINES]]
     number_list = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
-    if len(lines) > _MAX_LISTED_LINES:
-        return f" in {len(lines):,} lines, the first of them {number_list}"
+    if len(line_numbers) > _MAX_LISTED_LINES:
+        return f" in {len(line_numbers):,} lines, the first of them {number_list}"
     return f" in {'lines' if numbers[1:] else 'line'} {number_list}"
 
 
-def _table_to_text(table: pl.DataFrame) -> bytes:
+def _join_column_names_and_texts(table: pl.DataFrame) -> bytes:
     """Join the names of a table's columns and its cells of text, each once, as bytes."""
     cells: list[str] = []
     for name, dtype in table.schema.items():
@@ -365,7 +401,7 @@ def _table_to_text(table: pl.DataFrame) -> bytes:
     return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
 
 
-def _unquote_repeatedly(text_bytes: bytes) -> bytes:
+def _decode_repeated_percent_escapes(text_bytes: bytes) -> bytes:
     """Decode percent escapes, also repeated ones."""
     for _ in range(_MAX_DEPTH):
         text_bytes, before = unquote_to_bytes(text_bytes), text_bytes
@@ -374,9 +410,9 @@ def _unquote_repeatedly(text_bytes: bytes) -> bytes:
     return text_bytes
 
 
-def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
+def _iterate_readable_texts(source: str, file_bytes: bytes) -> Iterator[bytes]:
     """Decode text as a reader sees it: mails, percent escapes, pages without tags."""
-    if not is_text(file_bytes):
+    if not is_searchable_text(file_bytes):
         return
     if source.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _QUOTED_PRINTABLE.search(
         file_bytes
@@ -384,19 +420,19 @@ def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
         file_bytes = quopri.decodestring(file_bytes)
         yield file_bytes
     if b"%" in file_bytes:
-        file_bytes = _unquote_repeatedly(file_bytes)
+        file_bytes = _decode_repeated_percent_escapes(file_bytes)
         yield file_bytes
     if (visible := _INVISIBLE.sub(b"", file_bytes)) != file_bytes or _TAGGED.search(file_bytes):
         yield _TAG.sub(b"", _BREAK.sub(b" ", visible)) if _TAGGED.search(file_bytes) else visible
 
 
-def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
+def _explain_unnamed_ids_or_empty(table: pl.DataFrame, numeric_ids: frozenset[str]) -> str:
     """Find why a table without a column of ids may still hold the people's ids; empty if not."""
-    if any(parse_id_column(name) is not None for name in table.columns):
+    if any(parse_id_column_or_none(name) is not None for name in table.columns):
         return ""
     for name, dtype in table.schema.items():
         is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
-        if is_bare and not numbers.isdisjoint(table[name].cast(pl.String)):
+        if is_bare and not numeric_ids.isdisjoint(table[name].cast(pl.String)):
             return "a column without a name holds numbers that are spelt as their ids"
     return ""
 

@@ -62,18 +62,18 @@ _NON_TEXT_CATEGORIES = ("Cc", "Cn", "Co", "Cs")
 _WIDE_CODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
-def find_unsearchable_reason(name: str, file_bytes: bytes, *, is_opened: bool) -> str:
+def explain_unsearchable_or_empty(file_name: str, file_bytes: bytes, *, is_opened: bool) -> str:
     r"""Find why a file cannot be searched; empty if it can.
 
     Examples
     --------
-    >>> find_unsearchable_reason("a.7z", b"7z\xbc\xaf\x27\x1c", is_opened=False)
+    >>> explain_unsearchable_or_empty("a.7z", b"7z\xbc\xaf\x27\x1c", is_opened=False)
     'a 7z archive'
     """
     for magic_bytes, description in _UNREADABLE_FORMATS.items():
         if file_bytes.startswith(magic_bytes):
             return description
-    suffix = PurePosixPath(name).suffix.lower()
+    suffix = PurePosixPath(file_name).suffix.lower()
     if suffix in _MEDIA_SUFFIXES:
         return "a film or a sound"
     if suffix in _IMAGE_SUFFIXES and not is_opened:
@@ -82,18 +82,18 @@ def find_unsearchable_reason(name: str, file_bytes: bytes, *, is_opened: bool) -
         _PICKLE_START.match(file_bytes) and file_bytes.rstrip().endswith(b".")
     ):
         return "a pickle, which no one should open"
-    if not is_opened and suffix not in WEIGHTS_SUFFIXES and not is_text(file_bytes):
+    if not is_opened and suffix not in WEIGHTS_SUFFIXES and not is_searchable_text(file_bytes):
         return "no text, and of a format that isolux cannot read"
     return ""
 
 
-def is_text(file_bytes: bytes) -> bool:
+def is_searchable_text(file_bytes: bytes) -> bool:
     r"""Check whether bytes are text in a coding in which names are searched.
 
     Examples
     --------
-    >>> is_text(b"a\n"), is_text("a\n".encode("utf-16")), is_text(b"a\0\x01")
-    (True, True, False)
+    >>> [is_searchable_text(b) for b in (b"a\n", "a\n".encode("utf-16"), b"a\0\x01")]
+    [True, True, False]
     """
     if len(file_bytes.translate(None, _CONTROL_BYTES)) == len(file_bytes):
         return True
@@ -139,7 +139,9 @@ class SearchTerms:
     other_names: tuple[str, ...] = ()
 
     @classmethod
-    def from_names(cls, names: Iterable[str], other_names: Iterable[str]) -> SearchTerms:
+    def from_names_without_contained(
+        cls, names: Iterable[str], other_names: Iterable[str]
+    ) -> SearchTerms:
         """Build search terms: names that contain a shorter one as a word need no search."""
         long_names = sorted({name for name in names if len(name) >= MIN_SEARCHED_LENGTH}, key=len)
         searched_names: list[str] = []
@@ -160,7 +162,9 @@ class SearchTerms:
     def encoded_forms(self) -> tuple[tuple[str, bytes, str], ...]:
         """Each name in each coding: the name, its bytes, the coding (empty: one byte a letter)."""
         encoded_names = {
-            (name, form, coding): None for name in self.names for form, coding in _encode_name(name)
+            (name, form, coding): None
+            for name in self.names
+            for form, coding in _encode_name_in_all_codings(name)
         }
         return tuple(encoded_names)
 
@@ -173,19 +177,21 @@ class SearchTerms:
             for name in self.names
         }
 
-    def find_names(self, file_bytes: bytes) -> Iterator[tuple[str, int]]:
+    def iterate_names_with_offset(self, file_bytes: bytes) -> Iterator[tuple[str, int]]:
         """Find names in bytes, each once, with the offset of the first match."""
         found_names: set[str] = set()
         for name, form, coding in self.encoded_forms:
             offset = file_bytes.find(form) if name not in found_names else -1
             while offset >= 0:
-                if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
+                if self._is_whole_name_in_coding(
+                    name, file_bytes, offset, offset + len(form), coding
+                ):
                     found_names.add(name)
                     yield name, offset
                     break
                 offset = file_bytes.find(form, offset + 1)
 
-    def find_lines(self, file_bytes: bytes) -> list[int]:
+    def list_line_numbers_with_names(self, file_bytes: bytes) -> list[int]:
         """Find the lines of a text, from 1, that contain names; none if bytes are no text."""
         try:
             file_bytes.decode()
@@ -195,21 +201,31 @@ class SearchTerms:
         for name, form, coding in self.encoded_forms:
             offset = -1 if b"\0" in file_bytes else file_bytes.find(form)
             while offset >= 0:
-                if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
+                if self._is_whole_name_in_coding(
+                    name, file_bytes, offset, offset + len(form), coding
+                ):
                     line_numbers.add(file_bytes.count(b"\n", 0, offset) + 1)
                 offset = file_bytes.find(form, offset + 1)
         return sorted(line_numbers)
 
-    def _is_person_name_in(
+    def _is_whole_name_in_coding(
         self, name: str, file_bytes: bytes, start: int, end: int, coding: str
     ) -> bool:
         if coding == "base64":
             return True
         # A match in the other byte order has half a letter at the start (after a byte order mark)
         # or at the end.
-        if coding == "utf-16-be" and start <= 3 and _is_letter(file_bytes[start - 1 : start]):
+        if (
+            coding == "utf-16-be"
+            and start <= 3
+            and _starts_with_letter_byte(file_bytes[start - 1 : start])
+        ):
             return False
-        if coding == "utf-16-le" and len(file_bytes) - end == 1 and _is_letter(file_bytes[end:]):
+        if (
+            coding == "utf-16-le"
+            and len(file_bytes) - end == 1
+            and _starts_with_letter_byte(file_bytes[end:])
+        ):
             return False
         if coding:
             letter_bytes = len("a".encode(coding))
@@ -221,20 +237,22 @@ class SearchTerms:
                 file_bytes[context_start : end + context_bytes].decode(coding, "replace").encode()
             )
             text_offset = len(file_bytes[context_start:start].decode(coding, "replace").encode())
-            return self._is_person_name(name, text, text_offset, text_offset + len(name.encode()))
-        return self._is_person_name(name, file_bytes, start, end)
+            return self._is_whole_person_name(
+                name, text, text_offset, text_offset + len(name.encode())
+            )
+        return self._is_whole_person_name(name, file_bytes, start, end)
 
-    def _is_person_name(self, name: str, file_bytes: bytes, start: int, end: int) -> bool:
+    def _is_whole_person_name(self, name: str, file_bytes: bytes, start: int, end: int) -> bool:
         """Check that a match is no part of a longer word or of someone else's longer name."""
         before = file_bytes[max(0, start - _MAX_ESCAPE_LENGTH) : start]
-        is_inside_word = _is_text_letter(before[-k:] for k in range(1, 5)) and _is_letter(
-            file_bytes[start : start + 1]
-        )
+        is_inside_word = _is_first_decodable_a_letter(
+            before[-k:] for k in range(1, 5)
+        ) and _starts_with_letter_byte(file_bytes[start : start + 1])
         if is_inside_word and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
             return False
-        if _is_text_letter(file_bytes[end : end + k] for k in range(1, 5)) and _is_letter(
-            file_bytes[end - 1 : end]
-        ):
+        if _is_first_decodable_a_letter(
+            file_bytes[end : end + k] for k in range(1, 5)
+        ) and _starts_with_letter_byte(file_bytes[end - 1 : end]):
             return False
         for longer_name in self._longer_names[name]:
             longer_offset = file_bytes.find(longer_name, max(0, start - len(longer_name)))
@@ -257,13 +275,13 @@ def _contains_as_word(name: str, short_name: str) -> bool:
     return False
 
 
-def _is_letter(letter: bytes) -> bool:
-    return bool(letter) and (_WORD.match(letter) is not None or letter[0] >= 0xC3)
+def _starts_with_letter_byte(byte_string: bytes) -> bool:
+    return bool(byte_string) and (_WORD.match(byte_string) is not None or byte_string[0] >= 0xC3)
 
 
-def _is_text_letter(pieces: Iterable[bytes]) -> bool:
+def _is_first_decodable_a_letter(byte_strings: Iterable[bytes]) -> bool:
     """Check whether the first piece that decodes as text is a letter; in an image none is."""
-    for piece in pieces:
+    for piece in byte_strings:
         try:
             return _LETTER.fullmatch(piece.decode()) is not None
         except UnicodeDecodeError:
@@ -271,7 +289,7 @@ def _is_text_letter(pieces: Iterable[bytes]) -> bool:
     return False
 
 
-def _encode_name(name: str) -> Iterator[tuple[bytes, str]]:
+def _encode_name_in_all_codings(name: str) -> Iterator[tuple[bytes, str]]:
     in_json = json.dumps(name)[1:-1]
     plain_forms = [
         name,
@@ -281,11 +299,11 @@ def _encode_name(name: str) -> Iterator[tuple[bytes, str]]:
         quote(name, safe=""),
         quote_plus(name),
         html.escape(name),
-        _encode_entities(name),
+        _encode_non_ascii_as_entities(name),
     ]
     for text in plain_forms:
         yield text.encode(), ""
-        yield _HEX.sub(_swap_hex_case, text).encode(), ""  # %c3 as %C3
+        yield _HEX.sub(_swap_hex_escape_case, text).encode(), ""  # %c3 as %C3
     for coding in ("latin-1", "cp1252"):
         try:
             yield name.encode(coding), ""
@@ -293,27 +311,28 @@ def _encode_name(name: str) -> Iterator[tuple[bytes, str]]:
             continue
     for coding in ("utf-16-le", "utf-16-be", "utf-32-le"):
         yield name.encode(coding), coding
-    yield from ((form, "base64") for form in _encode_base64(name.encode()))
+    yield from ((form, "base64") for form in _encode_base64_at_all_offsets(name.encode()))
 
 
 _HEX = re.compile(r"%[0-9A-F]{2}|\\u[0-9a-f]{4}")
 
 
-def _swap_hex_case(escape: re.Match[str]) -> str:
+def _swap_hex_escape_case(escape: re.Match[str]) -> str:
     text = escape.group()
     return text.lower() if text.startswith("%") else text[:2] + text[2:].upper()
 
 
-def _encode_entities(name: str) -> str:
+def _encode_non_ascii_as_entities(name: str) -> str:
     return "".join(c if c.isascii() else f"&#{ord(c)};" for c in name)
 
 
-def _encode_base64(name_bytes: bytes) -> Sequence[bytes]:
+def _encode_base64_at_all_offsets(name_bytes: bytes) -> Sequence[bytes]:
     """Encode bytes in base64 at the three possible offsets, without the letters at both ends.
 
     Examples
     --------
-    >>> any(form in base64.b64encode(b"of s0001234.") for form in _encode_base64(b"s0001234"))
+    >>> encoded_forms = _encode_base64_at_all_offsets(b"s0001234")
+    >>> any(form in base64.b64encode(b"of s0001234.") for form in encoded_forms)
     True
     """
     if len(name_bytes) < _MIN_BASE64_BYTES:

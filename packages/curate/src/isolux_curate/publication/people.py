@@ -27,10 +27,10 @@ from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
 from isolux_curate.annotation.tasks import compute_upright_size
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_consent, read_instances
-from isolux_curate.publication.photos import assign_clusters
-from isolux_curate.quality.typed_answers import read_unit_facts
-from isolux_curate.user_tables import read_text
+from isolux_curate.project.queries import read_people_in_photos, read_verified_consent_or_none
+from isolux_curate.publication.photos import assign_clusters_by_shared_photos
+from isolux_curate.quality.typed_answers import read_facts_by_unit_id
+from isolux_curate.user_tables import read_table_as_text
 
 VALUE_SEPARATOR = ";"
 MARKS_SUFFIX = "_marks"
@@ -59,7 +59,7 @@ class ConsensusAnswers:
     tied: dict[str, int]
 
 
-def combine_answers(answers: pl.DataFrame) -> ConsensusAnswers:
+def combine_answers_by_person(answers: pl.DataFrame) -> ConsensusAnswers:
     """Combine annotators' answers into one row a person.
 
     Examples
@@ -68,7 +68,7 @@ def combine_answers(answers: pl.DataFrame) -> ConsensusAnswers:
     >>> tone = "perceived skin tone"
     >>> rows = [("a", who, tone, str(t)) for who, two in marks.items() for t in two]
     >>> schema = ["instance_id", "annotator", "question", "label"]
-    >>> combine_answers(pl.DataFrame(rows, schema=schema, orient="row")).table.row(0)
+    >>> combine_answers_by_person(pl.DataFrame(rows, schema=schema, orient="row")).table.row(0)
     ('a', '6', '5;5;6;6;6;7')
     """
     checks = [question for stage in STAGES.values() for question in stage.requeue_answers]
@@ -77,40 +77,40 @@ def combine_answers(answers: pl.DataFrame) -> ConsensusAnswers:
         return ConsensusAnswers(pl.DataFrame(schema={"instance_id": pl.String}), (), {})
     scales = {question for stage in STAGES.values() for question in stage.consecutive}
     names = answers["question"].unique(maintain_order=True).to_list()
-    majority_answers = _take_majority_answers(answers)
+    majority_answers = _select_majority_answers(answers)
     on_scale = pl.col("question").is_in(sorted(scales))
-    top_values, tied = _take_top_marks(majority_answers.filter(on_scale))
-    value_tables = [_join_values(majority_answers.filter(~on_scale)), top_values]
-    table = _pivot_by_person(pl.concat(value_tables), names)
+    top_values, tied = _select_top_labels_count_ties(majority_answers.filter(on_scale))
+    value_tables = [_join_labels_by_unit(majority_answers.filter(~on_scale)), top_values]
+    table = _pivot_questions_to_columns(pl.concat(value_tables), names)
     marks = [name for name in names if name in scales]
     if marks:
-        all_marks = _pivot_by_person(
-            _join_values(_sort_by_answer_order(answers.filter(on_scale))), marks
+        all_marks = _pivot_questions_to_columns(
+            _join_labels_by_unit(_sort_by_answer_order(answers.filter(on_scale))), marks
         )
         renamed = all_marks.rename(
-            {name: _format_column_name(name) + MARKS_SUFFIX for name in marks}
+            {name: _format_question_as_column(name) + MARKS_SUFFIX for name in marks}
         )
         table = table.join(renamed, on="instance_id", how="full", coalesce=True)
-    table = table.rename({name: _format_column_name(name) for name in names})
+    table = table.rename({name: _format_question_as_column(name) for name in names})
     order = [
         c
-        for name in map(_format_column_name, names)
+        for name in map(_format_question_as_column, names)
         for c in (name, name + MARKS_SUFFIX)
         if c in table.columns
     ]
-    n_tied = {_format_column_name(name): n for name, n in tied.items()}
+    n_tied = {_format_question_as_column(name): n for name, n in tied.items()}
     return ConsensusAnswers(
         table.select("instance_id", *order).sort("instance_id"),
-        tuple(_format_column_name(name) + MARKS_SUFFIX for name in marks),
+        tuple(_format_question_as_column(name) + MARKS_SUFFIX for name in marks),
         n_tied,
     )
 
 
-def _format_column_name(name: str) -> str:
-    return name.strip("?").replace(" ", "_")
+def _format_question_as_column(question: str) -> str:
+    return question.strip("?").replace(" ", "_")
 
 
-def _take_majority_answers(answers: pl.DataFrame) -> pl.DataFrame:
+def _select_majority_answers(answers: pl.DataFrame) -> pl.DataFrame:
     """Take answers that more than half of a unit's annotators gave, with their ``votes``."""
     annotator_counts = answers.group_by(_UNIT_COLUMNS).agg(asked=pl.col("annotator").n_unique())
     votes = answers.group_by([*_UNIT_COLUMNS, "label"]).agg(votes=pl.col("annotator").n_unique())
@@ -120,7 +120,7 @@ def _take_majority_answers(answers: pl.DataFrame) -> pl.DataFrame:
     return _sort_by_answer_order(majority_answers)
 
 
-def _sort_by_answer_order(rows: pl.DataFrame) -> pl.DataFrame:
+def _sort_by_answer_order(answer_rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by unit, and by the answers' order in their question."""
     order = {
         word: k
@@ -129,16 +129,18 @@ def _sort_by_answer_order(rows: pl.DataFrame) -> pl.DataFrame:
         for k, word in enumerate(answers)
     }
     position = pl.col("label").replace_strict(order, default=len(order), return_dtype=pl.Int64)
-    return rows.sort([*_UNIT_COLUMNS, position, "label"])
+    return answer_rows.sort([*_UNIT_COLUMNS, position, "label"])
 
 
-def _join_values(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by(_UNIT_COLUMNS, maintain_order=True).agg(
+def _join_labels_by_unit(answer_rows: pl.DataFrame) -> pl.DataFrame:
+    return answer_rows.group_by(_UNIT_COLUMNS, maintain_order=True).agg(
         value=pl.col("label").str.join(VALUE_SEPARATOR)
     )
 
 
-def _take_top_marks(majority_answers: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def _select_top_labels_count_ties(
+    majority_answers: pl.DataFrame,
+) -> tuple[pl.DataFrame, dict[str, int]]:
     """Take the value with the most marks, known values first, and count ties by question."""
     top_answers = majority_answers.with_columns(known=pl.col("label") != UNKNOWN)
     top_answers = top_answers.filter(pl.col("votes") == pl.col("votes").max().over(_UNIT_COLUMNS))
@@ -150,10 +152,10 @@ def _take_top_marks(majority_answers: pl.DataFrame) -> tuple[pl.DataFrame, dict[
     return top_values, {question: int(k) for question, k in tied.iter_rows()}
 
 
-def _pivot_by_person(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    wide = rows.pivot("question", index="instance_id", values="value")
-    missing = [pl.lit(None, dtype=pl.String).alias(n) for n in names if n not in wide.columns]
-    return wide.with_columns(missing).select("instance_id", *names)
+def _pivot_questions_to_columns(value_rows: pl.DataFrame, questions: list[str]) -> pl.DataFrame:
+    wide = value_rows.pivot("question", index="instance_id", values="value")
+    missing = [pl.lit(None, dtype=pl.String).alias(n) for n in questions if n not in wide.columns]
+    return wide.with_columns(missing).select("instance_id", *questions)
 
 
 FIXED_COLUMNS = (
@@ -203,24 +205,30 @@ class PublishedPeople:
 
 
 def read_published_people(
-    project: Project, photos: pl.DataFrame, *, facts: Sequence[str] = (), labels: Sequence[str] = ()
+    project: Project,
+    photos: pl.DataFrame,
+    *,
+    fact_columns: Sequence[str] = (),
+    label_files: Sequence[str] = (),
 ) -> PublishedPeople:
     """Read the people in some photos with their attributes, answers and outlines."""
-    people = _read_people(project, photos)
-    answer_rows, outlines = _read_published_answers(project, people["instance_id"])
-    combined = combine_answers(answer_rows)
+    people = _read_drawn_else_named_people(project, photos)
+    answer_rows, outlines = _read_publishable_answers_and_outlines(project, people["instance_id"])
+    combined = combine_answers_by_person(answer_rows)
     source_by_column = dict.fromkeys(combined.table.columns[1:], "perceived")
     people = people.join(combined.table, on="instance_id", how="left", maintain_order="left")
-    for text in labels:
-        name, table = _read_labels(text)
-        _refuse_used_name(name, source_by_column)
+    for text in label_files:
+        name, table = _read_named_label_file(text)
+        _refuse_used_column_name(name, source_by_column)
         source_by_column[name] = "consensus"
         people = people.join(table, on="instance_id", how="left", maintain_order="left")
-    for name in facts:
-        _refuse_used_name(name, source_by_column)
+    for name in fact_columns:
+        _refuse_used_column_name(name, source_by_column)
         source_by_column[name] = "self-reported"
     unit_facts = (
-        read_unit_facts(project, facts).rename({"unit_id": "instance_id"}).drop("subject_id")
+        read_facts_by_unit_id(project, fact_columns)
+        .rename({"unit_id": "instance_id"})
+        .drop("subject_id")
     )
     people = people.join(unit_facts, on="instance_id", how="left", maintain_order="left")
     answers = answer_rows.select(
@@ -231,14 +239,14 @@ def read_published_people(
     )
 
 
-def _refuse_used_name(name: str, used_names: Mapping[str, str]) -> None:
-    if name in used_names or name in FIXED_COLUMNS:
+def _refuse_used_column_name(column: str, used_names: Mapping[str, str]) -> None:
+    if column in used_names or column in FIXED_COLUMNS:
         raise SpecError(
-            "two columns would have one name", expected="a name of its own", found=repr(name)
+            "two columns would have one name", expected="a name of its own", found=repr(column)
         )
 
 
-def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
+def _read_drawn_else_named_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     """Read the people that annotators drew in each photo, else those who were named."""
     photo_sizes = [
         compute_upright_size(w or 0, h or 0, o)
@@ -256,10 +264,10 @@ def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
         width=pl.Series([w or None for w, _ in photo_sizes], dtype=pl.Int64),
         height=pl.Series([h or None for _, h in photo_sizes], dtype=pl.Int64),
     )
-    instances = read_instances(project).join(photo_columns, on="image_id", how="inner")
+    instances = read_people_in_photos(project).join(photo_columns, on="image_id", how="inner")
     named_in = instances.filter(pl.col("origin") == "submitted")
     instances = instances.join(
-        assign_clusters(named_in), on="image_id", how="left", maintain_order="left"
+        assign_clusters_by_shared_photos(named_in), on="image_id", how="left", maintain_order="left"
     )
     boxed_people = instances.filter(pl.col("x").is_not_null())
     unboxed_people = instances.filter(
@@ -274,8 +282,8 @@ def _read_people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     return people.select(c for c in FIXED_COLUMNS if c != "split")
 
 
-def _read_published_answers(
-    project: Project, units: pl.Series
+def _read_publishable_answers_and_outlines(
+    project: Project, instance_ids: pl.Series
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read answers and outlines of annotators who have not refused publication."""
     answer_tables = [
@@ -283,8 +291,8 @@ def _read_published_answers(
         for name, stage in STAGES.items()
         if stage.unit_kind == "instance"
     ]
-    answers = pl.concat(answer_tables).filter(pl.col("instance_id").is_in(units.implode()))
-    if (ledger := read_consent(project)) is not None:
+    answers = pl.concat(answer_tables).filter(pl.col("instance_id").is_in(instance_ids.implode()))
+    if (ledger := read_verified_consent_or_none(project)) is not None:
         annotators = answers["annotator"].unique().sort()
         refusing_annotators = annotators.filter(
             ~ledger.allows("annotator", annotators, "publication").fill_null(value=True)
@@ -297,11 +305,13 @@ def _read_published_answers(
     ), outlines
 
 
-def _read_labels(text: str) -> tuple[str, pl.DataFrame]:
-    name, _, file = text.partition("=")
+def _read_named_label_file(name_and_path: str) -> tuple[str, pl.DataFrame]:
+    name, _, file = name_and_path.partition("=")
     if not name or not file:
-        raise SpecError("these are not labels", expected="NAME=labels.csv", found=repr(text))
-    table = read_text(file, "instance_id", "label").select(
+        raise SpecError(
+            "these are not labels", expected="NAME=labels.csv", found=repr(name_and_path)
+        )
+    table = read_table_as_text(file, "instance_id", "label").select(
         "instance_id", pl.col("label").alias(name)
     )
     if table["instance_id"].is_duplicated().any():

@@ -30,22 +30,26 @@ from isolux_curate.annotation.task_updates import (
     exclude_undecided_crowded_photos,
 )
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_consent, read_images, read_instances
-from isolux_curate.project.verdicts import refuse_undecided_matches
+from isolux_curate.project.queries import (
+    read_images,
+    read_people_in_photos,
+    read_verified_consent_or_none,
+)
+from isolux_curate.project.verdicts import refuse_undecided_hash_matches
 
 _SUM_TOLERANCE = 1e-6
 
 
-def read_shares(text: str) -> dict[str, float]:
+def parse_split_shares(shares_text: str) -> dict[str, float]:
     """Read ``train=0.8,test=0.2``: names, and shares that sum to 1.
 
     Examples
     --------
-    >>> read_shares("test=1")
+    >>> parse_split_shares("test=1")
     {'test': 1.0}
     """
     share_by_split: dict[str, float] = {}
-    for assignment in text.split(","):
+    for assignment in shares_text.split(","):
         name, _, share = (piece.strip() for piece in assignment.partition("="))
         try:
             share_value = float(share)
@@ -55,7 +59,7 @@ def read_shares(text: str) -> dict[str, float]:
             raise SpecError(
                 "these are not splits",
                 expected="train=0.8,test=0.2",
-                found=repr(text),
+                found=repr(shares_text),
                 where="split",
             )
         share_by_split[name] = share_value
@@ -63,20 +67,22 @@ def read_shares(text: str) -> dict[str, float]:
         raise SpecError(
             "the shares of splits do not sum to 1",
             expected="train=0.8,test=0.2",
-            found=repr(text),
+            found=repr(shares_text),
             where="split",
         )
     return share_by_split
 
 
-def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: int = 0) -> pl.Series:
+def assign_subjects_to_splits(
+    people: pl.DataFrame, share_by_split: Mapping[str, float], seed: int = 0
+) -> pl.Series:
     """Assign each person in a photo to a split.
 
     Examples
     --------
     >>> people = pl.DataFrame({"image_id": list("abcd"), "subject_id": ["s", "s", "t", "u"],
     ...                        "stratum": [""] * 4})
-    >>> split = split_by_subject(people, {"train": 0.5, "test": 0.5})
+    >>> split = assign_subjects_to_splits(people, {"train": 0.5, "test": 0.5})
     >>> split[0] == split[1], sorted(split.unique())
     (True, ['test', 'train'])
     """
@@ -84,7 +90,7 @@ def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: in
         return pl.Series("split", [], dtype=pl.String)
     person = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
     photo_people = people.select("image_id", "stratum", who=person)
-    components = _connect_people(photo_people)
+    components = _label_connected_people(photo_people)
     order = (
         photo_people.with_columns(part=pl.Series(components))
         .group_by("part", maintain_order=True)
@@ -95,32 +101,32 @@ def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: in
         for person_key in order["first"]
     ]
     order = order.with_columns(place=pl.Series(draw_keys)).sort("stratum", "place")
-    split_names = _assign_splits(order["stratum"].to_list(), shares)
+    split_names = _assign_splits_by_stratum(order["stratum"].to_list(), share_by_split)
     names = dict(zip(order["part"].to_list(), split_names, strict=True))
     return pl.Series("split", [names[component] for component in components], dtype=pl.String)
 
 
-def assign_clusters(named_people: pl.DataFrame) -> pl.DataFrame:
+def assign_clusters_by_shared_photos(named_people: pl.DataFrame) -> pl.DataFrame:
     """Assign one cluster id to people who are connected by photos, by photo.
 
     Examples
     --------
     >>> named = pl.DataFrame({"image_id": list("aabc"), "subject_id": ["s", "t", "t", "u"]})
-    >>> assign_clusters(named).sort("image_id")["cluster_id"].to_list()
+    >>> assign_clusters_by_shared_photos(named).sort("image_id")["cluster_id"].to_list()
     ['1', '1', '2']
     """
     if named_people.is_empty():
         return pl.DataFrame(schema={"image_id": pl.String, "cluster_id": pl.String})
     person = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
     photo_people = named_people.select("image_id", who=person)
-    first = photo_people.with_columns(part=pl.Series(_connect_people(photo_people))).with_columns(
-        first=pl.col("who").min().over("part")
-    )
+    first = photo_people.with_columns(
+        part=pl.Series(_label_connected_people(photo_people))
+    ).with_columns(first=pl.col("who").min().over("part"))
     number = pl.col("first").rank("dense").cast(pl.String)
     return first.select("image_id", cluster_id=number).unique(maintain_order=True)
 
 
-def _connect_people(photo_people: pl.DataFrame) -> list[int]:
+def _label_connected_people(photo_people: pl.DataFrame) -> list[int]:
     """Return the connected component of each row: people are connected by shared photos."""
     person_index = photo_people["who"].rank("dense").to_numpy().astype(np.int64) - 1
     image_index = photo_people["image_id"].rank("dense").to_numpy().astype(np.int64) - 1
@@ -133,9 +139,9 @@ def _connect_people(photo_people: pl.DataFrame) -> list[int]:
     return [int(component) for component in component_of_node[person_index]]
 
 
-def _assign_splits(strata: list[str], shares: Mapping[str, float]) -> list[str]:
-    names = list(shares)
-    share = np.array([shares[name] for name in names])
+def _assign_splits_by_stratum(strata: list[str], share_by_split: Mapping[str, float]) -> list[str]:
+    names = list(share_by_split)
+    share = np.array([share_by_split[name] for name in names])
     split_counts = np.zeros(len(names))
     counts_by_stratum: dict[str, np.ndarray] = {}
     split_names: list[str] = []
@@ -172,10 +178,12 @@ class EligiblePhotos:
     notes: tuple[str, ...]
 
 
-def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> EligiblePhotos:
+def select_publishable_photos_or_refuse(
+    project: Project, scopes: Sequence[Scope]
+) -> EligiblePhotos:
     """Select photos that are not excluded and whose people consented to every scope."""
-    refuse_undecided_matches(project)
-    ledger = read_consent(project)
+    refuse_undecided_hash_matches(project)
+    ledger = read_verified_consent_or_none(project)
     if ledger is None:
         raise FileError(
             "the project has no ledger of consent, and nothing says that anyone agreed to be"
@@ -188,10 +196,10 @@ def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> Eligibl
     exclude_undecided_crowded_photos(project)
     notes = [*ledger.notes, *caution_on_crowded_photos(project)]
     photos = read_images(project)
-    people = read_instances(project).filter(pl.col("origin") == "submitted")
+    people = read_people_in_photos(project).filter(pl.col("origin") == "submitted")
     eligible = photos.filter(pl.col("file").is_not_null())
     excluded_counts = {"no file in the project": photos.height - eligible.height}
-    agreed = _list_agreed_photos(ledger, people, "subject_id", "subject", scopes)
+    agreed = _list_agreed_photos_by_scope(ledger, people, "subject_id", "subject", scopes)
     unnamed_photos = eligible.filter(~pl.col("image_id").is_in(people["image_id"].implode()))
     excluded_counts["nobody is named in it"] = unnamed_photos.height
     eligible = eligible.filter(pl.col("image_id").is_in(people["image_id"].implode()))
@@ -201,7 +209,7 @@ def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> Eligibl
             eligible.height - agreed_photos.height
         )
         eligible = agreed_photos
-    eligible, copyright_counts, copyright_notes = _filter_by_copyright(
+    eligible, copyright_counts, copyright_notes = _drop_photos_without_copyright_consent(
         ledger, people, eligible, scopes
     )
     excluded_counts |= copyright_counts
@@ -219,22 +227,22 @@ def select_eligible_photos(project: Project, scopes: Sequence[Scope]) -> Eligibl
     )
 
 
-def _list_agreed_photos(
+def _list_agreed_photos_by_scope(
     ledger: Ledger,
     people: pl.DataFrame,
-    column: str,
+    person_column: str,
     person_kind: ConsentRole,
     scopes: Sequence[Scope],
 ) -> dict[str, pl.Series]:
     """List the photos in which all people agreed, by scope; unknown people did not."""
-    person_ids = people[column].drop_nulls().unique().sort()
+    person_ids = people[person_column].drop_nulls().unique().sort()
     photos_by_scope: dict[str, pl.Series] = {}
     for scope in scopes:
         agreed_ids = person_ids.filter(
             ledger.allows(person_kind, person_ids, scope).fill_null(value=False)
         )
         photo_agreements = people.select(
-            "image_id", yes=pl.col(column).is_in(agreed_ids.implode()).fill_null(value=False)
+            "image_id", yes=pl.col(person_column).is_in(agreed_ids.implode()).fill_null(value=False)
         )
         photos_by_scope[scope] = (
             photo_agreements.group_by("image_id").agg(pl.col("yes").all()).filter("yes")["image_id"]
@@ -242,7 +250,7 @@ def _list_agreed_photos(
     return photos_by_scope
 
 
-def _filter_by_copyright(
+def _drop_photos_without_copyright_consent(
     ledger: Ledger, people: pl.DataFrame, photos: pl.DataFrame, scopes: Sequence[Scope]
 ) -> tuple[pl.DataFrame, dict[str, int], list[str]]:
     """Exclude photos whose copyright holder has not agreed, if the ledger has any holders."""
@@ -268,7 +276,7 @@ def _filter_by_copyright(
         )
     photo_people = people.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
     n_excluded = 0
-    for agreed_ids in _list_agreed_photos(
+    for agreed_ids in _list_agreed_photos_by_scope(
         ledger, photo_people, "copyright_holder", "copyright", scopes
     ).values():
         agreed_photos = photos.filter(pl.col("image_id").is_in(agreed_ids.implode()))

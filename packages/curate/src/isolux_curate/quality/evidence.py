@@ -23,10 +23,18 @@ from isolux.io.images import Pixels, read_downscaled
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import read_images, read_instances
-from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
-from isolux_curate.quality.typed_answers import read_unit_facts
-from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows, to_text
+from isolux_curate.project.queries import read_images, read_people_in_photos
+from isolux_curate.project.verdicts import (
+    record_journal_note_unless_repeated,
+    refuse_undecided_hash_matches,
+)
+from isolux_curate.quality.typed_answers import read_facts_by_unit_id
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    read_table_as_text,
+    refuse_faulty_rows,
+    refuse_missing_columns,
+)
 
 INDOORS = ("indoor", "indoors", "inside")
 MIN_SKY_SHARE = 0.5
@@ -35,13 +43,13 @@ _MAX_SIDE_PX = 256  # photos are downscaled to this longer side
 _MIN_BRIGHTNESS, _MIN_BLUE_EXCESS, _MAX_GRADIENT = 120.0, 12.0, 6.0  # grey levels
 
 
-def sky_share(pixels: Pixels) -> float:
+def compute_sky_share(pixels: Pixels) -> float:
     """Compute the share of the upper third that looks like blue sky, 0 to 1.
 
     Examples
     --------
     >>> blue = np.full((30, 30, 3), (110, 160, 230), np.uint8)
-    >>> sky_share(blue), sky_share(blue[..., ::-1])
+    >>> compute_sky_share(blue), compute_sky_share(blue[..., ::-1])
     (1.0, 0.0)
     """
     upper_third = np.asarray(pixels, dtype=np.float64)[: max(pixels.shape[0] // 3, 1)]
@@ -56,9 +64,9 @@ def sky_share(pixels: Pixels) -> float:
     return float((is_blue & (grey >= _MIN_BRIGHTNESS) & (gradients <= _MAX_GRADIENT)).mean())
 
 
-def sky_share_of_file(path: str | Path) -> float:
-    """Compute the ``sky_share`` of a photo's file, downscaled."""
-    return sky_share(read_downscaled(path, _MAX_SIDE_PX).pixels)
+def compute_sky_share_of_file(path: str | Path) -> float:
+    """Compute the ``compute_sky_share`` of a photo's file, downscaled."""
+    return compute_sky_share(read_downscaled(path, _MAX_SIDE_PX).pixels)
 
 
 STEP = "suspicious"
@@ -94,7 +102,7 @@ class Suspects:
     notes: tuple[str, ...]
 
 
-def gather_suspects(
+def gather_evidence_for_review(
     project: Project,
     *,
     evidence: str | Path | None = None,
@@ -117,7 +125,7 @@ def gather_suspects(
     logo_score : float
         Logos with a lower score are ignored (FHIBE's).
     """
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(
             "there is no evidence to collect",
@@ -126,16 +134,18 @@ def gather_suspects(
     tables = [pl.DataFrame(schema=EVIDENCE_SCHEMA)]
     notes: list[str] = []
     if evidence is not None:
-        rows, n_ignored = _read_evidence(project, Path(evidence).expanduser(), logo_score)
+        rows, n_ignored = _read_evidence_without_faint_logos(
+            project, Path(evidence).expanduser(), logo_score
+        )
         tables.append(rows)
         if n_ignored:
             notes.append(
                 f"{pluralise(n_ignored, 'logo')} of a score below {logo_score:g} passed over."
             )
-    tables += [_find_contradictions(project, pair) for pair in contradict]
+    tables += [_find_contradicting_facts(project, pair) for pair in contradict]
     if scene is not None:
-        tables.append(_find_indoor_skies(project, scene))
-    evidence_rows, n_excluded = _join_current_subjects(project, pl.concat(tables))
+        tables.append(_find_indoor_photos_with_sky(project, scene))
+    evidence_rows, n_excluded = _join_subjects_drop_excluded(project, pl.concat(tables))
     if n_excluded:
         notes.append(f"{n_excluded:,} rows are about photos or subjects that have left already.")
     evidence_kinds = (
@@ -148,22 +158,26 @@ def gather_suspects(
         .sort("kind")
         .cast(dict.fromkeys(("rows", "photos", "subjects"), pl.Int64))
     )
-    sheet = _build_sheet(evidence_rows)
+    sheet = _build_sheet_of_reviewed_units(evidence_rows)
     # Kinds may be a reviewer's own words: the journal counts them and does not repeat them.
     counts = {
         "rows": evidence_rows.height,
         "kinds": evidence_kinds.height,
         "to_review": sheet.height,
     }
-    record_note(project, STEP, "evidence", counts)
+    record_journal_note_unless_repeated(project, STEP, "evidence", counts)
     return Suspects(sheet, evidence_kinds, tuple(notes))
 
 
-def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFrame, int]:
+def _read_evidence_without_faint_logos(
+    project: Project, path: Path, logo_score: float
+) -> tuple[pl.DataFrame, int]:
     """Read the user's rows of evidence, and refuse unknown ids; the rows and ignored logos."""
-    frame = read_text(path, "kind")
-    refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
-    rows = to_text(frame, EVIDENCE_SCHEMA)
+    frame = read_table_as_text(path, "kind")
+    refuse_missing_columns(
+        frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path)
+    )
+    rows = convert_columns_to_text(frame, EVIDENCE_SCHEMA)
     rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
     rows = rows.with_columns(_has_score=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
@@ -178,10 +192,12 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
             "a number from 0 to 1",
         ),
     ):
-        refuse_rows(rows.select(is_faulty).to_series(), problem, str(path), expected=expected)
+        refuse_faulty_rows(
+            rows.select(is_faulty).to_series(), problem, str(path), expected=expected
+        )
     for column, existing_ids in (
         ("image_id", read_images(project, include_excluded=True)["image_id"]),
-        ("subject_id", read_instances(project, include_excluded=True)["subject_id"]),
+        ("subject_id", read_people_in_photos(project, include_excluded=True)["subject_id"]),
     ):
         unknown_ids = rows.filter(
             pl.col(column).is_not_null()
@@ -200,68 +216,73 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
     return kept_rows.select(list(EVIDENCE_SCHEMA)), rows.height - kept_rows.height
 
 
-def _find_contradictions(project: Project, pair: str) -> pl.DataFrame:
+def _find_contradicting_facts(project: Project, fact_pair: str) -> pl.DataFrame:
     """Find people with different values of two facts."""
-    fact, _, other_fact = (fact_name.strip() for fact_name in pair.partition("="))
+    fact, _, other_fact = (fact_name.strip() for fact_name in fact_pair.partition("="))
     if not fact or not other_fact:
         raise SpecError(
             "this is not a pair of facts",
             expected="country=landmark_country",
-            found=repr(pair),
+            found=repr(fact_pair),
             where="contradict",
         )
-    facts = read_unit_facts(project, [fact, other_fact])
-    people = read_instances(project).select("instance_id", "image_id")
+    facts = read_facts_by_unit_id(project, [fact, other_fact])
+    people = read_people_in_photos(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
     )
     normalised_facts = [pl.col(n).str.strip_chars().str.to_lowercase() for n in (fact, other_fact)]
     description = pl.format(f"{fact}: {{}}, {other_fact}: {{}}", fact, other_fact)
-    return _build_evidence(
+    return _build_evidence_rows(
         person_facts.filter(normalised_facts[0] != normalised_facts[1]),
         f"{CONTRADICTION} of {fact}",
         description,
     )
 
 
-def _build_evidence(
-    person_facts: pl.DataFrame, evidence_kind: str, says: pl.Expr, score: pl.Expr | None = None
+def _build_evidence_rows(
+    person_facts: pl.DataFrame,
+    evidence_kind: str,
+    description: pl.Expr,
+    score: pl.Expr | None = None,
 ) -> pl.DataFrame:
     score_column = pl.lit(None, dtype=pl.Float64) if score is None else score
     return person_facts.select(
-        "image_id", "subject_id", kind=pl.lit(evidence_kind), says=says, score=score_column
+        "image_id", "subject_id", kind=pl.lit(evidence_kind), says=description, score=score_column
     )
 
 
-def _find_indoor_skies(project: Project, fact: str) -> pl.DataFrame:
+def _find_indoor_photos_with_sky(project: Project, scene_fact: str) -> pl.DataFrame:
     """Find photos whose scene is stated as indoors and that show a sky."""
-    facts = read_unit_facts(project, [fact])
-    people = read_instances(project).select("instance_id", "image_id")
+    facts = read_facts_by_unit_id(project, [scene_fact])
+    people = read_people_in_photos(project).select("instance_id", "image_id")
     person_facts = people.join(
         facts, left_on="instance_id", right_on="unit_id", maintain_order="left"
     )
     indoor_people = person_facts.filter(
-        pl.col(fact).str.to_lowercase().str.strip_chars().is_in(INDOORS)
+        pl.col(scene_fact).str.to_lowercase().str.strip_chars().is_in(INDOORS)
     )
     files = read_images(project).filter(pl.col("file").is_not_null()).select("image_id", "file")
     photos = indoor_people.select("image_id").unique().sort("image_id").join(files, on="image_id")
-    shares = [sky_share_of_file(project.folder / file) for file in photos["file"]]
+    shares = [compute_sky_share_of_file(project.folder / file) for file in photos["file"]]
     sky_photos = photos.with_columns(share=pl.Series(shares, dtype=pl.Float64)).filter(
         pl.col("share") > MIN_SKY_SHARE
     )
     doubtful_people = indoor_people.join(sky_photos, on="image_id", maintain_order="left")
     description = pl.format(
-        f"{fact}: {{}}; {{}} % of the upper third looks like sky",
-        fact,
+        f"{scene_fact}: {{}}; {{}} % of the upper third looks like sky",
+        scene_fact,
         (pl.col("share") * 100).round(0).cast(pl.Int64),
     )
-    return _build_evidence(doubtful_people, SCENE, description, pl.col("share"))
+    return _build_evidence_rows(doubtful_people, SCENE, description, pl.col("share"))
 
 
-def _join_current_subjects(project: Project, rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+def _join_subjects_drop_excluded(
+    project: Project, evidence_rows: pl.DataFrame
+) -> tuple[pl.DataFrame, int]:
     """Join subjects to rows about photos, and drop rows about excluded units; how many."""
-    numbered_rows = rows.with_row_index("row")
-    people = read_instances(project).select("image_id", "subject_id").unique()
+    numbered_rows = evidence_rows.with_row_index("row")
+    people = read_people_in_photos(project).select("image_id", "subject_id").unique()
     photos = read_images(project)["image_id"]
     of_subjects = numbered_rows.filter(pl.col("image_id").is_null()).filter(
         pl.col("subject_id").is_in(people["subject_id"].drop_nulls().implode())
@@ -278,13 +299,13 @@ def _join_current_subjects(project: Project, rows: pl.DataFrame) -> tuple[pl.Dat
             without_subject.join(people, on="image_id", how="left").select(numbered_rows.columns),
         ]
     )
-    n_excluded = rows.height - current_rows["row"].n_unique()
+    n_excluded = evidence_rows.height - current_rows["row"].n_unique()
     return current_rows.sort("row").select(list(EVIDENCE_SCHEMA)).unique(
         maintain_order=True
     ), n_excluded
 
 
-def _build_sheet(rows: pl.DataFrame) -> pl.DataFrame:
+def _build_sheet_of_reviewed_units(rows: pl.DataFrame) -> pl.DataFrame:
     """Group rows by the unit to be decided about: a subject, or for logos a photo."""
     is_photo = (pl.col("kind") == LOGO) | pl.col("subject_id").is_null()
     description = (

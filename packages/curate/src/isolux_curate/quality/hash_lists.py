@@ -31,9 +31,9 @@ from isolux_curate.project.verdicts import (
     IN,
     KNOWN_MATERIAL,
     OUT,
-    read_hash_matches,
-    read_verdicts,
-    record_decision,
+    read_hash_matches_with_state,
+    read_verdict_sheet,
+    record_changed_verdicts,
 )
 from isolux_curate.user_tables import import_user_function
 
@@ -71,25 +71,25 @@ class HashList:
         """Count the entries."""
         return sum(map(len, self.exact.values())) + len(self.phash) + len(self.perceptual)
 
-    def match(self, file_bytes: bytes) -> str | None:
+    def find_matching_entry_or_none(self, file_bytes: bytes) -> str | None:
         """Find the entry that a file matches, as its kind and digits; None without a match.
 
         Examples
         --------
         >>> known = HashList({"md5": frozenset({hashlib.md5(b"x").hexdigest()})}, np.empty(0, "u8"))
-        >>> known.match(b"x"), known.match(b"y")
-        ('md5 9dd4e461268c8034f5c8564e155c67a6', None)
+        >>> [known.find_matching_entry_or_none(b) for b in (b"x", b"y")]
+        ['md5 9dd4e461268c8034f5c8564e155c67a6', None]
         """
         for name, entries in self.exact.items():
             digest = hashlib.new(name, file_bytes, usedforsecurity=False).hexdigest()
             if digest in entries:
                 return f"{name} {digest}"
         if len(self.phash):
-            for photo_hash in _hash_photo(file_bytes):
-                if (index := _find_nearest(self.phash, photo_hash)) is not None:
+            for photo_hash in _compute_photo_hashes_or_empty(file_bytes):
+                if (index := _find_nearby_hash_or_none(self.phash, photo_hash)) is not None:
                     return f"{_PHASH} {int(self.phash[index]):016x}"
         if self.hasher is not None and len(self.perceptual):
-            photo_hash_bytes = _parse_hash(self.hasher(file_bytes), "the hasher")
+            photo_hash_bytes = _parse_hex_hash(self.hasher(file_bytes), "the hasher")
             distances = np.bitwise_count(self.perceptual ^ photo_hash_bytes[None]).sum(
                 axis=1, dtype=np.int64
             )
@@ -98,9 +98,9 @@ class HashList:
         return None
 
 
-def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
+def read_hash_list(list_path: str | Path, *, hasher: str | None = None) -> HashList:
     """Read a list of hashes."""
-    source = str(path)
+    source = str(list_path)
     hash_function: Hasher | None = None
     if hasher is not None:
         hash_function = import_user_function(
@@ -109,16 +109,17 @@ def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
             source="hasher",
             expected="python:MODULE:FUNCTION",
         )
-    rows = _read_entries(Path(path), has_hasher=hash_function is not None)
+    rows = _read_entries_by_hash_kind(Path(list_path), has_hasher=hash_function is not None)
     exact = {
-        name: frozenset(_check_entries(rows[name], digits, name, source))
+        name: frozenset(_refuse_malformed_entries(rows[name], digits, name, source))
         for name, digits in _DIGITS_BY_HASH.items()
         if rows.get(name)
     }
     phash = [
-        int(h, 16) for h in _check_entries(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, source)
+        int(h, 16)
+        for h in _refuse_malformed_entries(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, source)
     ]
-    perceptual_hashes = [_parse_hash(text, source) for text in rows.get("perceptual", [])]
+    perceptual_hashes = [_parse_hex_hash(text, source) for text in rows.get("perceptual", [])]
     if len({len(hash_bytes) for hash_bytes in perceptual_hashes}) > 1:
         raise TableError("perceptual hashes differ in length", expected="one length", where=source)
     if perceptual_hashes and hash_function is None:
@@ -135,7 +136,7 @@ def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     return hash_list
 
 
-def _read_entries(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
+def _read_entries_by_hash_kind(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
     """Read the entries by kind of hash, from a table or from lines."""
     refuse_unless_file(path)
     is_plain_text = path.suffix in {".csv", ".txt", ""}
@@ -172,31 +173,33 @@ def _read_entries(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
     return entries
 
 
-def _check_entries(entries: Sequence[str], digits: int, name: str, source: str) -> list[str]:
+def _refuse_malformed_entries(
+    entries: Sequence[str], n_digits: int, hash_name: str, source: str
+) -> list[str]:
     for number, entry in enumerate(entries, 1):
-        if len(entry) != digits or not _HEX.fullmatch(entry):
+        if len(entry) != n_digits or not _HEX.fullmatch(entry):
             raise TableError(
-                f"an entry is no {name}",
-                expected=f"{digits} hexadecimal digits",
+                f"an entry is no {hash_name}",
+                expected=f"{n_digits} hexadecimal digits",
                 found=f"{len(entry)} characters",
-                where=f"{source}, entry {number} of {name}",
+                where=f"{source}, entry {number} of {hash_name}",
             )
     return list(entries)
 
 
-def _parse_hash(text: str, source: str) -> _U8:
+def _parse_hex_hash(hex_digits: str, source: str) -> _U8:
     try:
-        return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
+        return np.frombuffer(bytes.fromhex(hex_digits), dtype=np.uint8)
     except (ValueError, TypeError) as error:
         raise TableError(
             "this is not a hash",
             expected="hexadecimal digits",
-            found=f"{len(str(text))} characters",
+            found=f"{len(str(hex_digits))} characters",
             where=source,
         ) from error
 
 
-def _find_nearest(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | None:
+def _find_nearby_hash_or_none(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | None:
     for start in range(0, len(entries), _BATCH_SIZE):
         distances = np.bitwise_count(entries[start : start + _BATCH_SIZE] ^ np.uint64(photo_hash))
         if int(distances.min()) <= BITS:
@@ -204,7 +207,7 @@ def _find_nearest(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | Non
     return None
 
 
-def _hash_photo(file_bytes: bytes) -> list[int]:
+def _compute_photo_hashes_or_empty(file_bytes: bytes) -> list[int]:
     """Compute perceptual hashes of an image as stored and upright, each also mirrored."""
     from PIL import Image, ImageOps
 
@@ -239,13 +242,13 @@ class HashMatches:
     undecided_ids: tuple[str, ...]
 
 
-def match_photos(project: Project, hash_list: HashList) -> HashMatches:
+def match_and_exclude_photos(project: Project, hash_list: HashList) -> HashMatches:
     """Compare all photos with a list; those that match are out until decided."""
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
-    rows = project.read_rows(query.order_by(images.c.image_id))
-    cleared_entries = read_cleared_entries(project)
+    rows = project.fetch_rows(query.order_by(images.c.image_id))
+    cleared_entries = read_cleared_entry_by_image(project)
     entry_by_image: dict[str, str] = {}
     for image, file in rows:
         try:
@@ -254,32 +257,34 @@ def match_photos(project: Project, hash_list: HashList) -> HashMatches:
             raise FileError(
                 "a photo cannot be read", found=str(error.strerror), where=f"photo {image}"
             ) from error
-        entry = hash_list.match(file_bytes)
+        entry = hash_list.find_matching_entry_or_none(file_bytes)
         if entry is not None and cleared_entries.get(image) != entry:
             entry_by_image[image] = entry
-    new_ids = write_matches(project, entry_by_image, hash_list)
-    undecided_ids = read_hash_matches(project).filter(state="undecided")["image_id"]
+    new_ids = exclude_new_hash_matches(project, entry_by_image, hash_list)
+    undecided_ids = read_hash_matches_with_state(project).filter(state="undecided")["image_id"]
     return HashMatches(len(rows), new_ids, tuple(undecided_ids))
 
 
-def read_cleared_entries(project: Project) -> Mapping[str, str]:
+def read_cleared_entry_by_image(project: Project) -> Mapping[str, str]:
     """Read the entry that each photo matched, for photos that people decided to keep."""
-    cleared_matches = read_hash_matches(project).filter(state=IN)
+    cleared_matches = read_hash_matches_with_state(project).filter(state=IN)
     return dict(cleared_matches.select("image_id", "entry").rows())
 
 
-def write_matches(
+def exclude_new_hash_matches(
     project: Project, entry_by_image: Mapping[str, str], hash_list: HashList
 ) -> tuple[str, ...]:
     """Exclude matching photos; the ids of those that are new."""
-    matched_ids = set(read_hash_matches(project).filter(pl.col("state") != IN)["image_id"])
+    matched_ids = set(
+        read_hash_matches_with_state(project).filter(pl.col("state") != IN)["image_id"]
+    )
     new_ids = tuple(image for image in entry_by_image if image not in matched_ids)
     schema = {"unit_id": pl.String, "reason": pl.String}
     refused = pl.DataFrame(
         [(image_id, entry_by_image[image_id]) for image_id in new_ids], schema=schema, orient="row"
     )
     if new_ids:
-        record_decision(
+        record_changed_verdicts(
             project,
             KNOWN_MATERIAL,
             HASH_LIST,
@@ -290,14 +295,14 @@ def write_matches(
     return new_ids
 
 
-def decide_matches(project: Project, sheet: str | Path) -> int:
+def record_decisions_about_matches(project: Project, verdict_sheet: str | Path) -> int:
     """Record the decisions about matches; the number of changed ones."""
-    verdicts = read_verdicts(sheet, "image")
-    state = read_hash_matches(project)
+    verdicts = read_verdict_sheet(verdict_sheet, "image")
+    state = read_hash_matches_with_state(project)
     unknown_ids = verdicts.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
     if len(unknown_ids):
         raise UnknownNameError(
-            "match", unknown_ids[0], state["image_id"].to_list(), where=str(sheet)
+            "match", unknown_ids[0], state["image_id"].to_list(), where=str(verdict_sheet)
         )
     state_by_image = dict(state.select("image_id", "state").rows())
     changed_ids = [
@@ -307,10 +312,14 @@ def decide_matches(project: Project, sheet: str | Path) -> int:
     confirmed = verdicts.filter(verdict=OUT).select("unit_id", "reason")
     cleared_ids = verdicts.filter(verdict=IN)["unit_id"]
     if len(cleared_ids):
-        record_decision(project, KNOWN_MATERIAL, DECIDED, no_verdicts, examined_units=cleared_ids)
-        record_decision(project, KNOWN_MATERIAL, HASH_LIST, no_verdicts, examined_units=cleared_ids)
+        record_changed_verdicts(
+            project, KNOWN_MATERIAL, DECIDED, no_verdicts, examined_units=cleared_ids
+        )
+        record_changed_verdicts(
+            project, KNOWN_MATERIAL, HASH_LIST, no_verdicts, examined_units=cleared_ids
+        )
     if confirmed.height:
-        record_decision(
+        record_changed_verdicts(
             project, KNOWN_MATERIAL, DECIDED, confirmed, examined_units=confirmed["unit_id"]
         )
     return len(changed_ids)

@@ -19,15 +19,20 @@ from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images
-from isolux_curate.project.verdicts import OUT, read_verdicts, record_decision, record_note
+from isolux_curate.project.verdicts import (
+    OUT,
+    read_verdict_sheet,
+    record_changed_verdicts,
+    record_journal_note_unless_repeated,
+)
 from isolux_curate.quality.evidence import STEP
 from isolux_curate.quality.sampling import (
     LEVEL,
     METHOD,
     SamplingDesign,
     ShareEstimate,
-    estimate_share,
-    read_design,
+    estimate_stratified_population_share,
+    read_sampling_design,
 )
 
 _UNITS = ("subject", "image", "instance")
@@ -61,7 +66,7 @@ class ReviewResult:
     notes: tuple[str, ...]
 
 
-def import_review(
+def record_review_and_estimate_share(
     project: Project,
     sheet: str | Path,
     *,
@@ -88,7 +93,7 @@ def import_review(
         The type of the sample, if it has several.
     """
     path = Path(sheet).expanduser()
-    verdict_rows = read_verdicts(path, "unit", key="unit_id", allow_undecided=True)
+    verdict_rows = read_verdict_sheet(path, "unit", id_column="unit_id", allow_undecided=True)
     verdicts = verdict_rows.filter(pl.col("verdict").is_not_null())
     if verdicts.is_empty():
         raise TableError(
@@ -100,22 +105,22 @@ def import_review(
     if n_open:
         text = f"{n_open:,} of {verdict_rows.height:,} rows have no verdict yet:"
         notes.append(Caution(f"{text} nothing is decided about them."))
-    design = None if sample is None else read_design(sample)
+    design = None if sample is None else read_sampling_design(sample)
     estimate = None
     details: dict[str, object] = {}
     if design is not None:
-        estimate, estimate_notes = _estimate_population_share(verdicts, design, kind)
+        estimate, estimate_notes = _estimate_share_with_notes(verdicts, design, kind)
         notes += estimate_notes
-        details = {"sample": _estimate_to_details(estimate)}
+        details = {"sample": _convert_estimate_to_journal_details(estimate)}
     photos_before = set(read_images(project)["image_id"])
     n_new_verdicts = 0
-    for unit_kind, rows in _split_by_unit(verdicts, unit):
+    for unit_kind, rows in _split_verdicts_by_unit_kind(verdicts, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
-        n_new_verdicts += record_decision(
+        n_new_verdicts += record_changed_verdicts(
             project, STEP, rule, refused, examined_units=rows["unit_id"], unit_kind=unit_kind
         )
     if details:
-        record_note(project, STEP, f"{rule}: estimate", details)
+        record_journal_note_unless_repeated(project, STEP, f"{rule}: estimate", details)
     excluded_photos = photos_before - set(read_images(project)["image_id"])
     n_out = verdicts.filter(verdict=OUT).height
     return ReviewResult(
@@ -123,13 +128,13 @@ def import_review(
         verdicts.height,
         n_out,
         len(excluded_photos),
-        _count_by_kind(verdicts),
+        _count_out_by_evidence_kind(verdicts),
         estimate,
         tuple(notes),
     )
 
 
-def _estimate_to_details(estimate: ShareEstimate) -> Mapping[str, object]:
+def _convert_estimate_to_journal_details(estimate: ShareEstimate) -> Mapping[str, object]:
     return {
         "population": estimate.population,
         "reviewed": estimate.n,
@@ -142,9 +147,11 @@ def _estimate_to_details(estimate: ShareEstimate) -> Mapping[str, object]:
     }
 
 
-def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
+def _split_verdicts_by_unit_kind(
+    verdicts: pl.DataFrame, default_unit_kind: str
+) -> list[tuple[str, pl.DataFrame]]:
     if "unit_kind" not in verdicts.columns:
-        verdicts = verdicts.with_columns(unit_kind=pl.lit(unit))
+        verdicts = verdicts.with_columns(unit_kind=pl.lit(default_unit_kind))
     rows_by_unit = [
         (str(k), rows) for (k,), rows in verdicts.group_by("unit_kind", maintain_order=True)
     ]
@@ -159,7 +166,7 @@ def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.Data
     return rows_by_unit
 
 
-def _estimate_population_share(
+def _estimate_share_with_notes(
     verdicts: pl.DataFrame, design: SamplingDesign, sample_type: str | None
 ) -> tuple[ShareEstimate, list[str]]:
     """Estimate the population's share of units that are out, by the design's strata."""
@@ -203,10 +210,10 @@ def _estimate_population_share(
     n_found, n_reviewed, population = (
         strata_counts[n].to_list() for n in ("found", "seen", "population")
     )
-    return estimate_share(n_found, n_reviewed, population), notes
+    return estimate_stratified_population_share(n_found, n_reviewed, population), notes
 
 
-def _count_by_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
+def _count_out_by_evidence_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Count by kind of evidence how many reviewed units are out, with Wilson intervals."""
     schema = {
         "kind": pl.String,

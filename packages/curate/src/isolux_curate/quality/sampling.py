@@ -29,9 +29,12 @@ from isolux.stats.proportions import wilson_interval
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
-from isolux_curate.project.verdicts import record_note, refuse_undecided_matches
-from isolux_curate.quality.typed_answers import read_unit_facts, read_units
-from isolux_curate.user_tables import read_text
+from isolux_curate.project.verdicts import (
+    record_journal_note_unless_repeated,
+    refuse_undecided_hash_matches,
+)
+from isolux_curate.quality.typed_answers import read_current_unit_ids, read_facts_by_unit_id
+from isolux_curate.user_tables import read_table_as_text
 
 LEVEL, MARGIN, EXPECTED = 0.95, 0.05, 0.5
 METHOD = "Wilson, with finite population correction"
@@ -52,8 +55,8 @@ class ShareEstimate:
     population: int
 
 
-def estimate_share(
-    n_found: Sequence[int], n_reviewed: Sequence[int], population: Sequence[int]
+def estimate_stratified_population_share(
+    n_found: Sequence[int], n_reviewed: Sequence[int], n_population: Sequence[int]
 ) -> ShareEstimate:
     """Estimate a share of a finite population from counts by stratum, with a Wilson interval.
 
@@ -61,70 +64,86 @@ def estimate_share(
     --------
     FHIBE's 14 of 400, drawn from 2,017 subjects: 3.5 %. It prints ± 1.7 points.
 
-    >>> found = estimate_share([14], [400], [2017])
+    >>> found = estimate_stratified_population_share([14], [400], [2017])
     >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
     (0.035, 0.0221, 0.055)
     """
     x, n, size = (
-        np.asarray(sequence, dtype=np.float64) for sequence in (n_found, n_reviewed, population)
+        np.asarray(sequence, dtype=np.float64) for sequence in (n_found, n_reviewed, n_population)
     )
     if not len(n) or (n < 1).any() or (x < 0).any() or (x > n).any() or (n > size).any():
         raise SpecError(
             "these are not the counts of a sample",
             expected="found ≤ seen ≤ population, and at least one seen, in each stratum",
-            found=f"{list(n_found)} of {list(n_reviewed)} of {list(population)}",
+            found=f"{list(n_found)} of {list(n_reviewed)} of {list(n_population)}",
         )
     weight = size / size.sum()
     share = x / n
     estimate = float((weight * share).sum())
     total = float(n.sum())
     counts = int(x.sum()), int(total), int(size.sum())
-    effect = _design_effect(weight, share, n, size)
+    effect = _compute_design_effect(weight, share, n, size)
     if effect == 0.0:  # all units were reviewed
         return ShareEstimate(estimate, estimate, estimate, *counts)
     n_effective = total / effect
     bounds = wilson_interval(estimate * n_effective, n_effective, LEVEL)
-    interval = _clip_to_counts(float(bounds.low), float(bounds.high), counts)
+    interval = _clip_bounds_to_possible_shares(float(bounds.low), float(bounds.high), counts)
     return ShareEstimate(estimate, *interval, *counts)
 
 
-def _clip_to_counts(low: float, high: float, counts: tuple[int, int, int]) -> tuple[float, float]:
+def _clip_bounds_to_possible_shares(
+    low: float, high: float, counts: tuple[int, int, int]
+) -> tuple[float, float]:
     """Clip bounds to shares that are possible given the reviewed units."""
     n_found, n, size = counts
     return max(low, n_found / size), min(high, (size - n + n_found) / size)
 
 
-def _design_effect(weight: np.ndarray, share: np.ndarray, n: np.ndarray, size: np.ndarray) -> float:
+def _compute_design_effect(
+    stratum_weights: np.ndarray,
+    stratum_shares: np.ndarray,
+    n_reviewed: np.ndarray,
+    n_population: np.ndarray,
+) -> float:
     """Compute the design effect with finite population correction; with strata the larger of two.
 
     Shapes: all [strata].
     """
-    finite_population_factor = np.where(size > 1, (size - n) / np.maximum(size - 1, 1), 0.0)
-    mean_share = float((weight * share).sum())
-    pooled_variance = float((weight**2 * finite_population_factor / n).sum())
+    finite_population_factor = np.where(
+        n_population > 1, (n_population - n_reviewed) / np.maximum(n_population - 1, 1), 0.0
+    )
+    mean_share = float((stratum_weights * stratum_shares).sum())
+    pooled_variance = float((stratum_weights**2 * finite_population_factor / n_reviewed).sum())
     stratified_variance = 0.0
-    if len(n) > 1 and 0.0 < mean_share < 1.0:
+    if len(n_reviewed) > 1 and 0.0 < mean_share < 1.0:
         # The sample variance of each stratum's share: (1 - n / N) p (1 - p) / (n - 1).
-        stratum_variance = (1 - n / size) * share * (1 - share) / np.maximum(n - 1, 1)
-        stratified_variance = float((weight**2 * stratum_variance).sum()) / (
+        stratum_variance = (
+            (1 - n_reviewed / n_population)
+            * stratum_shares
+            * (1 - stratum_shares)
+            / np.maximum(n_reviewed - 1, 1)
+        )
+        stratified_variance = float((stratum_weights**2 * stratum_variance).sum()) / (
             mean_share * (1 - mean_share)
         )
-    return max(pooled_variance, stratified_variance) * float(n.sum())
+    return max(pooled_variance, stratified_variance) * float(n_reviewed.sum())
 
 
-def required_sample_size(
-    population: int, margin: float = MARGIN, expected: float = EXPECTED
+def compute_required_sample_size(
+    population: int, margin: float = MARGIN, expected_share: float = EXPECTED
 ) -> int:
     """Find the smallest sample whose interval has a half-width of at most the margin.
 
     Examples
     --------
-    >>> required_sample_size(10_000), required_sample_size(2_017, margin=0.017, expected=0.035)
-    (367, 381)
+    >>> compute_required_sample_size(10_000)
+    367
+    >>> compute_required_sample_size(2_017, margin=0.017, expected_share=0.035)
+    381
     """
     for name, setting, low, high in (
         ("margin", margin, 0.0, 0.5),
-        ("expected", expected, -1e-9, 1 + 1e-9),
+        ("expected", expected_share, -1e-9, 1 + 1e-9),
     ):
         if not low < setting < high:
             raise SpecError(
@@ -138,7 +157,7 @@ def required_sample_size(
     n = np.arange(1, population + 1, dtype=np.float64)
     finite_population_factor = np.maximum(population - n, 0) / max(population - 1, 1)
     n_effective = n / np.maximum(finite_population_factor, 1e-12)
-    bounds = wilson_interval(expected * n_effective, n_effective, LEVEL)
+    bounds = wilson_interval(expected_share * n_effective, n_effective, LEVEL)
     is_sufficient = (bounds.high - bounds.low) / 2 <= margin
     is_sufficient[-1] = True  # the whole population has no sampling error
     return int(np.argmax(is_sufficient)) + 1
@@ -170,21 +189,23 @@ class SamplingDesign:
         return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
-def draw_units(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.DataFrame:
+def draw_stratified_units(
+    units: pl.DataFrame, unit_type: str, sample_size: int, seed: int
+) -> pl.DataFrame:
     """Sample units of one type, from each stratum in proportion to its size.
 
     Examples
     --------
     >>> units = pl.DataFrame({"unit_id": list("abcdefgh"), "stratum": ["x"] * 6 + ["y"] * 2})
-    >>> draw_units(units, "boxes", 4, 0)["stratum"].to_list()
+    >>> draw_stratified_units(units, "boxes", 4, 0)["stratum"].to_list()
     ['x', 'x', 'y', 'y']
     """
     if units["unit_id"].is_duplicated().any():
         raise TableError("a unit is listed twice", expected="each unit once", where=unit_type)
-    draw_keys = [_draw_key(seed, unit_type, unit) for unit in units["unit_id"]]
+    draw_keys = [_compute_draw_key(seed, unit_type, unit) for unit in units["unit_id"]]
     sizes = units.group_by("stratum").agg(population=pl.len()).sort("stratum")
     allocations = sizes.with_columns(
-        drawn=pl.Series(allocate_sample(sizes["population"].to_list(), size))
+        drawn=pl.Series(allocate_sample_to_strata(sizes["population"].to_list(), sample_size))
     )
     return (
         units.with_columns(_draw_key=pl.Series(draw_keys, dtype=pl.String))
@@ -196,44 +217,44 @@ def draw_units(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.
     )
 
 
-def _draw_key(seed: int, unit_type: str, unit: str) -> str:
+def _compute_draw_key(seed: int, unit_type: str, unit: str) -> str:
     return hashlib.sha256(f"{seed}\x00{unit_type}\x00{unit}".encode()).hexdigest()
 
 
-def allocate_sample(population: Sequence[int], size: int) -> list[int]:
+def allocate_sample_to_strata(population: Sequence[int], sample_size: int) -> list[int]:
     """Allocate a sample to strata by their sizes (largest remainders), at least two units each.
 
     Examples
     --------
-    >>> allocate_sample([700, 290, 10, 1], 100)
+    >>> allocate_sample_to_strata([700, 290, 10, 1], 100)
     [69, 28, 2, 1]
     """
     stratum_sizes = np.asarray(population, dtype=np.int64)
     total = int(stratum_sizes.sum())
-    size = min(size, total)
+    sample_size = min(sample_size, total)
     min_sizes = np.minimum(stratum_sizes, _MIN_STRATUM_UNITS)
-    exact_sizes = size * stratum_sizes / max(total, 1)
+    exact_sizes = sample_size * stratum_sizes / max(total, 1)
     allocation = np.maximum(np.floor(exact_sizes).astype(np.int64), min_sizes)
     allocation = np.minimum(allocation, stratum_sizes)
     order = np.argsort(-(exact_sizes - np.floor(exact_sizes)), kind="stable")
-    while allocation.sum() < size:
+    while allocation.sum() < sample_size:
         for k in order:
-            if allocation.sum() < size and allocation[k] < stratum_sizes[k]:
+            if allocation.sum() < sample_size and allocation[k] < stratum_sizes[k]:
                 allocation[k] += 1
-    while allocation.sum() > size and (allocation > min_sizes).any():
+    while allocation.sum() > sample_size and (allocation > min_sizes).any():
         k = int(np.argmax(np.where(allocation > min_sizes, allocation - exact_sizes, -np.inf)))
         allocation[k] -= 1
     return [int(n) for n in allocation]
 
 
-def read_design(folder: str | Path) -> SamplingDesign:
+def read_sampling_design(sample_folder: str | Path) -> SamplingDesign:
     """Read a sample's design."""
-    path = Path(folder).expanduser() / DESIGN_FILE
+    path = Path(sample_folder).expanduser() / DESIGN_FILE
     if not path.is_file():
         raise FileError(
             "there is no sample",
             expected=f"a folder with {DESIGN_FILE}",
-            where=str(folder),
+            where=str(sample_folder),
             hint="`isolux curate sample` makes one",
         )
     design_record = read_mapping(path)
@@ -267,7 +288,7 @@ class ReviewSample:
     notes: tuple[str, ...]
 
 
-def draw_sample(
+def draw_and_write_review_sample(
     project: Project,
     out: str | Path,
     *,
@@ -305,7 +326,7 @@ def draw_sample(
     overwrite : bool
         Replace an earlier sample.
     """
-    refuse_undecided_matches(project)
+    refuse_undecided_hash_matches(project)
     if bool(type) == (table is not None):
         raise SpecError(
             "what is to be drawn is not said, or twice", expected="--type TYPE, or --table FILE"
@@ -313,10 +334,12 @@ def draw_sample(
     if size is not None and size < 1:
         raise SpecError("a sample of no units is none", expected="1 or more", found=str(size))
     units_by_type = (
-        {"table": _read_table_units(Path(str(table)), by)}
+        {"table": _read_units_with_strata(Path(str(table)), by)}
         if table is not None
         else {
-            unit_type: _read_stratified_units(project, read_units(project, unit_type), by)
+            unit_type: _add_strata_from_facts(
+                project, read_current_unit_ids(project, unit_type), by
+            )
             for unit_type in type
         }
     )
@@ -331,8 +354,14 @@ def draw_sample(
                 found="none",
                 where=str(project.folder),
             )
-        n = size if size is not None else required_sample_size(units.height, margin, expected)
-        sampled_units = draw_units(units, unit_type, n, seed).with_columns(type=pl.lit(unit_type))
+        n = (
+            size
+            if size is not None
+            else compute_required_sample_size(units.height, margin, expected)
+        )
+        sampled_units = draw_stratified_units(units, unit_type, n, seed).with_columns(
+            type=pl.lit(unit_type)
+        )
         sheets.append(sampled_units)
         stratum_counts = (
             units.group_by("stratum")
@@ -363,32 +392,34 @@ def draw_sample(
         write_text(staging_dir / DESIGN_FILE, design.to_json())
     for (unit_type,), rows in strata_table.group_by("type", maintain_order=True):
         counts = {c: int(rows[c].sum()) for c in ("population", "drawn")}
-        record_note(
+        record_journal_note_unless_repeated(
             project, STEP, f"sample of {unit_type}", settings | counts | {"strata": rows.height}
         )
     return ReviewSample(sheet, design, tuple(notes))
 
 
-def _read_stratified_units(
-    project: Project, units: pl.DataFrame, by: Sequence[str]
+def _add_strata_from_facts(
+    project: Project, units: pl.DataFrame, fact_columns: Sequence[str]
 ) -> pl.DataFrame:
-    facts = read_unit_facts(project, by)
+    facts = read_facts_by_unit_id(project, fact_columns)
     unit_facts = units.join(facts, on="unit_id", how="left", maintain_order="left")
-    return unit_facts.select("unit_id", "image_id", stratum=_stratum_expression(by))
+    return unit_facts.select("unit_id", "image_id", stratum=_build_stratum_expression(fact_columns))
 
 
-def _stratum_expression(by: Sequence[str]) -> pl.Expr:
+def _build_stratum_expression(columns: Sequence[str]) -> pl.Expr:
     """Build the expression of a unit's stratum; unknown values are a stratum of their own."""
-    if not by:
+    if not columns:
         return pl.lit("")
-    return pl.concat_str([pl.col(n).fill_null("(not said)") for n in by], separator=" | ")
+    return pl.concat_str([pl.col(n).fill_null("(not said)") for n in columns], separator=" | ")
 
 
-def _read_table_units(path: Path, by: Sequence[str]) -> pl.DataFrame:
-    text = read_text(path, "unit_id", *by)
+def _read_units_with_strata(path: Path, stratum_columns: Sequence[str]) -> pl.DataFrame:
+    text = read_table_as_text(path, "unit_id", *stratum_columns)
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
         raise TableError(
             "a unit is listed twice, or is not named", expected="one row a unit", where=str(path)
         )
     image = pl.col("image_id") if "image_id" in text.columns else pl.lit(None, pl.String)
-    return text.select("unit_id", image_id=image, stratum=_stratum_expression(by))
+    return text.select(
+        "unit_id", image_id=image, stratum=_build_stratum_expression(stratum_columns)
+    )

@@ -23,27 +23,31 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project
-from isolux_curate.project.queries import join_subject_facts, read_images, read_instances
-from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
+from isolux_curate.project.queries import join_subject_facts, read_images, read_people_in_photos
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    refuse_faulty_rows,
+    refuse_missing_columns,
+)
 
 UNIT_TYPES = ("subject", "image", "instance", *STAGES)
 _NON_FACT_COLUMNS = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
 
 
-def read_units(project: Project, unit_type: str) -> pl.DataFrame:
+def read_current_unit_ids(project: Project, unit_type: str) -> pl.DataFrame:
     """Read the current units of a type: ``unit_id, image_id``."""
     if unit_type not in UNIT_TYPES:
         raise UnknownNameError("kind of unit", unit_type, UNIT_TYPES)
     if unit_type == "image":
         units = read_images(project).select("image_id", unit_id="image_id")
     elif unit_type in ("subject", "instance"):
-        people = read_instances(project)
+        people = read_people_in_photos(project)
         image = pl.lit(None, dtype=pl.String) if unit_type == "subject" else pl.col("image_id")
         units = people.select(unit_id=f"{unit_type}_id", image_id=image)
     else:
         ids_by_unit_kind = {
             "image": read_images(project)["image_id"],
-            "instance": read_instances(project)["instance_id"],
+            "instance": read_people_in_photos(project)["instance_id"],
         }
         answer_units = read_answer_rows(project, unit_type).select(
             "image_id", unit_id="instance_id"
@@ -55,19 +59,19 @@ def read_units(project: Project, unit_type: str) -> pl.DataFrame:
     )
 
 
-def read_unit_facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
+def read_facts_by_unit_id(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
     """Read facts of subjects, photos and people, keyed by the ids of all three."""
-    people = join_subject_facts(project, read_instances(project, include_excluded=True))
+    people = join_subject_facts(project, read_people_in_photos(project, include_excluded=True))
     photos = read_images(project, include_excluded=True)
     new_columns = [c for c in photos.columns if c not in people.columns or c == "image_id"]
     people = people.join(
         photos.select(new_columns), on="image_id", how="left", maintain_order="left"
     )
-    for name in by:
+    for name in fact_columns:
         if name not in people.columns or name in _NON_FACT_COLUMNS:
             fact_names = [c for c in people.columns if c not in _NON_FACT_COLUMNS]
             raise UnknownNameError("fact", name, fact_names, where="the project")
-    fact_texts = {name: pl.col(name).cast(pl.String) for name in by}
+    fact_texts = {name: pl.col(name).cast(pl.String) for name in fact_columns}
     fact_rows = people.select(
         "instance_id", "image_id", "subject_id", **{f"_{n}": e for n, e in fact_texts.items()}
     )
@@ -76,16 +80,16 @@ def read_unit_facts(project: Project, by: Sequence[str]) -> pl.DataFrame:
         .group_by(unit_id=pl.col(key), maintain_order=True)
         .agg(
             pl.col("subject_id").drop_nulls().first().alias("_subject"),
-            *(_single_value(f"_{name}").alias(name) for name in by),
+            *(_take_only_value_or_null(f"_{name}").alias(name) for name in fact_columns),
         )
         for key in ("instance_id", "image_id", "subject_id")
     ]
     facts = pl.concat(tables).unique("unit_id", keep="first", maintain_order=True)
-    return facts.rename({"_subject": "subject_id"}).select("unit_id", "subject_id", *by)
+    return facts.rename({"_subject": "subject_id"}).select("unit_id", "subject_id", *fact_columns)
 
 
-def _single_value(name: str) -> pl.Expr:
-    values = pl.col(name).drop_nulls()
+def _take_only_value_or_null(column: str) -> pl.Expr:
+    values = pl.col(column).drop_nulls()
     return pl.when(values.n_unique() == 1).then(values.first())
 
 
@@ -122,17 +126,17 @@ class TypedAnswers:
     points: FloatArray | None = None
 
 
-def parse_answers(table: pl.DataFrame, source: str) -> dict[str, TypedAnswers]:
+def parse_answers_by_type(answer_table: pl.DataFrame, source: str) -> dict[str, TypedAnswers]:
     """Parse a table of answers into one object for each type.
 
     Examples
     --------
     >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "x"], "type": ["hair"] * 2,
     ...                      "answer": ["red", "brown"]})
-    >>> parse_answers(said, "said")["hair"].rows["choices"].to_list()
+    >>> parse_answers_by_type(said, "said")["hair"].rows["choices"].to_list()
     [['brown', 'red']]
     """
-    frame = _check_answer_table(table, source)
+    frame = _check_and_convert_answer_table(answer_table, source)
     tests_by_type = {
         "choice": pl.col("answer").is_not_null(),
         "box": pl.all_horizontal(pl.col(BOX_COLUMNS).is_not_null()),
@@ -153,15 +157,17 @@ def parse_answers(table: pl.DataFrame, source: str) -> dict[str, TypedAnswers]:
                 found=" and ".join(answer_types),
                 where=source,
             )
-        answers_by_type[str(name)] = _build_answers(rows, answer_types[0], f"{source}, type {name}")
+        answers_by_type[str(name)] = _build_typed_answers(
+            rows, answer_types[0], f"{source}, type {name}"
+        )
     return answers_by_type
 
 
-def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
-    refuse_missing(table, _REQUIRED_COLUMNS, source)
-    frame = to_text(table, COLUMNS)
+def _check_and_convert_answer_table(answer_table: pl.DataFrame, source: str) -> pl.DataFrame:
+    refuse_missing_columns(answer_table, _REQUIRED_COLUMNS, source)
+    frame = convert_columns_to_text(answer_table, COLUMNS)
     for name in _REQUIRED_COLUMNS:
-        refuse_rows(
+        refuse_faulty_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
             source,
@@ -171,7 +177,7 @@ def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
     boxes = frame.select(pl.col(BOX_COLUMNS).cast(pl.Float64, strict=False))
     for name in BOX_COLUMNS:
         is_faulty = (boxes[name].is_null() | ~boxes[name].is_finite()) & frame[name].is_not_null()
-        refuse_rows(
+        refuse_faulty_rows(
             is_faulty,
             "a side of a box is not a number",
             source,
@@ -182,7 +188,7 @@ def _check_answer_table(table: pl.DataFrame, source: str) -> pl.DataFrame:
     return frame.with_columns(boxes)
 
 
-def _build_answers(rows: pl.DataFrame, answer_type: AnswerType, source: str) -> TypedAnswers:
+def _build_typed_answers(rows: pl.DataFrame, answer_type: AnswerType, source: str) -> TypedAnswers:
     keys = ["unit", "annotator"]
     answer_rows = rows.group_by(keys, maintain_order=True).agg(
         vendor=pl.col("vendor").first(),
@@ -204,15 +210,15 @@ def _build_answers(rows: pl.DataFrame, answer_type: AnswerType, source: str) -> 
     if answer_type == "choice":
         return TypedAnswers(unit_rows, answer_type)
     if answer_type == "box":
-        return TypedAnswers(unit_rows, answer_type, _parse_boxes(answer_rows, source))
+        return TypedAnswers(unit_rows, answer_type, _parse_boxes_with_area(answer_rows, source))
     if answer_type == "mask":
-        masks = _parse_masks(answer_rows["points"].to_list(), source)
+        masks = _rasterise_outlines(answer_rows["points"].to_list(), source)
         return TypedAnswers(unit_rows, answer_type, masks.box_xywh, masks=masks)
-    points = _parse_keypoints(answer_rows["keypoints"].to_list(), source)
+    points = _parse_equal_length_keypoints(answer_rows["keypoints"].to_list(), source)
     return TypedAnswers(unit_rows, answer_type, boxes_around(points), points=points)
 
 
-def _parse_boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
+def _parse_boxes_with_area(answer_rows: pl.DataFrame, source: str) -> FloatArray:
     boxes = answer_rows.select(BOX_COLUMNS).to_numpy().astype(np.float64)
     if (boxes[:, 2:] <= 0).any():
         row = int((boxes[:, 2:] <= 0).any(axis=1).argmax())
@@ -225,9 +231,9 @@ def _parse_boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
     return boxes
 
 
-def _parse_masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
+def _rasterise_outlines(outlines: Sequence[Sequence[str]], source: str) -> Masks:
     """Rasterise each answer's polygons on one canvas that holds all; the photo's size is unused."""
-    polygons = [[_parse_polygon(text, source) for text in texts] for texts in outlines]
+    polygons = [[_parse_flat_polygon(text, source) for text in texts] for texts in outlines]
     width_px = max((max(line[0::2]) for shape in polygons for line in shape), default=1.0)
     height_px = max((max(line[1::2]) for shape in polygons for line in shape), default=1.0)
     canvas_sizes = (
@@ -236,36 +242,41 @@ def _parse_masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
     return masks_from_coco(polygons, *canvas_sizes, file=source)
 
 
-def _parse_polygon(text: str, source: str) -> list[float]:
-    points = [point[:2] for point in _parse_points(text, 2, source)]
+def _parse_flat_polygon(points_json: str, source: str) -> list[float]:
+    points = [point[:2] for point in _parse_points_with_numbers(points_json, 2, source)]
     if len(points) < _MIN_CORNERS:
         raise TableError("an outline is not a polygon", expected="3 points or more", where=source)
     return [number for point in points for number in point]
 
 
-def _parse_points(text: str, min_numbers: int, source: str) -> list[list[float]]:
+def _parse_points_with_numbers(
+    points_json: str, min_numbers: int, source: str
+) -> list[list[float]]:
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(points_json)
         rows = [[float(number) for number in row] for row in parsed]
     except (ValueError, TypeError) as error:
         raise TableError(
             "these are not points",
             expected="such as [[12, 30], [14, 31], [9, 40]]",
-            found=text[:60],
+            found=points_json[:60],
             where=source,
         ) from error
     if any(len(row) < min_numbers or not np.isfinite(row).all() for row in rows):
         raise TableError(
             "a point lacks a number",
             expected=f"{min_numbers} numbers a point",
-            found=text[:60],
+            found=points_json[:60],
             where=source,
         )
     return rows
 
 
-def _parse_keypoints(texts: Sequence[str], source: str) -> FloatArray:
-    rows = [[point[:3] for point in _parse_points(text, 3, source)] for text in texts]
+def _parse_equal_length_keypoints(keypoint_jsons: Sequence[str], source: str) -> FloatArray:
+    rows = [
+        [point[:3] for point in _parse_points_with_numbers(text, 3, source)]
+        for text in keypoint_jsons
+    ]
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or 0 in sizes:
         raise TableError(
@@ -282,9 +293,9 @@ _BOX_COLUMNS = ("x", "y", "w", "h")
 _ANSWER_SCHEMA = {name: pl.Float64 if name in _BOX_COLUMNS else pl.String for name in COLUMNS}
 
 
-def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
+def read_collected_answers(project: Project, answer_types: Sequence[str]) -> pl.DataFrame:
     """Read the project's answers of some types as a table of answers."""
-    people = read_instances(project)
+    people = read_people_in_photos(project)
     facts = join_subject_facts(project, people)
     stage_by_question = {q: stage for stage in STAGES.values() for q in stage.choices}
     non_fact_columns = ("instance_id", "image_id", "subject_id", "origin", *_BOX_COLUMNS)
@@ -295,7 +306,7 @@ def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFra
         *(c for c in facts.columns if c not in non_fact_columns),
     ]
     tables: list[pl.DataFrame] = []
-    for name in types:
+    for name in answer_types:
         if name == BOXES:
             answers = people.filter(pl.col("x").is_not_null()).select(
                 *_BOX_COLUMNS, unit="instance_id", annotator=pl.lit(COLLECTED)
@@ -319,12 +330,14 @@ def read_collected_answers(project: Project, types: Sequence[str]) -> pl.DataFra
         else:
             raise UnknownNameError("type of answer", name, type_names, where="the project")
         tables.append(
-            _conform_answers(answers.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED)))
+            _cast_to_answer_schema(
+                answers.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED))
+            )
         )
     return pl.concat(tables) if tables else pl.DataFrame(schema=_ANSWER_SCHEMA)
 
 
-def _conform_answers(answers: pl.DataFrame) -> pl.DataFrame:
+def _cast_to_answer_schema(answers: pl.DataFrame) -> pl.DataFrame:
     return answers.select(
         pl.col(name).cast(dtype)
         if name in answers.columns

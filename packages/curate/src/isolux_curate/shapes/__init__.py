@@ -28,20 +28,23 @@ from isolux_curate.shapes.drawings import (
     DrawingPairs,
     Drawings,
     ShapeType,
-    compare_drawings,
+    compute_similar_drawing_pairs,
     read_drawings,
 )
-from isolux_curate.shapes.export import build_flat_table, shapes_to_coco
+from isolux_curate.shapes.export import (
+    build_flat_object_attribute_table,
+    convert_agreed_objects_to_coco,
+)
 from isolux_curate.shapes.merging import (
     MaskRule,
-    measure_annotators,
-    median_box_xywh,
-    merge_masks,
-    merge_poses,
+    compute_median_box_xywh,
+    merge_masks_by_object,
+    merge_poses_by_huber_mean,
+    tabulate_annotator_agreement,
 )
-from isolux_curate.table_folder import write_tables
+from isolux_curate.table_folder import write_csv_tables_and_record
 
-__all__ = ["MaskRule", "ShapeType", "Shapes", "find_shapes"]
+__all__ = ["MaskRule", "ShapeType", "Shapes", "find_consensus_shapes"]
 
 SHAPES_FILE = "shapes.json"
 AGREED, NEEDS_MORE_VOTES = "agreed", "needs more votes"
@@ -90,36 +93,36 @@ class Shapes:
     def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write the tables as CSV, the agreed objects as COCO JSON, and ``shapes.json``."""
         tables = {
-            "objects": build_flat_table(self),
+            "objects": build_flat_object_attribute_table(self),
             "annotators": self.annotators,
             "drawings": self.drawings,
         }
         record = {**self.record, "notes": list(self.notes)}
-        coco_texts = {"agreed.json": json.dumps(shapes_to_coco(self)) + "\n"}
-        folder = write_tables(
+        coco_texts = {"agreed.json": json.dumps(convert_agreed_objects_to_coco(self)) + "\n"}
+        folder = write_csv_tables_and_record(
             out_dir,
             tables,
             record,
             record_file=SHAPES_FILE,
-            description="consensus folder",
-            texts=coco_texts,
+            folder_kind="consensus folder",
+            text_by_file=coco_texts,
             overwrite=overwrite,
         )
         return folder / "objects.csv"
 
 
-def find_shapes(
+def find_consensus_shapes(
     dataset: Dataset,
-    kind: ShapeType = "boxes",
+    shape_type: ShapeType = "boxes",
     *,
-    annotator: str = "annotator",
+    annotator_column: str = "annotator",
     min_annotators: int = 2,
     min_similarity: float = 0.5,
     mask_rule: MaskRule = "vote",
 ) -> Shapes:
     """Find the objects that several annotators drew, and merge their drawings."""
-    _refuse_settings(kind, min_annotators, min_similarity, mask_rule)
-    drawings = read_drawings(dataset, kind, annotator)
+    _refuse_unusable_shape_settings(shape_type, min_annotators, min_similarity, mask_rule)
+    drawings = read_drawings(dataset, shape_type, annotator_column)
     n_annotators = drawings.rows["annotator"].n_unique()
     if min_annotators > n_annotators:
         raise SpecError(
@@ -128,35 +131,37 @@ def find_shapes(
             found=str(min_annotators),
             where="min_annotators",
         )
-    drawing_pairs = compare_drawings(drawings)
-    object_index = group_drawings(
+    drawing_pairs = compute_similar_drawing_pairs(drawings)
+    object_index = group_similar_drawings(
         drawing_pairs.first,
         drawing_pairs.second,
         drawing_pairs.similarity,
         drawings.annotator_index,
         min_similarity,
     )
-    objects = _build_objects(drawings, drawing_pairs, object_index, min_annotators, mask_rule)
-    annotators = measure_annotators(drawings, drawing_pairs, object_index, min_annotators)
+    objects = _build_object_table(drawings, drawing_pairs, object_index, min_annotators, mask_rule)
+    annotators = tabulate_annotator_agreement(drawings, drawing_pairs, object_index, min_annotators)
     drawing_objects = drawings.rows.select(
         drawing_id="instance_id",
         object_id=pl.Series(objects["instance_id"].gather(object_index)),
         annotator="annotator",
     )
-    attributes = _vote_attributes(dataset, drawing_objects, annotator)
+    attributes = _vote_attributes_without_ties(dataset, drawing_objects, annotator_column)
     settings = {
-        "kind": kind,
-        "annotator": annotator,
+        "kind": shape_type,
+        "annotator": annotator_column,
         "min_annotators": min_annotators,
         "min_similarity": min_similarity,
         "mask_rule": mask_rule,
     }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    notes = (*dataset.notes, *_build_notes(objects, drawings, kind))
+    notes = (*dataset.notes, *_build_shape_notes(objects, drawings, shape_type))
     return Shapes(objects, annotators, drawing_objects, attributes, notes, dataset.images, record)
 
 
-def _refuse_settings(shape_type: str, min_annotators: int, min_iou: float, mask_rule: str) -> None:
+def _refuse_unusable_shape_settings(
+    shape_type: str, min_annotators: int, min_similarity: float, mask_rule: str
+) -> None:
     for name, setting, valid_values in (
         ("kind", shape_type, ("boxes", "masks", "keypoints")),
         ("mask_rule", mask_rule, ("staple", "vote")),
@@ -175,16 +180,16 @@ def _refuse_settings(shape_type: str, min_annotators: int, min_iou: float, mask_
             found=str(min_annotators),
             where="min_annotators",
         )
-    if not 0 < min_iou <= 1:
+    if not 0 < min_similarity <= 1:
         raise SpecError(
             "an overlap must be above 0 and at most 1",
             expected="such as 0.5",
-            found=str(min_iou),
+            found=str(min_similarity),
             where="min_similarity",
         )
 
 
-def _build_objects(
+def _build_object_table(
     drawings: Drawings,
     drawing_pairs: DrawingPairs,
     object_index: np.ndarray,
@@ -199,12 +204,12 @@ def _build_objects(
         {
             "instance_id": [f"object-{k + 1}" for k in range(len(object_rows))],
             "image_id": drawings.rows["image_id"].gather(first_rows),
-            "label": _vote_labels(drawings, object_index),
+            "label": _vote_label_or_null(drawings, object_index),
             "drawn_by": [len(r) for r in object_rows],
         }
     ).join(annotator_counts, on="image_id", how="left", maintain_order="left")
     table = table.with_columns(
-        **_mean_agreement(drawings, drawing_pairs, object_index, len(object_rows))
+        **_average_similarity_by_object(drawings, drawing_pairs, object_index, len(object_rows))
     )
     is_tied = (
         pl.lit(drawings.rows["label"].null_count() < drawings.rows.height)
@@ -214,10 +219,10 @@ def _build_objects(
     table = table.with_columns(
         status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(NEEDS_MORE_VOTES))
     )
-    return table.hstack(_merge_objects(drawings, object_rows, mask_rule))
+    return table.hstack(_merge_drawings_by_object(drawings, object_rows, mask_rule))
 
 
-def _vote_labels(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
+def _vote_label_or_null(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
     """Take each object's label with the most votes; null for ties."""
     votes = (
         drawings.rows.select("label", object=pl.Series(object_index))
@@ -232,11 +237,11 @@ def _vote_labels(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
     return all_objects.join(votes, on="object", how="left", maintain_order="left")["label"]
 
 
-def _vote_attributes(
-    dataset: Dataset, drawing_objects: pl.DataFrame, annotator: str
+def _vote_attributes_without_ties(
+    dataset: Dataset, drawing_objects: pl.DataFrame, annotator_column: str
 ) -> pl.DataFrame:
     """Take each object's attribute values with the most votes, without ties."""
-    non_attribute_names = (annotator, "label", "category", "supercategory", *BOX_COLUMNS)
+    non_attribute_names = (annotator_column, "label", "category", "supercategory", *BOX_COLUMNS)
     votes = (
         dataset.instance_attributes()
         .filter(~pl.col("attribute").is_in(non_attribute_names) & pl.col("value").is_not_null())
@@ -249,7 +254,7 @@ def _vote_attributes(
     return top_votes.filter(pl.len().over(keys) == 1).sort(*keys)
 
 
-def _mean_agreement(
+def _average_similarity_by_object(
     drawings: Drawings, drawing_pairs: DrawingPairs, object_index: np.ndarray, n_objects: int
 ) -> dict[str, pl.Series]:
     """Average similarity over an object's pairs of annotators; unlisted pairs count as 0."""
@@ -258,23 +263,31 @@ def _mean_agreement(
     n_drawings = np.bincount(object_index, minlength=n_objects)
     n_pairs = n_drawings * (n_drawings - 1) / 2
 
-    def mean(values: np.ndarray) -> pl.Series:
-        sums = np.bincount(pair_object, weights=values[is_same_object], minlength=n_objects)
+    def average_over_object_pairs(pair_similarity: np.ndarray) -> pl.Series:
+        sums = np.bincount(
+            pair_object, weights=pair_similarity[is_same_object], minlength=n_objects
+        )
         with np.errstate(invalid="ignore"):
             return pl.Series(sums / n_pairs).fill_nan(None)
 
     columns = {
-        "oks" if drawings.shape_type == "keypoints" else "iou": mean(drawing_pairs.similarity)
+        "oks" if drawings.shape_type == "keypoints" else "iou": average_over_object_pairs(
+            drawing_pairs.similarity
+        )
     }
-    return columns if drawing_pairs.dice is None else columns | {"dice": mean(drawing_pairs.dice)}
+    return (
+        columns
+        if drawing_pairs.dice is None
+        else columns | {"dice": average_over_object_pairs(drawing_pairs.dice)}
+    )
 
 
-def _merge_objects(
+def _merge_drawings_by_object(
     drawings: Drawings, object_rows: Sequence[np.ndarray], mask_rule: MaskRule
 ) -> pl.DataFrame:
     """Merge each object's drawings, in the columns of the table instances."""
     if drawings.masks is not None:
-        masks = merge_masks(drawings.masks, object_rows, mask_rule)
+        masks = merge_masks_by_object(drawings.masks, object_rows, mask_rule)
         counts = [m["counts"].decode() for m in masks_to_coco(masks)]
         columns = {
             "area": masks.area_px.astype(np.float64),
@@ -285,11 +298,13 @@ def _merge_objects(
         boxes = masks.box_xywh
     else:
         columns = {}
-        boxes = np.array([median_box_xywh(drawings.boxes[r]) for r in object_rows])
+        boxes = np.array([compute_median_box_xywh(drawings.boxes[r]) for r in object_rows])
     if drawings.points is not None:
-        size_px = np.sqrt(drawings.areas)
+        size_px = np.sqrt(drawings.box_areas_px)
         poses = [
-            merge_poses(drawings.points[r], float(np.median(size_px[r])), drawings.sigmas)
+            merge_poses_by_huber_mean(
+                drawings.points[r], float(np.median(size_px[r])), drawings.keypoint_sigmas
+            )
             for r in object_rows
         ]
         columns = {f"keypoints_{c}": [p[:, k].tolist() for p in poses] for k, c in enumerate("xyv")}
@@ -298,10 +313,10 @@ def _merge_objects(
     return pl.DataFrame(box_columns | columns)
 
 
-def _note_suspicious_drawings(drawings: Drawings) -> list[str]:
+def _caution_on_suspicious_drawings(drawings: Drawings) -> list[str]:
     """Caution about drawings without area, and annotators' names that differ only in case."""
     notes: list[str] = []
-    area = drawings.masks.area_px if drawings.masks is not None else drawings.areas
+    area = drawings.masks.area_px if drawings.masks is not None else drawings.box_areas_px
     n_empty = int((area == 0).sum())
     if n_empty and drawings.points is None:
         notes.append(
@@ -325,10 +340,10 @@ def _note_suspicious_drawings(drawings: Drawings) -> list[str]:
     return notes
 
 
-def _build_notes(
+def _build_shape_notes(
     objects: pl.DataFrame, drawings: Drawings, shape_type: ShapeType
 ) -> tuple[str, ...]:
-    notes: list[str] = [*_note_suspicious_drawings(drawings)]
+    notes: list[str] = [*_caution_on_suspicious_drawings(drawings)]
     n_single = objects.unique("image_id").filter(asked=1).height
     n_images = objects["image_id"].n_unique()
     if n_single:
@@ -355,11 +370,11 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def group_drawings(
-    first: IntArray,
-    second: IntArray,
+def group_similar_drawings(
+    drawing_indices: IntArray,
+    other_drawing_indices: IntArray,
     similarity: FloatArray,
-    annotator: IntArray,
+    annotator_index: IntArray,
     min_similarity: float,
 ) -> IntArray:
     """Group drawings into objects with at most one drawing an annotator.
@@ -369,27 +384,31 @@ def group_drawings(
 
     Returns the object's number of each drawing: ``[n]``, from 0, in order of first drawings.
 
-    Shapes: ``first, second, similarity`` [p], ``annotator`` [n].
+    Shapes: ``first, second, similarity`` [p], ``annotator_index`` [n].
 
     Examples
     --------
     Annotators 0, 1, 2; the third drawing is by annotator 1 as well, who drew two objects:
 
     >>> a, b = np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3])
-    >>> group_drawings(a, b, np.array([0.9, 0.6, 0.8, 0.5]), np.array([0, 1, 1, 2]), 0.3).tolist()
+    >>> similarity = np.array([0.9, 0.6, 0.8, 0.5])
+    >>> group_similar_drawings(a, b, similarity, np.array([0, 1, 1, 2]), 0.3).tolist()
     [0, 0, 1, 0]
     """
     similarity_by_pair = {
-        (int(a), int(b)): float(s) for a, b, s in zip(first, second, similarity, strict=True)
+        (int(a), int(b)): float(s)
+        for a, b, s in zip(drawing_indices, other_drawing_indices, similarity, strict=True)
     }
     similarity_by_pair |= {(b, a): s for (a, b), s in similarity_by_pair.items()}
-    cluster = np.arange(len(annotator))
-    members = {k: [k] for k in range(len(annotator))}
+    cluster = np.arange(len(annotator_index))
+    members = {k: [k] for k in range(len(annotator_index))}
     for p in np.argsort(-similarity, kind="stable"):
-        a, b = int(cluster[first[p]]), int(cluster[second[p]])
+        a, b = int(cluster[drawing_indices[p]]), int(cluster[other_drawing_indices[p]])
         if a == b or similarity[p] < min_similarity:
             continue
-        if {int(annotator[k]) for k in members[a]} & {int(annotator[k]) for k in members[b]}:
+        if {int(annotator_index[k]) for k in members[a]} & {
+            int(annotator_index[k]) for k in members[b]
+        }:
             continue
         total_similarity = sum(
             similarity_by_pair.get((i, j), 0.0) for i in members[a] for j in members[b]

@@ -62,14 +62,14 @@ class Drawings:
     keypoint_names: tuple[str, ...] = ()
 
     @property
-    def sigmas(self) -> FloatArray:
+    def keypoint_sigmas(self) -> FloatArray:
         """COCO's sigma of each keypoint: annotators' spread relative to the person's size."""
         if len(self.keypoint_names) == len(COCO_SIGMAS):
             return np.asarray(COCO_SIGMAS)
         return np.full(len(self.keypoint_names), _MEAN_SIGMA)
 
     @property
-    def areas(self) -> FloatArray:
+    def box_areas_px(self) -> FloatArray:
         """The area of each drawing's box in square pixels."""
         return np.asarray(self.boxes[:, 2] * self.boxes[:, 3])
 
@@ -95,9 +95,9 @@ class DrawingPairs:
     dice: FloatArray | None = None
 
 
-def read_drawings(dataset: Dataset, shape_type: ShapeType, annotator: str) -> Drawings:
+def read_drawings(dataset: Dataset, shape_type: ShapeType, annotator_column: str) -> Drawings:
     """Read the drawings of one type of shape from a dataset."""
-    dataset = _join_box_attributes(dataset)
+    dataset = _join_box_attributes_to_instances(dataset)
     columns = [name for name in _REQUIRED_COLUMNS[shape_type] if name in dataset.instances.columns]
     if not columns or (shape_type != "masks" and len(columns) < len(_REQUIRED_COLUMNS[shape_type])):
         raise SpecError(
@@ -106,7 +106,7 @@ def read_drawings(dataset: Dataset, shape_type: ShapeType, annotator: str) -> Dr
             found=", ".join(dataset.instances.columns),
             where=dataset.name,
         )
-    rows = _join_annotators(dataset, annotator).filter(
+    rows = _join_annotator_and_label(dataset, annotator_column).filter(
         pl.any_horizontal(pl.col(columns).is_not_null())
     )
     if rows.is_empty():
@@ -117,24 +117,24 @@ def read_drawings(dataset: Dataset, shape_type: ShapeType, annotator: str) -> Dr
     )
     if shape_type == "boxes":
         return Drawings(
-            rows, shape_type, image_index, annotator_index, _read_boxes(rows, dataset.name)
+            rows, shape_type, image_index, annotator_index, _read_checked_boxes(rows, dataset.name)
         )
     if shape_type == "masks":
-        masks = _read_masks(rows, dataset)
+        masks = _read_masks_of_known_size(rows, dataset)
         return Drawings(rows, shape_type, image_index, annotator_index, masks.box_xywh, masks=masks)
-    points, names = _read_keypoints(rows, dataset.name)
+    points, names = _read_equal_length_keypoints(rows, dataset.name)
     return Drawings(
         rows,
         shape_type,
         image_index,
         annotator_index,
-        _read_person_boxes(rows, points),
+        _read_or_compute_person_boxes(rows, points),
         points=points,
         keypoint_names=names,
     )
 
 
-def _join_box_attributes(dataset: Dataset) -> Dataset:
+def _join_box_attributes_to_instances(dataset: Dataset) -> Dataset:
     """Join boxes that a user's table holds as attributes to the instances."""
     box_attributes = dataset.attributes.filter(
         pl.col("attribute").is_in(BOX_COLUMNS), unit_kind="instance"
@@ -154,14 +154,14 @@ def _join_box_attributes(dataset: Dataset) -> Dataset:
     )
 
 
-def compare_drawings(drawings: Drawings) -> DrawingPairs:
+def compute_similar_drawing_pairs(drawings: Drawings) -> DrawingPairs:
     """Compare all pairs of annotators' drawings in one image; dissimilar pairs are not listed."""
     matching_inputs = (
         Detections(drawings.image_index, np.ones(len(drawings.image_index))),
         Truths(drawings.image_index),
     )
     if drawings.points is not None:
-        return _compare_poses(drawings, drawings.points)
+        return _compute_similar_pose_pairs(drawings, drawings.points)
     if drawings.masks is not None:
         pairs = mask_pairs(
             *matching_inputs, drawings.masks, drawings.masks, lowest_iou=_MIN_SIMILARITY
@@ -183,7 +183,7 @@ def compare_drawings(drawings: Drawings) -> DrawingPairs:
     )
 
 
-def _compare_poses(drawings: Drawings, points: FloatArray) -> DrawingPairs:
+def _compute_similar_pose_pairs(drawings: Drawings, points: FloatArray) -> DrawingPairs:
     order = np.argsort(drawings.image_index, kind="stable")
     starts = np.flatnonzero(np.diff(drawings.image_index[order], prepend=-1))
     sizes = np.diff(np.append(starts, len(order)))
@@ -203,20 +203,20 @@ def _compare_poses(drawings: Drawings, points: FloatArray) -> DrawingPairs:
     is_labelled = (points[first, :, 2] > 0) & (points[second, :, 2] > 0)
     truth = points[second].copy()
     truth[..., 2] = is_labelled
-    area_px = (drawings.areas[first] + drawings.areas[second]) / 2
+    area_px = (drawings.box_areas_px[first] + drawings.box_areas_px[second]) / 2
     oks = pairs_oks(
-        np.nan_to_num(points[first]), np.nan_to_num(truth), area_px, sigmas=drawings.sigmas
+        np.nan_to_num(points[first]), np.nan_to_num(truth), area_px, sigmas=drawings.keypoint_sigmas
     )
     is_kept = np.nan_to_num(oks) >= _MIN_SIMILARITY
     return DrawingPairs(first[is_kept], second[is_kept], oks[is_kept])
 
 
-def _join_annotators(dataset: Dataset, annotator: str) -> pl.DataFrame:
+def _join_annotator_and_label(dataset: Dataset, annotator_column: str) -> pl.DataFrame:
     """Join each drawing's annotator and label."""
     instances = dataset.instances
     attributes = dataset.instance_attributes()
-    dataset.values_of(annotator)  # UnknownNameError names those there are
-    annotators = attributes.filter(attribute=annotator).select(
+    dataset.values_of(annotator_column)  # UnknownNameError names those there are
+    annotators = attributes.filter(attribute=annotator_column).select(
         instance_id="unit_id", annotator="value"
     )
     duplicates = annotators.filter(pl.col("instance_id").is_duplicated())
@@ -226,22 +226,25 @@ def _join_annotators(dataset: Dataset, annotator: str) -> pl.DataFrame:
             expected="one",
             found=f"{duplicates['annotator'][0]!r} and {duplicates['annotator'][1]!r} of"
             f" {duplicates['instance_id'][0]!r}",
-            where=f"attribute {annotator}",
+            where=f"attribute {annotator_column}",
         )
     rows = instances.join(annotators, on="instance_id", how="left", maintain_order="left")
     if rows["annotator"].null_count():
         raise SpecError(
             "a drawing has no annotator",
-            expected=f"a value of {annotator!r} for each",
+            expected=f"a value of {annotator_column!r} for each",
             found=f"none for {rows['annotator'].null_count():,}, the first"
             f" {rows.filter(pl.col('annotator').is_null())['instance_id'][0]!r}",
         )
     return rows.join(
-        _read_labels(dataset, attributes), on="instance_id", how="left", maintain_order="left"
+        _read_drawing_labels_or_null(dataset, attributes),
+        on="instance_id",
+        how="left",
+        maintain_order="left",
     )
 
 
-def _read_labels(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
+def _read_drawing_labels_or_null(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
     """Read each drawing's label: the dataset's class, else an attribute called label."""
     labels = dataset.instances.select("instance_id", label=pl.lit(None, dtype=pl.String))
     if "classes" in dataset.instances.columns:
@@ -260,15 +263,15 @@ def _read_labels(dataset: Dataset, attributes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _read_boxes(rows: pl.DataFrame, name: str) -> FloatArray:
+def _read_checked_boxes(rows: pl.DataFrame, dataset_name: str) -> FloatArray:
     boxes = np.asarray(
         rows.select(pl.col(BOX_COLUMNS).cast(pl.Float64)).to_numpy(), dtype=np.float64
     )
-    check_boxes_xywh(boxes, file=name)
+    check_boxes_xywh(boxes, file=dataset_name)
     return boxes
 
 
-def _read_masks(rows: pl.DataFrame, dataset: Dataset) -> Masks:
+def _read_masks_of_known_size(rows: pl.DataFrame, dataset: Dataset) -> Masks:
     mask_columns = {
         "mask_counts": pl.String,
         "mask_polygons": pl.String,
@@ -301,7 +304,9 @@ def _read_masks(rows: pl.DataFrame, dataset: Dataset) -> Masks:
     return masks_from_coco(outlines, *mask_sizes, file=dataset.name)
 
 
-def _read_keypoints(rows: pl.DataFrame, source: str) -> tuple[FloatArray, tuple[str, ...]]:
+def _read_equal_length_keypoints(
+    rows: pl.DataFrame, source: str
+) -> tuple[FloatArray, tuple[str, ...]]:
     counts = rows.select(pl.col(_REQUIRED_COLUMNS["keypoints"]).list.len())
     n_keypoints = int(counts["keypoints_x"].max() or 0)  # type: ignore[arg-type]
     if counts.select(pl.any_horizontal(pl.all() != n_keypoints).any()).item():
@@ -325,7 +330,7 @@ def _read_keypoints(rows: pl.DataFrame, source: str) -> tuple[FloatArray, tuple[
     return points, names
 
 
-def _read_person_boxes(rows: pl.DataFrame, points: FloatArray) -> FloatArray:
+def _read_or_compute_person_boxes(rows: pl.DataFrame, points: FloatArray) -> FloatArray:
     """Read people's boxes; without one, the box around their labelled keypoints."""
     keypoint_boxes = boxes_around(points)
     if not set(BOX_COLUMNS) <= set(rows.columns):

@@ -48,13 +48,13 @@ class StapleFit:
     has_converged: bool
 
 
-def fit_staple(patterns: BoolArray, pixels: npt.ArrayLike) -> StapleFit:
+def fit_staple(drawn_patterns: BoolArray, n_pixels_by_pattern: npt.ArrayLike) -> StapleFit:
     """Fit STAPLE to how many pixels each set of annotators drew.
 
-    Shapes: ``patterns`` [p, r], ``pixels`` [p].
+    Shapes: ``drawn_patterns`` [p, r], ``n_pixels_by_pattern`` [p].
     """
-    has_drawn = np.asarray(patterns, dtype=np.float64)
-    n_pixels = np.asarray(pixels, dtype=np.float64)
+    has_drawn = np.asarray(drawn_patterns, dtype=np.float64)
+    n_pixels = np.asarray(n_pixels_by_pattern, dtype=np.float64)
     n_annotators = has_drawn.shape[1]
     total = n_pixels.sum()
     prior = float(n_pixels @ has_drawn.mean(axis=1) / total) if total else 0.0
@@ -64,11 +64,13 @@ def fit_staple(patterns: BoolArray, pixels: npt.ArrayLike) -> StapleFit:
     )
     has_converged = False
     for _ in range(_MAX_ITERATIONS):
-        probability = _object_probability(has_drawn, prior, sensitivity, specificity)
+        probability = _compute_object_posterior(has_drawn, prior, sensitivity, specificity)
         object_pixels, background_pixels = n_pixels * probability, n_pixels * (1 - probability)
         previous = np.concatenate([sensitivity, specificity])
-        sensitivity = _divide(object_pixels @ has_drawn, object_pixels.sum())
-        specificity = _divide(background_pixels @ (1 - has_drawn), background_pixels.sum())
+        sensitivity = _divide_and_clip_rate(object_pixels @ has_drawn, object_pixels.sum())
+        specificity = _divide_and_clip_rate(
+            background_pixels @ (1 - has_drawn), background_pixels.sum()
+        )
         if (
             np.abs(np.concatenate([sensitivity, specificity]) - previous).max(initial=0)
             < _TOLERANCE
@@ -76,14 +78,14 @@ def fit_staple(patterns: BoolArray, pixels: npt.ArrayLike) -> StapleFit:
             has_converged = True
             break
     return StapleFit(
-        _object_probability(has_drawn, prior, sensitivity, specificity),
+        _compute_object_posterior(has_drawn, prior, sensitivity, specificity),
         sensitivity,
         specificity,
         has_converged,
     )
 
 
-def _object_probability(
+def _compute_object_posterior(
     has_drawn: FloatArray, prior: float, sensitivity: FloatArray, specificity: FloatArray
 ) -> FloatArray:
     """Compute each pattern's posterior probability of the object, in logarithms."""
@@ -97,7 +99,7 @@ def _object_probability(
     return np.asarray(1 / (1 + np.exp(np.minimum(log_background - log_object, _MAX_LOG_ODDS))))
 
 
-def _divide(numerator: FloatArray, denominator: float) -> FloatArray:
+def _divide_and_clip_rate(numerator: FloatArray, denominator: float) -> FloatArray:
     """Divide, clipped inside (0, 1): with a rate of 0 or 1 no pixel could change the posterior."""
     share = numerator / denominator if denominator > 0 else np.zeros_like(numerator)
     return np.asarray(np.clip(share, _MIN_RATE, 1 - _MIN_RATE))

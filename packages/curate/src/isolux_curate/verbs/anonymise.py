@@ -15,12 +15,20 @@ from isolux_curate.privacy import (
     DUMMY_KEY,
     KEY_HASH_FIELD,
     hash_pseudonym_key,
-    read_or_create_key,
-    resolve_key_path,
+    read_or_create_pseudonym_key,
+    resolve_key_outside_target,
 )
-from isolux_curate.privacy.photos import copy_photos, find_filler, read_regions
-from isolux_curate.privacy.table import PublishableTable, anonymise_table, find_person_column
-from isolux_curate.user_tables import refuse_missing
+from isolux_curate.privacy.photos import (
+    copy_photos_without_metadata,
+    load_region_filler,
+    read_redaction_boxes_by_photo,
+)
+from isolux_curate.privacy.table import (
+    PublishableTable,
+    anonymise_table,
+    guess_person_column_or_none,
+)
+from isolux_curate.user_tables import refuse_missing_columns
 
 PRIVACY_FILE = "privacy.json"
 _FILE_COLUMN = "file"  # the column that names a photo
@@ -130,7 +138,7 @@ def anonymise(
     from isolux.io.frames import read_table
 
     target = Path(out).expanduser().resolve()
-    key_path = resolve_key_path(target, key)
+    key_path = resolve_key_outside_target(target, key)
     refuse_existing(
         target, overwrite=overwrite, marks=(PRIVACY_FILE,), folder_kind="anonymised dataset"
     )
@@ -138,33 +146,33 @@ def anonymise(
     ids = [*id] or [c for c in rows.columns if c in _DEFAULT_ID_COLUMNS]
     ids += [person] if person is not None and person not in ids else []
     file_columns = [_FILE_COLUMN] if photos is not None and _FILE_COLUMN not in ids else []
-    refuse_missing(rows, file_columns, str(table))
-    regions = read_regions(redact, rows, _FILE_COLUMN)
+    refuse_missing_columns(rows, file_columns, str(table))
+    regions = read_redaction_boxes_by_photo(redact, rows, _FILE_COLUMN)
     if (redact is not None or keep_exif) and photos is None:
         raise SpecError("there are no photos to change", expected="--photos FOLDER", found="none")
     anonymise_rows = partial(
         anonymise_table,
         rows,
-        ids=[*ids, *file_columns],
-        dates=date,
-        aggregate=aggregate,
-        drop=drop,
+        id_columns=[*ids, *file_columns],
+        date_columns=date,
+        count_only_columns=aggregate,
+        dropped_columns=drop,
         min_people=publish_min,
-        person=person or find_person_column(ids),
+        person=person or guess_person_column_or_none(ids),
     )
     anonymise_rows(DUMMY_KEY)  # check the table before a key is created
-    fill = find_filler(inpaint)
-    key_bytes = read_or_create_key(key_path)
+    fill = load_region_filler(inpaint)
+    key_bytes = read_or_create_pseudonym_key(key_path)
     publishable = anonymise_rows(key_bytes)
     with staged_directory(
         target, overwrite=overwrite, marks=(PRIVACY_FILE,), folder_kind="anonymised dataset"
     ) as staging_dir:
         names: dict[str, str] = {}
         if photos is not None:
-            names = copy_photos(
+            names = copy_photos_without_metadata(
                 rows[_FILE_COLUMN], Path(photos), staging_dir, key_bytes, keep_exif, regions, fill
             )
-            publishable = _rename_files(publishable, rows[_FILE_COLUMN], names)
+            publishable = _replace_file_names(publishable, rows[_FILE_COLUMN], names)
         settings = {
             "ids": ids,
             "dates": list(date),
@@ -175,13 +183,15 @@ def anonymise(
             "filled": len(regions),
             "filled_with": inpaint if regions else None,
         }
-        _write_tables(staging_dir, publishable, settings, hash_pseudonym_key(key_bytes))
+        _write_anonymised_tables_and_record(
+            staging_dir, publishable, settings, hash_pseudonym_key(key_bytes)
+        )
     return AnonymisationResult(
         publishable.people, publishable.counts, target, len(names), len(regions), publishable.notes
     )
 
 
-def _write_tables(
+def _write_anonymised_tables_and_record(
     staging_dir: Path, publishable: PublishableTable, settings: Mapping[str, Any], key_hash: str
 ) -> None:
     import json
@@ -200,10 +210,12 @@ def _write_tables(
     write_text(staging_dir / PRIVACY_FILE, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def _rename_files(
-    publishable: PublishableTable, files: pl.Series, names: Mapping[str, str]
+def _replace_file_names(
+    publishable: PublishableTable, file_names: pl.Series, new_name_by_file: Mapping[str, str]
 ) -> PublishableTable:
-    new_names = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
+    new_names = file_names.cast(pl.String).replace_strict(
+        new_name_by_file, default=None, return_dtype=pl.String
+    )
     return PublishableTable(
         publishable.people.with_columns(new_names.alias(_FILE_COLUMN)),
         publishable.counts,

@@ -13,7 +13,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.placeholders import caution_on_placeholder_labels
-from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus
+from isolux_curate.labels import MIN_LABEL_CHANCE, SEED, Consensus, Method, find_consensus_labels
 
 _MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
 
@@ -74,10 +74,10 @@ def consensus(
     dataset = load_people_or_take_dataset(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
-    answers = _read_answers(
+    answers = _read_answers_blanking_ignored(
         dataset, (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
     )
-    consensus_labels = find_consensus(
+    consensus_labels = find_consensus_labels(
         answers, method=method, min_votes=min_votes, votes_requested=votes_requested
     )
     settings = {"method": method, "ignored_answers": list(ignored_answers)} | (
@@ -95,7 +95,9 @@ def consensus(
     return replace(consensus_labels, notes=notes, record=record)
 
 
-def _read_answers(dataset: Dataset, ignored_answers: Sequence[str]) -> pl.DataFrame:
+def _read_answers_blanking_ignored(
+    dataset: Dataset, ignored_answers: Sequence[str]
+) -> pl.DataFrame:
     if (
         dataset.bundled_predictions is None
         or "annotator" not in dataset.bundled_predictions.columns

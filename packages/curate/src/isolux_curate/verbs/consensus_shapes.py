@@ -7,7 +7,7 @@ from pathlib import Path
 
 from isolux.people.sources import load_people_or_take_dataset
 from isolux.vocabulary.containers import Dataset
-from isolux_curate.shapes import MaskRule, Shapes, ShapeType, find_shapes
+from isolux_curate.shapes import MaskRule, Shapes, ShapeType, find_consensus_shapes
 
 
 def consensus_shapes(
@@ -73,10 +73,10 @@ def consensus_shapes(
     dataset = load_people_or_take_dataset(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
-    return find_shapes(
+    return find_consensus_shapes(
         dataset,
         kind,
-        annotator=annotator,
+        annotator_column=annotator,
         min_annotators=min_annotators,
         min_similarity=min_similarity,
         mask_rule=mask_rule,

@@ -17,10 +17,10 @@ from isolux.io.consent import (
 )
 from isolux.io.consent.rows import Act, ConsentRole, ConsentRow
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.id_lists import read_id_list
+from isolux_curate.id_lists import read_id_list_or_empty
 
 
-def add_consent(
+def append_grants_or_revocations(
     ledger: str | Path,
     act: Act,
     *,
@@ -68,7 +68,7 @@ def add_consent(
         No person, no scope; a grant for people who revoked, without ``again``; a list that cannot
         be read; a ledger that was tampered with; a file that cannot be written.
     """
-    scopes = parse_scopes(scope)
+    scopes = parse_consent_scopes(scope)
     if not scopes and act == "revoke":
         scopes = [*SCOPES]
     if not scopes:
@@ -88,24 +88,24 @@ def add_consent(
             expected="--who for each id, or --list FILE",
             found=repr(joined_ids[0]),
         )
-    people = [*who, *read_id_list(list, kind)]
+    people = [*who, *read_id_list_or_empty(list, kind)]
     if act == "revoke" and not allow_unmatched:
-        _refuse_unknown_people(ledger, kind, people, key)
+        _refuse_people_unknown_to_ledger(ledger, kind, people, key)
     person_ids = (
         sorted({person_id.strip() for person_id in people if person_id.strip()}) if people else []
     )
     if person_ids and Path(ledger).expanduser().exists():
         consent_ledger = read_ledger(ledger, key=key)
         if act == "grant" and not again:
-            _refuse_revoked(consent_ledger, kind, person_ids, scopes, str(ledger))
-        unchanged_ids = _find_unchanged(consent_ledger, act, kind, scopes, note)
+            _refuse_people_who_revoked(consent_ledger, kind, person_ids, scopes, str(ledger))
+        unchanged_ids = _find_people_with_same_consent(consent_ledger, act, kind, scopes, note)
         people = [person_id for person_id in people if person_id.strip() not in unchanged_ids]
         if not people:
             return []
     return append_consent(ledger, act, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
 
 
-def _refuse_revoked(
+def _refuse_people_who_revoked(
     ledger: Ledger,
     person_kind: ConsentRole,
     person_ids: Sequence[str],
@@ -127,8 +127,8 @@ def _refuse_revoked(
         )
 
 
-def _find_unchanged(
-    ledger: Ledger, act: Act, person_kind: ConsentRole, scopes: Sequence[str], note: str
+def _find_people_with_same_consent(
+    ledger: Ledger, consent_act: Act, person_kind: ConsentRole, scopes: Sequence[str], note: str
 ) -> set[str]:
     """Find people whose last rows say the same about every scope, with the same note."""
     last: dict[tuple[str, str], tuple[Act, str | None]] = {}
@@ -139,11 +139,11 @@ def _find_unchanged(
     return {
         person_id
         for person_id in names
-        if all(last.get((person_id, s)) == (act, note) for s in scopes)
+        if all(last.get((person_id, s)) == (consent_act, note) for s in scopes)
     }
 
 
-def _refuse_unknown_people(
+def _refuse_people_unknown_to_ledger(
     ledger: str | Path, person_kind: str, person_ids: Sequence[str], key: str | None
 ) -> None:
     """Refuse a revocation of people who are not in the ledger: the id may be misspelt."""
@@ -173,12 +173,12 @@ def _refuse_unknown_people(
         )
 
 
-def parse_scopes(texts: Sequence[str]) -> Sequence[str]:
+def parse_consent_scopes(texts: Sequence[str]) -> Sequence[str]:
     """Parse scopes; one text may hold several, separated by commas.
 
     Examples
     --------
-    >>> parse_scopes(["evaluation,training"])
+    >>> parse_consent_scopes(["evaluation,training"])
     ['evaluation', 'training']
     """
     scopes = [scope.strip() for text in texts for scope in text.split(",") if scope.strip()]
@@ -192,7 +192,9 @@ def parse_scopes(texts: Sequence[str]) -> Sequence[str]:
     return scopes
 
 
-def check_consent(ledger: str | Path, *, key: str | None = None, head: str | None = None) -> Ledger:
+def read_and_verify_consent_ledger(
+    ledger: str | Path, *, key: str | None = None, head: str | None = None
+) -> Ledger:
     """Read a ledger, and see that no row was changed, taken out or put in.
 
     Parameters
@@ -225,7 +227,7 @@ def check_consent(ledger: str | Path, *, key: str | None = None, head: str | Non
     return consent_ledger
 
 
-def summarise_consent(ledger: Ledger) -> pl.DataFrame:
+def count_consent_by_scope(ledger: Ledger) -> pl.DataFrame:
     """Count by kind of person and scope who allows it, revoked it, or was never asked."""
     state = compute_current_consent(ledger.rows)
     long = state.unpivot(SCOPES, index=["kind", "who"], variable_name="scope", value_name="allows")

@@ -46,16 +46,18 @@ class ProjectStatus:
     notes: tuple[str, ...] = ()
 
 
-def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus:
+def compute_funnel_and_group_exclusions(
+    project: Project, *, by: Sequence[str] = ()
+) -> ProjectStatus:
     """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.queries import read_first_reasons, read_funnel
+    from isolux_curate.project.queries import read_first_exclusion_by_photo, read_funnel
 
     table = read_funnel(project)
-    people = _read_people(project, by) if by else None
+    people = _read_arrived_people_with_facts(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
     notes: list[str] = []
     if people is not None:
-        exclusion_reasons = read_first_reasons(project)
+        exclusion_reasons = read_first_exclusion_by_photo(project)
         remaining_people = people
         for step in table["step"].unique(maintain_order=True):
             excluded_ids = exclusion_reasons.filter(step=step)["image_id"]
@@ -65,7 +67,7 @@ def project_status(project: Project, *, by: Sequence[str] = ()) -> ProjectStatus
             scored_people = remaining_people.with_columns(value=is_excluded)
             shift_tables.append(_compare_exclusion_by_group(scored_people, step, by))
             remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
-        notes += _note_missing_facts(people, by)
+        notes += _caution_on_missing_facts(people, by)
     shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
     return ProjectStatus(table, shifts, tuple(notes))
 
@@ -87,28 +89,30 @@ _SHIFT_SCHEMA = {
 }
 
 
-def _read_people(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    from isolux_curate.project.queries import join_subject_facts, read_instances
-    from isolux_curate.project.verdicts import read_arrivals
+def _read_arrived_people_with_facts(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
+    from isolux_curate.project.queries import join_subject_facts, read_people_in_photos
+    from isolux_curate.project.verdicts import read_arrived_photos
 
-    people = read_instances(project, include_excluded=True).filter(pl.col("origin") == "submitted")
+    people = read_people_in_photos(project, include_excluded=True).filter(
+        pl.col("origin") == "submitted"
+    )
     people_facts = join_subject_facts(project, people)
-    for name in by:
+    for name in fact_columns:
         if name not in people_facts.columns:
             raise UnknownNameError("fact", name, people_facts.columns, where="the project")
-    arrived_ids = read_arrivals(project)["image_id"]
+    arrived_ids = read_arrived_photos(project)["image_id"]
     people_facts = people_facts.filter(pl.col("image_id").is_in(arrived_ids.implode()))
     return people_facts.select(
         "image_id",
         unit_id="instance_id",
         cluster_id="subject_id",
-        **{name: pl.col(name).cast(pl.String) for name in by},
+        **{name: pl.col(name).cast(pl.String) for name in fact_columns},
     )
 
 
-def _note_missing_facts(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
+def _caution_on_missing_facts(people: pl.DataFrame, fact_columns: Sequence[str]) -> list[str]:
     notes: list[str] = []
-    for name in by:
+    for name in fact_columns:
         missing = people[name].null_count()
         if missing:
             notes.append(
@@ -120,10 +124,14 @@ def _note_missing_facts(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
     return notes
 
 
-def _compare_exclusion_by_group(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
+def _compare_exclusion_by_group(
+    people: pl.DataFrame, step: str, fact_columns: Sequence[str]
+) -> pl.DataFrame:
     """Compare groups by the share of people that one step excluded."""
     scores = people.with_columns(metric=pl.lit("left out"), task=pl.lit(step))
-    tested_attributes = [name for name in by if people[name].drop_nulls().n_unique() >= _MIN_GROUPS]
+    tested_attributes = [
+        name for name in fact_columns if people[name].drop_nulls().n_unique() >= _MIN_GROUPS
+    ]
     tests = pl.DataFrame(schema=_TEST_SCHEMA)
     if tested_attributes:
         run = audit(scores, by=tested_attributes).run
@@ -131,7 +139,7 @@ def _compare_exclusion_by_group(people: pl.DataFrame, step: str, by: Sequence[st
             "attribute", "low", "high", "p_adjusted", "status", group="group_a", difference="value"
         )
     rows = []
-    for name in by:
+    for name in fact_columns:
         known_people = people.drop_nulls(name)
         n_people, n_remaining = (
             known_people.height,

@@ -26,7 +26,7 @@ class FileLocation:
         return self.root / self.name
 
 
-def resolve_folders(paths: Sequence[str | Path]) -> list[Path]:
+def resolve_outermost_folders(paths: Sequence[str | Path]) -> list[Path]:
     """Resolve folders, without those inside another one."""
     folders = sorted({Path(path).expanduser().resolve() for path in paths})
     if not folders:
@@ -44,22 +44,22 @@ def resolve_folders(paths: Sequence[str | Path]) -> list[Path]:
     return [folder for folder in folders if not any(parent in folders for parent in folder.parents)]
 
 
-def find_projects(folders: Sequence[Path]) -> list[Path]:
+def find_project_folders(folders: Sequence[Path]) -> list[Path]:
     """Find curation projects below folders."""
     return [
         location.path.parent
-        for location in walk_files(folders)
+        for location in iterate_files_sorted(folders)
         if location.path.name == PROJECT_FILE and (location.path.parent / KEY_FILE).is_file()
     ]
 
 
-def walk_files(
+def iterate_files_sorted(
     folders: Sequence[Path], *, excluded_paths: Iterable[Path] = ()
 ) -> Iterator[FileLocation]:
     """List files in a fixed order; links are not followed."""
     excluded = {excluded_path.resolve() for excluded_path in excluded_paths}
     for root in folders:
-        for dirpath, names, files in os.walk(root, onerror=_refuse_unread):
+        for dirpath, names, files in os.walk(root, onerror=_raise_unreadable_folder):
             directory = Path(dirpath)
             names[:] = sorted(
                 folder_name for folder_name in names if directory / folder_name not in excluded
@@ -70,11 +70,11 @@ def walk_files(
                     yield FileLocation(root, path.relative_to(root).as_posix())
 
 
-def _refuse_unread(error: OSError) -> None:
+def _raise_unreadable_folder(error: OSError) -> None:
     raise FileError("a folder cannot be read", found=str(error.strerror), where=error.filename)
 
 
-def list_links(folders: Sequence[Path]) -> list[Path]:
+def list_links_and_special_files(folders: Sequence[Path]) -> list[Path]:
     """List links, which are not followed, and pipes, sockets and devices, which are not read."""
     links = []
     for root in folders:
@@ -84,7 +84,9 @@ def list_links(folders: Sequence[Path]) -> list[Path]:
     return sorted(links)
 
 
-def index_neighbours(locations: Sequence[FileLocation]) -> Callable[[FileLocation], list[str]]:
+def build_neighbour_lookup(
+    locations: Sequence[FileLocation],
+) -> Callable[[FileLocation], list[str]]:
     """Build a function that lists a file's siblings, and one file of each folder of its root."""
     names_by_folder: dict[tuple[Path, str], list[str]] = {}
     folders: dict[Path, dict[str, str]] = {}
@@ -99,14 +101,14 @@ def index_neighbours(locations: Sequence[FileLocation]) -> Callable[[FileLocatio
     ]
 
 
-def remove_stale_staging(folders: Sequence[Path]) -> None:
+def remove_stale_staging_folders(folders: Sequence[Path]) -> None:
     """Remove staging directories of killed commands."""
     for root in folders:
         for _ in settle_staging_below(root):
             pass
 
 
-def list_project_files(folder: Path) -> list[Path]:
+def list_unsearched_project_files(folder: Path) -> list[Path]:
     """List a project's own files, which are not searched: keys, ledger and database."""
     names = (KEY_FILE, CONSENT_FILE, f"{CONSENT_FILE}.key", DATABASE, f"{DATABASE}-journal")
     return [folder / name for name in names]

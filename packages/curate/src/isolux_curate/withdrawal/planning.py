@@ -15,37 +15,44 @@ from pathlib import Path
 from isolux.io.consent import CONSENT_ROLES, ConsentRole, Scope, read_ledger
 from isolux.io.consent.chain import compute_keyed_hash
 from isolux.io.hashing import sha256_file
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.project.folder import format_utc_now, open_project
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,
-    find_projects,
-    list_project_files,
-    walk_files,
+    find_project_folders,
+    iterate_files_sorted,
+    list_unsearched_project_files,
 )
 from isolux_curate.withdrawal.project_rows import (
     PersonReferences,
     add_project_references,
-    read_person_ids,
-    read_server_tasks,
+    iterate_server_tasks_and_answers,
+    read_person_ids_by_kind,
 )
-from isolux_curate.withdrawal.pseudonyms import list_pseudonyms, read_replaced_columns
+from isolux_curate.withdrawal.pseudonyms import (
+    list_published_pseudonyms,
+    read_columns_replaced_by_anonymise,
+)
 from isolux_curate.withdrawal.rewriting import IMAGE_SUFFIXES
 from isolux_curate.withdrawal.state import (
     UNFINISHED_SUFFIX,
     WithdrawalPlan,
     WithdrawalState,
-    check_receipt,
-    list_receipts,
-    receipt_dir,
-    state_path,
+    build_receipt_folder_path,
+    build_state_path,
+    list_receipt_paths,
+    read_and_verify_receipt,
 )
 from isolux_curate.withdrawal.table_references import (
-    add_table_references,
+    add_table_references_until_stable,
     find_person_images,
-    read_id_tables,
+    iterate_id_tables,
 )
-from isolux_curate.withdrawal.terms import IdentifyingTerms, is_distinctive, short_names
+from isolux_curate.withdrawal.terms import (
+    IdentifyingTerms,
+    is_distinctive_in_text,
+    list_file_name_and_stem,
+)
 
 
 @dataclass(frozen=True)
@@ -66,11 +73,17 @@ def find_reappeared_people(
     key: bytes,
     scope: Scope,
     *,
-    published: Sequence[bytes] = (),
+    published_keys: Sequence[bytes] = (),
 ) -> list[ReappearedPeople]:
     """Find people in the folders who revoked a scope and did not grant it again."""
-    names, columns = _collect_names(folders, locations), read_replaced_columns(locations)
-    revoked_marks, receipts = _list_revoked_marks(ledger, scope), list_receipts(ledger)
+    names, columns = (
+        _collect_candidate_names_by_kind(folders, locations),
+        read_columns_replaced_by_anonymise(locations),
+    )
+    revoked_marks, receipts = (
+        _list_revoked_hashes_by_kind(ledger, scope),
+        list_receipt_paths(ledger),
+    )
     photos = [
         location.path for location in locations if location.path.suffix.lower() in IMAGE_SUFFIXES
     ]
@@ -80,15 +93,15 @@ def find_reappeared_people(
         id_by_mark = {
             compute_keyed_hash(person_kind, name, key): name for name in names.get(person_kind, ())
         }
-        id_by_mark |= _find_published_people(
-            ledger, person_kind, names.get(person_kind, set()), published, columns
+        id_by_mark |= _find_id_by_published_pseudonym(
+            ledger, person_kind, names.get(person_kind, set()), published_keys, columns
         )
         person_ids = [id_by_mark[mark] for mark in revoked_marks[person_kind] if mark in id_by_mark]
         marks = {mark for mark in revoked_marks[person_kind] if mark in id_by_mark}
         names_by_kind: dict[str, frozenset[str]] = {}
         photo_hashes: frozenset[str] = frozenset()
         for path in receipts:
-            receipt = check_receipt(path, ledger=ledger)
+            receipt = read_and_verify_receipt(path, ledger=ledger)
             if receipt["kind"] != person_kind or not set(receipt["people"]) <= set(
                 revoked_marks[person_kind]
             ):
@@ -122,7 +135,7 @@ def find_reappeared_people(
     return reappeared
 
 
-def _list_revoked_marks(ledger: Path, scope: Scope) -> dict[str, list[str]]:
+def _list_revoked_hashes_by_kind(ledger: Path, scope: Scope) -> dict[str, list[str]]:
     """List keyed hashes of people who revoked a scope and did not grant it again, by kind."""
     state: dict[tuple[str, str], bool] = {}
     for row in read_ledger(ledger).rows:
@@ -136,15 +149,15 @@ def _list_revoked_marks(ledger: Path, scope: Scope) -> dict[str, list[str]]:
     }
 
 
-def _find_published_people(
+def _find_id_by_published_pseudonym(
     ledger: Path,
     person_kind: ConsentRole,
     present_names: set[str],
-    published: Sequence[bytes],
+    published_keys: Sequence[bytes],
     columns: Sequence[str],
 ) -> dict[str, str]:
     """Find people of the ledger who are present under a published pseudonym: id by keyed hash."""
-    if not published:
+    if not published_keys:
         return {}
     return {
         row.mark: row.who
@@ -153,28 +166,28 @@ def _find_published_people(
         and row.who is not None
         and any(
             name in present_names
-            for publication_key in published
-            for name in list_pseudonyms(publication_key, person_kind, row.who, columns)
+            for publication_key in published_keys
+            for name in list_published_pseudonyms(publication_key, person_kind, row.who, columns)
         )
     }
 
 
-def _collect_names(
+def _collect_candidate_names_by_kind(
     folders: Sequence[Path], locations: Sequence[FileLocation]
 ) -> dict[str, set[str]]:
     """Collect every id and file name that could be a person's, by kind."""
     names_by_kind: dict[str, set[str]] = {}
-    for folder in find_projects(folders):
+    for folder in find_project_folders(folders):
         references = PersonReferences()
         add_project_references(open_project(folder), references)
         for id_kind, names in (
             *references.other_names.items(),
-            *read_person_ids(open_project(folder)).items(),
+            *read_person_ids_by_kind(open_project(folder)).items(),
         ):
             names_by_kind.setdefault(id_kind, set()).update(names)
-    for table in read_id_tables(locations):
+    for table in iterate_id_tables(locations):
         for column in table.columns:
-            id_kinds, _ = parse_id_column(column) or ((), False)
+            id_kinds, _ = parse_id_column_or_none(column) or ((), False)
             cells = set(table[column].drop_nulls())
             for id_kind in id_kinds:
                 names_by_kind.setdefault(id_kind, set()).update(cells)
@@ -182,12 +195,12 @@ def _collect_names(
         path_parts = location.name.split("/")
         names_by_kind.setdefault("file", set()).update({location.name, path_parts[-1]})
         for id_kind in ("image", "instance"):
-            names_by_kind.setdefault(id_kind, set()).update(short_names(path_parts[-1]))
+            names_by_kind.setdefault(id_kind, set()).update(list_file_name_and_stem(path_parts[-1]))
         names_by_kind.setdefault("subject", set()).update(path_parts[:-1])
     return names_by_kind
 
 
-def plan_withdrawal(
+def plan_withdrawal_of_people(
     folders: Sequence[Path],
     ledger: Path,
     key: bytes,
@@ -196,17 +209,17 @@ def plan_withdrawal(
     scopes: Sequence[Scope],
     *,
     reappeared: ReappearedPeople | None = None,
-    published: Sequence[bytes] = (),
+    published_keys: Sequence[bytes] = (),
 ) -> WithdrawalPlan:
     """Plan a withdrawal; projects are changed only if consent to evaluation is withdrawn."""
     is_complete = "evaluation" in scopes
-    locations = list_searched_files(folders, ledger, find_projects(folders))
-    references, thumbnail_texts = _find_references(
+    locations = list_files_except_own_records(folders, ledger, find_project_folders(folders))
+    references, thumbnail_texts = _find_references_and_thumbnails(
         folders,
         locations,
         person_kind,
         person_ids,
-        published,
+        published_keys,
         is_complete=is_complete,
         reappeared=reappeared,
     )
@@ -218,7 +231,7 @@ def plan_withdrawal(
     names_by_kind = {
         name: sorted(names) for name, names in sorted(references.names_by_kind.items())
     }
-    projects = find_projects(folders) if is_complete else []
+    projects = find_project_folders(folders) if is_complete else []
     return WithdrawalPlan(
         person_kind,
         marks,
@@ -232,45 +245,45 @@ def plan_withdrawal(
         tuple(
             task
             for project_dir in projects
-            for task in read_server_tasks(open_project(project_dir), references)
+            for task in iterate_server_tasks_and_answers(open_project(project_dir), references)
         ),
     )
 
 
-def find_person_terms(
+def find_terms_files_and_thumbnails(
     folders: Sequence[Path],
     person_kind: ConsentRole,
     person_ids: Sequence[str],
-    published: Sequence[bytes] = (),
+    published_keys: Sequence[bytes] = (),
 ) -> tuple[IdentifyingTerms, list[FileLocation], Sequence[str]]:
     """Find names, files and thumbnails of people below folders, for a search only."""
     key_paths = [
         path
-        for project in find_projects(folders)
-        for path in list_project_files(project)
+        for project in find_project_folders(folders)
+        for path in list_unsearched_project_files(project)
         if path.suffix == ".key"
     ]
-    locations = list(walk_files(folders, excluded_paths=key_paths))
-    references, thumbnail_texts = _find_references(
-        folders, locations, person_kind, person_ids, published, is_complete=True
+    locations = list(iterate_files_sorted(folders, excluded_paths=key_paths))
+    references, thumbnail_texts = _find_references_and_thumbnails(
+        folders, locations, person_kind, person_ids, published_keys, is_complete=True
     )
-    for plan in _read_unfinished_plans(
+    for plan in _iterate_unfinished_plans_of_people(
         locations, person_kind, person_ids
     ):  # the plan has names that are deleted by now
         thumbnail_texts = [*dict.fromkeys([*thumbnail_texts, *plan.looks])]
         references.photo_hashes |= set(plan.pictures)
         for name, names in plan.named.items():
-            references.add(name, names)
-    return references.build_terms(), locations, thumbnail_texts
+            references.add_names(name, names)
+    return references.build_identifying_terms(), locations, thumbnail_texts
 
 
-def _read_unfinished_plans(
+def _iterate_unfinished_plans_of_people(
     locations: Sequence[FileLocation], person_kind: ConsentRole, person_ids: Sequence[str]
 ) -> Iterator[WithdrawalPlan]:
     """Read the plans of unfinished withdrawals of these people."""
     for location in locations:
         if location.path.name.endswith(UNFINISHED_SUFFIX):
-            plan = WithdrawalState(location.path).read_plan()
+            plan = WithdrawalState(location.path).read_plan_or_none()
             if (
                 plan is not None
                 and plan.kind == person_kind
@@ -279,82 +292,90 @@ def _read_unfinished_plans(
                 yield plan
 
 
-def _add_published_names(
-    references: PersonReferences, keys: Sequence[bytes], locations: Sequence[FileLocation]
+def _add_pseudonyms_and_their_photos(
+    references: PersonReferences, published_keys: Sequence[bytes], locations: Sequence[FileLocation]
 ) -> None:
     """Add pseudonyms that `isolux curate publish` and `anonymise` made with keys, and photos."""
-    if not keys:
+    if not published_keys:
         return
-    columns = read_replaced_columns(locations)
+    columns = read_columns_replaced_by_anonymise(locations)
     for id_kind, names in list(references.names_by_kind.items()):
         for name in names - references.pseudonyms:
-            for key in keys:
-                pseudonyms = list_pseudonyms(key, id_kind, name, columns)
+            for key in published_keys:
+                pseudonyms = list_published_pseudonyms(key, id_kind, name, columns)
                 references.pseudonyms.update(pseudonyms)
-                references.add(id_kind, pseudonyms)
-    add_table_references(locations, references)
+                references.add_names(id_kind, pseudonyms)
+    add_table_references_until_stable(locations, references)
 
 
-def _find_references(
+def _find_references_and_thumbnails(
     folders: Sequence[Path],
     locations: Sequence[FileLocation],
     person_kind: ConsentRole,
     person_ids: Sequence[str],
-    published: Sequence[bytes],
+    published_keys: Sequence[bytes],
     *,
     is_complete: bool,
     reappeared: ReappearedPeople | None = None,
 ) -> tuple[PersonReferences, Sequence[str]]:
     references = PersonReferences()
-    references.add(person_kind, list(person_ids))
+    references.add_names(person_kind, list(person_ids))
     if reappeared is not None:
         references.photo_hashes |= reappeared.photo_hashes
         for name, names in reappeared.names_by_kind.items():
-            references.add(name, sorted(names))
+            references.add_names(name, sorted(names))
     projects = [
-        open_project(project_dir) for project_dir in (find_projects(folders) if is_complete else [])
+        open_project(project_dir)
+        for project_dir in (find_project_folders(folders) if is_complete else [])
     ]
     for _ in range(2):  # tables may name photos with copies in the project
         for project in projects:
             add_project_references(project, references)
         if person_kind != "annotator":
-            add_table_references(locations, references)
-        _add_published_names(references, published, locations)
+            add_table_references_until_stable(locations, references)
+        _add_pseudonyms_and_their_photos(references, published_keys, locations)
     thumbnail_texts: Sequence[str] = ()
     if person_kind != "annotator":
-        pictures = find_person_images(locations, references.build_terms())
+        pictures = find_person_images(locations, references.build_identifying_terms())
         thumbnail_texts = pictures.thumbnails
         references.photo_hashes |= pictures.hashes
         for project in projects:
             add_project_references(project, references)
-        references.add(
+        references.add_names(
             "file",
             {
                 file_name
                 for file_name in pictures.file_names
-                if "/" in file_name or is_distinctive(file_name)
+                if "/" in file_name or is_distinctive_in_text(file_name)
             },
         )
-        add_table_references(locations, references)
-        _add_published_names(references, published, locations)
+        add_table_references_until_stable(locations, references)
+        _add_pseudonyms_and_their_photos(references, published_keys, locations)
     return references, thumbnail_texts
 
 
-def list_searched_files(
+def list_files_except_own_records(
     folders: Sequence[Path], ledger: Path, projects: Sequence[Path]
 ) -> list[FileLocation]:
     """List the files to search: all but ledgers, keys, receipts and databases."""
-    excluded_paths = [ledger, Path(f"{ledger}.key"), state_path(ledger), receipt_dir(ledger)]
-    excluded_paths += [path for project in projects for path in list_project_files(project)]
-    return list(walk_files(folders, excluded_paths=excluded_paths))
+    excluded_paths = [
+        ledger,
+        Path(f"{ledger}.key"),
+        build_state_path(ledger),
+        build_receipt_folder_path(ledger),
+    ]
+    excluded_paths += [
+        path for project in projects for path in list_unsearched_project_files(project)
+    ]
+    return list(iterate_files_sorted(folders, excluded_paths=excluded_paths))
 
 
-def read_other_names(
+def read_names_of_everyone(
     folders: Sequence[Path], locations: Sequence[FileLocation]
 ) -> Mapping[str, frozenset[str]]:
     """Read the names of everyone in projects and tables, by kind."""
     references = PersonReferences()
-    for folder in find_projects(folders):
+    for folder in find_project_folders(folders):
         add_project_references(open_project(folder), references)
-    add_table_references(locations, references)
+    add_table_references_until_stable(locations, references)
     return {id_kind: frozenset(names) for id_kind, names in references.other_names.items()}

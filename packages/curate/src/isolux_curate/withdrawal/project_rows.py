@@ -9,14 +9,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.project.database import (
     insert_rows,
-    read_transaction,
+    open_read_transaction,
+    open_write_transaction,
     vacuum_database,
-    write_transaction,
 )
-from isolux_curate.project.folder import Project, add_journal_row
+from isolux_curate.project.folder import Project, append_signed_journal_row
 from isolux_curate.project.tables import (
     META,
     annotations_table,
@@ -29,7 +29,11 @@ from isolux_curate.project.tables import (
     subjects,
     tasks,
 )
-from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_names, short_names
+from isolux_curate.withdrawal.terms import (
+    IdentifyingTerms,
+    list_file_name_and_stem,
+    separate_own_and_other_names,
+)
 
 _IDS_PER_QUERY = 400  # SQLite allows 999 parameters in one query
 _KEPT_TABLES = (journal.name, seals.name, settings.name, decisions.name)
@@ -44,21 +48,22 @@ class PersonReferences:
         self.photo_hashes: set[str] = set()
         self.pseudonyms: set[str] = set()
 
-    def add(self, id_kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
+    def add_names(self, id_kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
         """Add names of the person."""
         self.names_by_kind.setdefault(id_kind, set()).update(str(name) for name in names if name)
 
-    def build_terms(self) -> IdentifyingTerms:
+    def build_identifying_terms(self) -> IdentifyingTerms:
         """Build immutable identifying terms from the names."""
         names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.names_by_kind.items()}
         return IdentifyingTerms(
-            *separate_names(names_by_kind, self.other_names), frozenset(self.photo_hashes)
+            *separate_own_and_other_names(names_by_kind, self.other_names),
+            frozenset(self.photo_hashes),
         )
 
 
 def add_project_references(project: Project, references: PersonReferences) -> None:
     """Add the photos, instances, tasks and annotations of the people named in references."""
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         people = connection.execute(
             sa.select(
                 instances.c.instance_id,
@@ -90,19 +95,21 @@ def add_project_references(project: Project, references: PersonReferences) -> No
         None
     }
     image_ids |= {image for image, (_, digest) in photo_by_image.items() if digest in photo_hashes}
-    references.add("image", image_ids)
+    references.add_names("image", image_ids)
     references.photo_hashes |= {str(photo_hash) for photo_hash in photo_hashes}
     files = {photo_by_image[image][0] for image in image_ids if image in photo_by_image} - {None}
-    references.add("file", {*files, *(short_names(str(file_name))[0] for file_name in files)})
-    references.add(
+    references.add_names(
+        "file", {*files, *(list_file_name_and_stem(str(file_name))[0] for file_name in files)}
+    )
+    references.add_names(
         "instance", {instance_id for instance_id, image, _, _ in people if image in image_ids}
     )
-    references.add("task", {task for task, image in task_rows if image in image_ids})
+    references.add_names("task", {task for task, image in task_rows if image in image_ids})
     task_ids, raters = (
         references.names_by_kind["task"],
         references.names_by_kind.get("annotator", set()),
     )
-    references.add(
+    references.add_names(
         "annotation",
         {a for a, task, annotator in annotations if task in task_ids or annotator in raters},
     )
@@ -121,38 +128,40 @@ def read_photo_hashes(project: Project) -> frozenset[str]:
     """Read the SHA-256 of every photo of a project."""
     return frozenset(
         str(photo_hash)
-        for (photo_hash,) in project.read_rows(sa.select(images.c.sha256))
+        for (photo_hash,) in project.fetch_rows(sa.select(images.c.sha256))
         if photo_hash
     )
 
 
-def delete_person(
+def delete_people_and_vacuum(
     project: Project, terms: IdentifyingTerms, withdrawal_number: str
 ) -> dict[str, int]:
     """Delete people from every table; the journal holds counts only."""
-    with write_transaction(project.engine) as connection:
-        counts = {"decisions": _redact_decisions(connection, terms)}
-        reopened = _reopen_tasks(connection, terms)
+    with open_write_transaction(project.engine) as connection:
+        counts = {"decisions": _erase_verdicts_about_people(connection, terms)}
+        reopened = _reopen_tasks_of_withdrawn_annotators(connection, terms)
         for table in reversed(META.sorted_tables):
             if table.name not in _KEPT_TABLES:
-                counts[table.name] = _delete_rows(connection, table, terms)
-        counts["facts"] = _redact_facts(connection, terms)
+                counts[table.name] = _delete_rows_keeping_seals(connection, table, terms)
+        counts["facts"] = _remove_facts_naming_people(connection, terms)
         counts = {name: n for name, n in counts.items() if n}
         if counts:
             details = {"withdrawal": withdrawal_number, **counts}
             details |= {"tasks opened again": reopened} if reopened else {}
-            add_journal_row(
+            append_signed_journal_row(
                 connection, project, step="withdraw", rule="taken out", details=details, seals=()
             )
     vacuum_database(project.engine)  # also after an interrupted deletion
     return counts
 
 
-def _delete_rows(connection: Connection, table: sa.Table, terms: IdentifyingTerms) -> int:
+def _delete_rows_keeping_seals(
+    connection: Connection, table: sa.Table, terms: IdentifyingTerms
+) -> int:
     """Delete rows with a person's id, and keep the seals of sealed rows for the journal."""
     n = 0
-    for column, names in _list_id_columns(table, terms):
-        for id_batch in _split_ids(names):
+    for column, names in _iterate_id_columns_with_names(table, terms):
+        for id_batch in _iterate_batches_of_ids(names):
             condition: sa.ColumnElement[bool] = column.in_(id_batch)
             if column.name == "unit_id" and "unit_kind" in table.c:
                 condition = sa.false()
@@ -170,13 +179,13 @@ def _delete_rows(connection: Connection, table: sa.Table, terms: IdentifyingTerm
     return n
 
 
-def _list_id_columns(
+def _iterate_id_columns_with_names(
     table: sa.Table, terms: IdentifyingTerms
 ) -> Iterator[tuple[sa.Column[Any], list[str]]]:
     for column in table.columns:
         if not isinstance(column.type, sa.Text):
             continue
-        parsed = parse_id_column(column.name)
+        parsed = parse_id_column_or_none(column.name)
         if parsed is None or not (column.name.endswith("_id") or parsed[1]):
             continue
         if table is instances and column.name == "subject_id":
@@ -187,16 +196,16 @@ def _list_id_columns(
             yield column, sorted(names)
 
 
-def _split_ids(names: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(names), _IDS_PER_QUERY):
-        yield list(names[start : start + _IDS_PER_QUERY])
+def _iterate_batches_of_ids(ids: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), _IDS_PER_QUERY):
+        yield list(ids[start : start + _IDS_PER_QUERY])
 
 
-def _redact_decisions(connection: Connection, terms: IdentifyingTerms) -> int:
+def _erase_verdicts_about_people(connection: Connection, terms: IdentifyingTerms) -> int:
     """Erase unit, reason and salt of verdicts about the person; the seal stays."""
     n = 0
     for id_kind in ("image", "subject", "instance", "annotation", "annotator"):
-        for id_batch in _split_ids(sorted(terms.names_by_kind.get(id_kind, ()))):
+        for id_batch in _iterate_batches_of_ids(sorted(terms.names_by_kind.get(id_kind, ()))):
             condition = (decisions.c.unit_kind == id_kind) & decisions.c.unit_id.in_(id_batch)
             update = sa.update(decisions).where(condition)
             n += connection.execute(update.values(unit_id=None, reason=None, salt=None)).rowcount
@@ -204,17 +213,17 @@ def _redact_decisions(connection: Connection, terms: IdentifyingTerms) -> int:
         decisions.c.reason.is_not(None)
     )
     for number, reason in connection.execute(query).all():
-        if terms.is_in_text(reason):
+        if terms.does_text_name_people(reason):
             condition = decisions.c.decision_id == number
             connection.execute(sa.update(decisions).where(condition).values(reason=None, salt=None))
             n += 1
     return n
 
 
-def _reopen_tasks(connection: Connection, terms: IdentifyingTerms) -> int:
+def _reopen_tasks_of_withdrawn_annotators(connection: Connection, terms: IdentifyingTerms) -> int:
     """Reopen tasks that a withdrawn annotator answered: now they have too few answers."""
     n = 0
-    for id_batch in _split_ids(sorted(terms.names_by_kind.get("annotator", ()))):
+    for id_batch in _iterate_batches_of_ids(sorted(terms.names_by_kind.get("annotator", ()))):
         table = annotations_table.c
         query = sa.select(table.task_id).where(table.annotator_id.in_(id_batch)).distinct()
         for task in connection.execute(query).scalars().all():
@@ -223,7 +232,7 @@ def _reopen_tasks(connection: Connection, terms: IdentifyingTerms) -> int:
     return n
 
 
-def _redact_facts(connection: Connection, terms: IdentifyingTerms) -> int:
+def _remove_facts_naming_people(connection: Connection, terms: IdentifyingTerms) -> int:
     """Remove facts of other people that name the person (a friend's id)."""
     n = 0
     for table in META.sorted_tables:
@@ -232,7 +241,7 @@ def _redact_facts(connection: Connection, terms: IdentifyingTerms) -> int:
         key = next(iter(table.primary_key.columns))
         for name, facts in connection.execute(sa.select(key, table.c.facts)).all():
             remaining_facts = {
-                k: v for k, v in (facts or {}).items() if not _names_person(k, v, terms)
+                k: v for k, v in (facts or {}).items() if not _does_fact_name_people(k, v, terms)
             }
             if remaining_facts != (facts or {}):
                 update = sa.update(table).where(key == name).values(facts=remaining_facts)
@@ -240,17 +249,17 @@ def _redact_facts(connection: Connection, terms: IdentifyingTerms) -> int:
     return n
 
 
-def _names_person(name: str, fact: object, terms: IdentifyingTerms) -> bool:
+def _does_fact_name_people(fact_name: str, fact: object, terms: IdentifyingTerms) -> bool:
     text = fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False)
-    parsed = parse_id_column(name)
-    if parsed is not None and terms.is_id(text, parsed[0], strict=parsed[1]):
+    parsed = parse_id_column_or_none(fact_name)
+    if parsed is not None and terms.does_id_cell_name_people(text, parsed[0], strict=parsed[1]):
         return True
-    return terms.is_in_text(text)
+    return terms.does_text_name_people(text)
 
 
-def read_person_ids(project: Project) -> Mapping[str, Sequence[str]]:
+def read_person_ids_by_kind(project: Project) -> Mapping[str, Sequence[str]]:
     """Read the ids of a project's people, by kind: candidates of a replay."""
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
         facts = connection.execute(sa.select(instances.c.facts)).scalars().all()
         raters = connection.execute(sa.select(META.tables["annotators"].c.annotator_id)).scalars()
@@ -266,7 +275,7 @@ def read_person_ids(project: Project) -> Mapping[str, Sequence[str]]:
         }
 
 
-def read_server_tasks(
+def iterate_server_tasks_and_answers(
     project: Project, references: PersonReferences
 ) -> Iterator[Mapping[str, Any]]:
     """Read the person's tasks on servers, and answers there of annotators who withdrew."""
@@ -274,7 +283,7 @@ def read_server_tasks(
         references.names_by_kind.get("task", set()),
         references.names_by_kind.get("annotation", set()),
     )
-    with read_transaction(project.engine) as connection:
+    with open_read_transaction(project.engine) as connection:
         columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
         for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
             if row.task_id in task_ids:

@@ -16,14 +16,14 @@ from typing import Any
 import polars as pl
 
 from isolux.datasets import TERMS_FORMAT
-from isolux_curate.id_columns import parse_id_column
+from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import KEY_HASH_FIELD, hash_pseudonym_key
-from isolux_curate.privacy.table import make_pseudonym
+from isolux_curate.privacy.table import compute_pseudonym
 from isolux_curate.withdrawal.file_walk import FileLocation
-from isolux_curate.withdrawal.table_references import read_located_id_tables
+from isolux_curate.withdrawal.table_references import iterate_id_tables_with_location
 
 
-def list_pseudonyms(
+def list_published_pseudonyms(
     key: bytes, id_kind: str, name: str, more_columns: Sequence[str] = ()
 ) -> list[str]:
     """List the pseudonyms under which a person or file was published with a key.
@@ -31,13 +31,13 @@ def list_pseudonyms(
     Examples
     --------
     >>> (
-    ...     len(list_pseudonyms(b"key", "subject", "s17")),
-    ...     len(list_pseudonyms(b"key", "file", "a.jpg")),
+    ...     len(list_published_pseudonyms(b"key", "subject", "s17")),
+    ...     len(list_published_pseudonyms(b"key", "file", "a.jpg")),
     ... )
     (2, 1)
     """
     columns = ("file",) if id_kind == "file" else (f"{id_kind}_id", id_kind, *more_columns)
-    return [make_pseudonym(key, column, name) for column in dict.fromkeys(columns)]
+    return [compute_pseudonym(key, column, name) for column in dict.fromkeys(columns)]
 
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
@@ -58,18 +58,18 @@ _NO_PEOPLE = (
 )
 
 
-def read_key_mark(name: str, file_bytes: bytes) -> str | None:
+def read_key_hash_or_none(file_name: str, file_bytes: bytes) -> str | None:
     """Read the hash of the key with which ids were replaced from a record; empty: not recorded.
 
     Examples
     --------
-    >>> read_key_mark("dataset.json", b'{"format": "isolux curated dataset"}')
+    >>> read_key_hash_or_none("dataset.json", b'{"format": "isolux curated dataset"}')
     ''
     """
-    record = _read_record(name, file_bytes)
+    record = _read_json_object_or_empty(file_name, file_bytes)
     spec, dataset = record.get("spec"), record.get("dataset")
     source = spec.get("data") if isinstance(spec, dict) else record.get("data")
-    file = PurePosixPath(name).name
+    file = PurePosixPath(file_name).name
     if KEY_HASH_FIELD in record:
         return str(record[KEY_HASH_FIELD])
     is_published = (
@@ -83,78 +83,82 @@ def read_key_mark(name: str, file_bytes: bytes) -> str | None:
     return "" if is_published or is_of_published else None
 
 
-def _read_record(name: str, file_bytes: bytes) -> dict[str, Any]:
+def _read_json_object_or_empty(file_name: str, file_bytes: bytes) -> dict[str, Any]:
     """Read a JSON object; empty if the file holds none."""
     try:
-        record = json.loads(file_bytes) if name.endswith(".json") else None
+        record = json.loads(file_bytes) if file_name.endswith(".json") else None
     except (ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
 
-def read_replaced_columns(locations: Iterable[FileLocation]) -> tuple[str, ...]:
+def read_columns_replaced_by_anonymise(locations: Iterable[FileLocation]) -> tuple[str, ...]:
     """Read the names of id columns that `isolux curate anonymise` replaced."""
     columns: dict[str, None] = {}
     for location in locations:
         if location.path.name == "privacy.json":
-            settings = _read_record(location.name, location.path.read_bytes()).get("settings")
+            settings = _read_json_object_or_empty(location.name, location.path.read_bytes()).get(
+                "settings"
+            )
             ids = settings.get("ids") if isinstance(settings, dict) else None
             columns |= dict.fromkeys(map(str, ids if isinstance(ids, list) else ()))
     return tuple(columns)
 
 
-def find_unlinked_files(
+def find_files_with_unresolved_pseudonyms(
     locations: Sequence[FileLocation],
-    keys: Sequence[bytes],
+    published_keys: Sequence[bytes],
     names_by_kind: Mapping[str, Collection[str]],
     person_ids: Collection[str],
 ) -> list[tuple[str, str]]:
     """Find files with pseudonyms that no given key resolves, each with the reason."""
-    marks = _read_declared_keys(locations)
+    marks = _read_key_hashes_by_folder(locations)
     ids: dict[Path, set[str]] = {
         folder: set() for folder, key_marks in marks.items() if key_marks is not None
     }
     looks_pseudonymous = all(re.match(_PSEUDONYM, person_id) for person_id in person_ids)
-    for location, table in read_located_id_tables(locations):
+    for location, table in iterate_id_tables_with_location(locations):
         cells = {cell for column in table.columns for cell in table[column].drop_nulls()}
         folder = next((up for up in location.path.parents if up in marks), None)
         if folder in ids:
             ids[folder] |= cells
-        elif not looks_pseudonymous and _has_pseudonyms(table, of_run=folder is not None):
+        elif not looks_pseudonymous and _has_column_of_pseudonyms(
+            table, include_unit_ids=folder is not None
+        ):
             ids.setdefault(folder or location.path, set()).update(cells)
     if not ids:
         return []
     known_marks, columns = (
-        {hash_pseudonym_key(key) for key in keys},
-        read_replaced_columns(locations),
+        {hash_pseudonym_key(key) for key in published_keys},
+        read_columns_replaced_by_anonymise(locations),
     )
     names = {
         name
-        for key in keys
+        for key in published_keys
         for id_kind, kind_names in names_by_kind.items()
         for person_name in kind_names
-        for name in list_pseudonyms(key, id_kind, person_name, columns)
+        for name in list_published_pseudonyms(key, id_kind, person_name, columns)
     }
 
-    def fits(path: Path) -> bool:
+    def has_known_key_or_name(path: Path) -> bool:
         key_marks = marks.get(path) or set()
         return bool(key_marks & known_marks) if key_marks else not ids[path].isdisjoint(names)
 
     while linked_paths := [
-        path for path in ids if fits(path)
+        path for path in ids if has_known_key_or_name(path)
     ]:  # a run is resolved by its published folder
         for path in linked_paths:
             names |= ids.pop(path)
-    return [(str(path), _NO_LINK if keys else _NO_KEY) for path in sorted(ids)]
+    return [(str(path), _NO_LINK if published_keys else _NO_KEY) for path in sorted(ids)]
 
 
-def find_unlinked_photo_tables(
+def find_photo_tables_without_people(
     locations: Iterable[FileLocation], person_kind: str
 ) -> list[tuple[str, str]]:
     """Find tables of photos without people, if no table links photos to people."""
     unlinked = []
-    for location, table in read_located_id_tables(locations):
-        parsed_columns = {parse_id_column(c) or ((), False) for c in table.columns}
+    for location, table in iterate_id_tables_with_location(locations):
+        parsed_columns = {parse_id_column_or_none(c) or ((), False) for c in table.columns}
         has_photos = "unit_id" in table.columns or any(
             strict and id_kinds[0] in ("image", "instance", "file")
             for id_kinds, strict in parsed_columns
@@ -167,18 +171,18 @@ def find_unlinked_photo_tables(
     return unlinked
 
 
-def _read_declared_keys(locations: Iterable[FileLocation]) -> dict[Path, set[str] | None]:
+def _read_key_hashes_by_folder(locations: Iterable[FileLocation]) -> dict[Path, set[str] | None]:
     """Read folders whose records say that ids were replaced, with the hashes of the keys."""
     marks_by_folder: dict[Path, set[str] | None] = {}
     for location in locations:
         if location.path.suffix != ".json":
             continue
         file_bytes, folder = location.path.read_bytes(), location.path.parent
-        mark = read_key_mark(location.name, file_bytes)
+        mark = read_key_hash_or_none(location.name, file_bytes)
         if mark is not None:
             marks_by_folder[folder] = (marks_by_folder.get(folder) or set()) | ({mark} - {""})
         elif folder not in marks_by_folder:
-            inputs = _read_record(location.name, file_bytes).get("inputs")
+            inputs = _read_json_object_or_empty(location.name, file_bytes).get("inputs")
             if isinstance(inputs, dict) and any(
                 PurePosixPath(path).name in _PUBLISHED_FILES for path in inputs
             ):
@@ -186,17 +190,17 @@ def _read_declared_keys(locations: Iterable[FileLocation]) -> dict[Path, set[str
     return marks_by_folder
 
 
-def _has_pseudonyms(table: pl.DataFrame, *, of_run: bool) -> bool:
+def _has_column_of_pseudonyms(table: pl.DataFrame, *, include_unit_ids: bool) -> bool:
     """Check whether a column of ids of people, or of a run's units, holds pseudonyms only."""
     columns = [
         c
         for c in table.columns
         if (
-            (parsed := parse_id_column(c)) is not None
+            (parsed := parse_id_column_or_none(c)) is not None
             and parsed[0][0] in _PERSON_KINDS
             and parsed[1]
         )
-        or (of_run and c == "unit_id")
+        or (include_unit_ids and c == "unit_id")
     ]
     cells = [table[c].drop_nulls() for c in columns]
     return any(

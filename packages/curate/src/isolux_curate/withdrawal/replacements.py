@@ -24,9 +24,9 @@ import polars as pl
 from isolux.io.atomic import write_text
 from isolux.io.cell_parsing import as_text
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux_curate.id_columns import parse_id_column
-from isolux_curate.user_tables import read_text, refuse_missing
-from isolux_curate.withdrawal.rewriting.tables import flag_person_rows
+from isolux_curate.id_columns import parse_id_column_or_none
+from isolux_curate.user_tables import read_table_as_text, refuse_missing_columns
+from isolux_curate.withdrawal.rewriting.tables import flag_rows_naming_people
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 
 MATCH_KEYS = ("pronoun", "age_group", "ancestry")
@@ -55,12 +55,12 @@ class ReplacementRows:
     told: Sequence[Mapping[str, Any]]
 
 
-def match_replacements(
+def match_rows_at_least_distance(
     withdrawn_rows: pl.DataFrame,
     pool: pl.DataFrame,
     *,
-    keys: Sequence[str] = MATCH_KEYS,
-    complexity: Sequence[str] = (),
+    set_columns: Sequence[str] = MATCH_KEYS,
+    number_columns: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Match each withdrawn row with a different row of a pool, with the least total distance.
 
@@ -70,64 +70,78 @@ def match_replacements(
     >>> pool = pl.DataFrame({"pronoun": ["he", "she", "she"],
     ...                      "age_group": ["30-39", "18-29", "30-39"],
     ...                      "ancestry": ["Africa", "Africa", "Asia"]})
-    >>> match_replacements(gone, pool)["pool"].to_list()
+    >>> match_rows_at_least_distance(gone, pool)["pool"].to_list()
     [2]
     """
     from scipy.optimize import linear_sum_assignment
 
     for frame, source in ((withdrawn_rows, "the sample"), (pool, "the pool")):
-        refuse_missing(frame, (*keys, *complexity), source)
-    distances = [_jaccard_distances(withdrawn_rows[key], pool[key]) for key in keys]
-    complexity_distance = _number_distances(withdrawn_rows, pool, complexity)
+        refuse_missing_columns(frame, (*set_columns, *number_columns), source)
+    distances = [_compute_jaccard_distances(withdrawn_rows[key], pool[key]) for key in set_columns]
+    complexity_distance = _average_standardised_distances(withdrawn_rows, pool, number_columns)
     if not withdrawn_rows.height or not pool.height:
         rows = columns = np.empty(0, np.intp)
     else:
         rows, columns = linear_sum_assignment(
-            _build_cost(distances, complexity_distance, min(withdrawn_rows.height, pool.height))
+            _combine_distances_lexicographically(
+                distances, complexity_distance, min(withdrawn_rows.height, pool.height)
+            )
         )
     return pl.DataFrame(
         {
             "gone": rows,
             "pool": columns,
-            **{key: distance[rows, columns] for key, distance in zip(keys, distances, strict=True)},
-            "complexity": complexity_distance[rows, columns] if complexity else [None] * len(rows),
+            **{
+                key: distance[rows, columns]
+                for key, distance in zip(set_columns, distances, strict=True)
+            },
+            "complexity": complexity_distance[rows, columns]
+            if number_columns
+            else [None] * len(rows),
         },
         schema_overrides={"complexity": pl.Float64},
     )
 
 
-def choose_replacements(
-    sample: Path,
-    pool: Path,
+def choose_replacement_rows(
+    sample_path: Path,
+    pool_path: Path,
     terms: IdentifyingTerms,
     *,
-    keys: Sequence[str],
-    complexity: Sequence[str],
+    set_columns: Sequence[str],
+    number_columns: Sequence[str],
 ) -> ReplacementRows:
     """Choose rows of a pool to replace the withdrawn rows of a sample."""
-    if sample.suffix.lower() != ".csv":
-        raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
-    sample_rows = read_text(sample)
-    pool_rows = read_text(pool, *sample_rows.columns)
-    is_withdrawn = flag_person_rows(sample_rows, terms)
+    if sample_path.suffix.lower() != ".csv":
+        raise SpecError(
+            "a sample is a CSV file", expected="--sample FILE.csv", found=sample_path.name
+        )
+    sample_rows = read_table_as_text(sample_path)
+    pool_rows = read_table_as_text(pool_path, *sample_rows.columns)
+    is_withdrawn = flag_rows_naming_people(sample_rows, terms)
     ids = [
-        c for c in sample_rows.columns if (parse_id_column(c) or ((), False))[1]
+        c for c in sample_rows.columns if (parse_id_column_or_none(c) or ((), False))[1]
     ] or sample_rows.columns[:1]
-    candidates = pool_rows.filter(~flag_person_rows(pool_rows, terms)).join(
+    candidates = pool_rows.filter(~flag_rows_naming_people(pool_rows, terms)).join(
         sample_rows.select(ids), on=ids, how="anti", nulls_equal=True
     )
-    pairs = match_replacements(
-        sample_rows.filter(is_withdrawn), candidates, keys=keys, complexity=complexity
+    pairs = match_rows_at_least_distance(
+        sample_rows.filter(is_withdrawn),
+        candidates,
+        set_columns=set_columns,
+        number_columns=number_columns,
     )
     rows = candidates[pairs["pool"].to_list()].select(sample_rows.columns)
     match_distances = pairs.drop("gone", "pool").to_dicts()
-    return ReplacementRows(str(sample), [list(row) for row in rows.iter_rows()], match_distances)
+    return ReplacementRows(
+        str(sample_path), [list(row) for row in rows.iter_rows()], match_distances
+    )
 
 
-def append_replacements(replacement: ReplacementRows) -> None:
+def append_missing_replacement_rows(replacement: ReplacementRows) -> None:
     """Append the rows to a sample, each once even if repeated."""
     sample = Path(replacement.sample)
-    existing_rows = set(read_text(sample).iter_rows())
+    existing_rows = set(read_table_as_text(sample).iter_rows())
     new_rows = [row for row in replacement.rows if tuple(row) not in existing_rows]
     if new_rows:
         text = sample.read_text(encoding="utf-8-sig")
@@ -136,7 +150,7 @@ def append_replacements(replacement: ReplacementRows) -> None:
         write_text(sample, text + ("" if text.endswith("\n") else "\n") + buffer.getvalue())
 
 
-def _build_cost(
+def _combine_distances_lexicographically(
     distances: Sequence[npt.NDArray[np.float64]],
     complexity_distance: npt.NDArray[np.float64],
     n_pairs: int,
@@ -161,8 +175,8 @@ def _build_cost(
     return cost
 
 
-def _jaccard_distances(cells: pl.Series, other_cells: pl.Series) -> npt.NDArray[np.float64]:
-    first_sets, second_sets = _split_cells(cells), _split_cells(other_cells)
+def _compute_jaccard_distances(cells: pl.Series, other_cells: pl.Series) -> npt.NDArray[np.float64]:
+    first_sets, second_sets = _split_cells_into_sets(cells), _split_cells_into_sets(other_cells)
     distances = np.ones((len(first_sets), len(second_sets)))
     distance_by_pair = {}
     for i, first_set in enumerate(first_sets):
@@ -177,7 +191,7 @@ def _jaccard_distances(cells: pl.Series, other_cells: pl.Series) -> npt.NDArray[
     return distances
 
 
-def _split_cells(cells: pl.Series) -> list[frozenset[str]]:
+def _split_cells_into_sets(cells: pl.Series) -> list[frozenset[str]]:
     if isinstance(cells.dtype, pl.List):
         return [frozenset(map(str, cell or ())) for cell in cells.to_list()]
     return [
@@ -186,18 +200,18 @@ def _split_cells(cells: pl.Series) -> list[frozenset[str]]:
     ]
 
 
-def _number_distances(
-    withdrawn_rows: pl.DataFrame, pool: pl.DataFrame, names: Sequence[str]
+def _average_standardised_distances(
+    withdrawn_rows: pl.DataFrame, pool: pl.DataFrame, columns: Sequence[str]
 ) -> npt.NDArray[np.float64]:
     total = np.zeros((withdrawn_rows.height, pool.height))
-    for name in names:
-        a, b = _parse_numbers(withdrawn_rows[name]), _parse_numbers(pool[name])
+    for name in columns:
+        a, b = _parse_numbers_or_refuse(withdrawn_rows[name]), _parse_numbers_or_refuse(pool[name])
         std = float(np.concatenate([a, b]).std()) or 1.0
         total += np.abs(a[:, None] - b[None, :]) / std
-    return total / max(len(names), 1)
+    return total / max(len(columns), 1)
 
 
-def _parse_numbers(cells: pl.Series) -> npt.NDArray[np.float64]:
+def _parse_numbers_or_refuse(cells: pl.Series) -> npt.NDArray[np.float64]:
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count() or numbers.is_null().any():
         raise TableError(

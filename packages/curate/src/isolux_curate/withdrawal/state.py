@@ -33,7 +33,7 @@ from isolux.io.consent.chain import (
 )
 from isolux.vocabulary.errors import FileError, OutputError, TableError
 from isolux_curate.project.folder import format_utc_now
-from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_names
+from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_own_and_other_names
 
 UNFINISHED_SUFFIX = ".withdrawing"
 """The suffix of the state file, after the ledger's name."""
@@ -42,7 +42,7 @@ _VERSION = 1
 _HASH_BEFORE_FIELD = "sum_before"
 
 
-def state_path(ledger: Path) -> Path:
+def build_state_path(ledger: Path) -> Path:
     """Return the path of a ledger's state file."""
     return Path(f"{ledger}{UNFINISHED_SUFFIX}")
 
@@ -85,14 +85,16 @@ class WithdrawalPlan:
     server: tuple[Mapping[str, Any], ...] = ()
     replacing: Mapping[str, Any] | None = None
 
-    def build_terms(self, other_names: Mapping[str, frozenset[str]]) -> IdentifyingTerms:
+    def build_identifying_terms(
+        self, other_names: Mapping[str, frozenset[str]]
+    ) -> IdentifyingTerms:
         """Build the people's identifying terms, given everyone else's names."""
         names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.named.items()}
         return IdentifyingTerms(
-            *separate_names(names_by_kind, other_names), frozenset(self.pictures)
+            *separate_own_and_other_names(names_by_kind, other_names), frozenset(self.pictures)
         )
 
-    def merge_plan(self, other_plan: WithdrawalPlan) -> WithdrawalPlan:
+    def merge_plan_for_same_people(self, other_plan: WithdrawalPlan) -> WithdrawalPlan:
         """Merge another plan for the same people: its names, images, tasks and folders."""
         names_by_kind = {
             id_kind: sorted({*self.named.get(id_kind, ()), *other_plan.named.get(id_kind, ())})
@@ -101,15 +103,17 @@ class WithdrawalPlan:
         return replace(
             self,
             named=names_by_kind,
-            folders=_join_unique(self.folders, other_plan.folders),
-            pictures=_join_unique(self.pictures, other_plan.pictures),
-            looks=_join_unique(self.looks, other_plan.looks),
+            folders=_join_without_duplicates(self.folders, other_plan.folders),
+            pictures=_join_without_duplicates(self.pictures, other_plan.pictures),
+            looks=_join_without_duplicates(self.looks, other_plan.looks),
             server=(*self.server, *(task for task in other_plan.server if task not in self.server)),
         )
 
 
-def _join_unique(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*first, *second]))
+def _join_without_duplicates(
+    entries: Sequence[str], more_entries: Sequence[str]
+) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*entries, *more_entries]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +134,9 @@ class WithdrawalState:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read_plan(self) -> WithdrawalPlan | None:
+    def read_plan_or_none(self) -> WithdrawalPlan | None:
         """Read the plan; None: no withdrawal is unfinished."""
-        lines = self._read_lines()
+        lines = self._read_lines_truncating_incomplete()
         if not lines:
             return None
         fields = lines[0]
@@ -141,10 +145,12 @@ class WithdrawalState:
             fields[name] = tuple(fields[name])
         return WithdrawalPlan(**fields)
 
-    def write_plan(self, plan: WithdrawalPlan) -> None:
+    def write_plan_atomically(self, plan: WithdrawalPlan) -> None:
         """Write the plan atomically; artefacts of an earlier plan are kept."""
         record = {"version": _VERSION, **asdict(plan)}
-        artefact_lines = [json.dumps(line) + "\n" for line in self._read_lines()[1:]]
+        artefact_lines = [
+            json.dumps(line) + "\n" for line in self._read_lines_truncating_incomplete()[1:]
+        ]
         descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
         os.close(descriptor)
         write_text(
@@ -152,7 +158,7 @@ class WithdrawalState:
         )
         self.path.chmod(0o600)
 
-    def record_artefact(self, artefact: Artefact, *, hash_before: str = "") -> None:
+    def append_artefact_to_disk(self, artefact: Artefact, *, hash_before: str = "") -> None:
         """Append a change before it is made; it is on the disk (fsync) when this returns."""
         line = json.dumps(asdict(artefact) | {_HASH_BEFORE_FIELD: hash_before}) + "\n"
         with self.path.open("ab") as stream:
@@ -160,10 +166,10 @@ class WithdrawalState:
             stream.flush()
             os.fsync(stream.fileno())
 
-    def read_artefacts(self) -> list[Artefact]:
+    def read_merged_artefacts(self) -> list[Artefact]:
         """Read the changes, one for each location; of a repeated change the last counts."""
         artefacts_by_key: dict[tuple[str, str], Artefact] = {}
-        for line in self._read_lines()[1:]:
+        for line in self._read_lines_truncating_incomplete()[1:]:
             artefact = Artefact(**{k: v for k, v in line.items() if k != _HASH_BEFORE_FIELD})
             earlier = artefacts_by_key.get((artefact.where, artefact.what))
             if (
@@ -182,17 +188,17 @@ class WithdrawalState:
             artefacts_by_key[artefact.where, artefact.what] = artefact
         return list(artefacts_by_key.values())
 
-    def read_hash_changes(self) -> dict[str, str]:
+    def read_new_hash_by_old(self) -> dict[str, str]:
         """Read the SHA-256 of rewritten files, by their hash before."""
         return {
             line[_HASH_BEFORE_FIELD]: line["after"]
-            for line in self._read_lines()[1:]
+            for line in self._read_lines_truncating_incomplete()[1:]
             if line[_HASH_BEFORE_FIELD]
             and line["after"]
             and line[_HASH_BEFORE_FIELD] != line["after"]
         }
 
-    def remove(self) -> None:
+    def overwrite_and_delete(self) -> None:
         """Overwrite the file with zeros and delete it, once the receipt is written."""
         size = self.path.stat().st_size
         with self.path.open("r+b") as stream:
@@ -201,7 +207,7 @@ class WithdrawalState:
             os.fsync(stream.fileno())
         self.path.unlink()
 
-    def _read_lines(self) -> list[dict[str, Any]]:
+    def _read_lines_truncating_incomplete(self) -> list[dict[str, Any]]:
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -214,7 +220,7 @@ class WithdrawalState:
 
 
 @contextmanager
-def lock_ledger(ledger: Path) -> Iterator[None]:
+def lock_ledger_or_refuse(ledger: Path) -> Iterator[None]:
     """Lock a ledger against other withdrawals."""
     import fcntl
 
@@ -236,19 +242,19 @@ RECEIPT_FORMAT = "isolux withdrawal 1"
 _RECEIPT_NAME = re.compile(r"(\d{4,})\.json")
 
 
-def receipt_dir(ledger: Path) -> Path:
+def build_receipt_folder_path(ledger: Path) -> Path:
     """Return the folder of a ledger's receipts."""
     return ledger.parent / "withdrawals"
 
 
-def list_receipts(ledger: Path) -> list[Path]:
+def list_receipt_paths(ledger: Path) -> list[Path]:
     """List a ledger's receipts, oldest first."""
-    folder = receipt_dir(ledger)
+    folder = build_receipt_folder_path(ledger)
     paths = sorted(folder.iterdir()) if folder.is_dir() else []
     return [path for path in paths if _RECEIPT_NAME.fullmatch(path.name)]
 
 
-def write_receipt(
+def write_signed_receipt(
     ledger: Path,
     key: bytes,
     plan: WithdrawalPlan,
@@ -258,7 +264,7 @@ def write_receipt(
     search_counts: Mapping[str, Any],
 ) -> Path:
     """Write the receipt of a finished withdrawal, and return its path."""
-    earlier_receipts = list_receipts(ledger)
+    earlier_receipts = list_receipt_paths(ledger)
     number = int(earlier_receipts[-1].stem) + 1 if earlier_receipts else 1
     marks = {
         compute_keyed_hash(id_kind, name, key)
@@ -276,7 +282,9 @@ def write_receipt(
         "scopes": list(plan.scopes),
         "people": list(plan.marks),
         "ledger_head": ledger_head,
-        "previous": str(read_receipt(earlier_receipts[-1])["hash"]) if earlier_receipts else None,
+        "previous": str(read_unverified_receipt(earlier_receipts[-1])["hash"])
+        if earlier_receipts
+        else None,
         "artefacts": [asdict(artefact) for artefact in artefacts],
         "replaced": [dict(replacement) for replacement in (plan.replacing or {}).get("told", ())],
         "searched": dict(search_counts),
@@ -284,12 +292,12 @@ def write_receipt(
     }
     digest = hash_fields(fields)
     record = fields | {"hash": digest, "signature": sign_digest(digest, key)}
-    path = receipt_dir(ledger) / f"{number:04d}.json"
+    path = build_receipt_folder_path(ledger) / f"{number:04d}.json"
     path.parent.mkdir(exist_ok=True)
     return write_text(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
 
-def read_receipt(path: str | Path) -> dict[str, Any]:
+def read_unverified_receipt(path: str | Path) -> dict[str, Any]:
     """Read a receipt without verifying it."""
     try:
         receipt = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
@@ -310,11 +318,11 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
     return receipt
 
 
-def check_receipt(
+def read_and_verify_receipt(
     path: str | Path, *, ledger: Path, key: str | Path | None = None
 ) -> dict[str, Any]:
     """Read a receipt, and verify its hash and signature."""
-    receipt = read_receipt(path)
+    receipt = read_unverified_receipt(path)
     key_file = key_path(ledger, key)
     if not key_file.exists():
         raise FileError(

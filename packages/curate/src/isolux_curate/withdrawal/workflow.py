@@ -25,21 +25,21 @@ from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import CONSENT_FILE, Project, open_project, read_journal
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,
-    find_projects,
-    index_neighbours,
-    list_project_files,
-    walk_files,
+    build_neighbour_lookup,
+    find_project_folders,
+    iterate_files_sorted,
+    list_unsearched_project_files,
 )
-from isolux_curate.withdrawal.planning import list_searched_files, read_other_names
-from isolux_curate.withdrawal.project_rows import delete_person
-from isolux_curate.withdrawal.replacements import ReplacementRows, append_replacements
-from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file
+from isolux_curate.withdrawal.planning import list_files_except_own_records, read_names_of_everyone
+from isolux_curate.withdrawal.project_rows import delete_people_and_vacuum
+from isolux_curate.withdrawal.replacements import ReplacementRows, append_missing_replacement_rows
+from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file_without_people
 from isolux_curate.withdrawal.state import (
     Artefact,
     WithdrawalPlan,
     WithdrawalState,
-    state_path,
-    write_receipt,
+    build_state_path,
+    write_signed_receipt,
 )
 from isolux_curate.withdrawal.terms import IdentifyingTerms
 
@@ -49,13 +49,15 @@ _RUN_CAUTION = (
 )
 
 
-def update_run_records(state: WithdrawalState, folders: Sequence[Path]) -> None:
+def update_changed_runs_and_pages(state: WithdrawalState, folders: Sequence[Path]) -> None:
     """Add a caution to the records of changed runs, with the new hashes of their tables."""
     from isolux.io.run_changes import list_changed_files
     from isolux.io.run_directory import add_warning
 
-    changed_hashes = {artefact.after for artefact in state.read_artefacts() if artefact.after}
-    for location in walk_files(folders):
+    changed_hashes = {
+        artefact.after for artefact in state.read_merged_artefacts() if artefact.after
+    }
+    for location in iterate_files_sorted(folders):
         if location.path.name != RUN_MARK:
             continue
         run = location.path.parent
@@ -68,19 +70,19 @@ def update_run_records(state: WithdrawalState, folders: Sequence[Path]) -> None:
             digest in changed_hashes or name == RUN_MARK for name, digest in hash_by_name.items()
         ):
             add_warning(run, _RUN_CAUTION)
-            _rebuild_page(run)
+            _rebuild_or_delete_page(run)
 
 
-def _rebuild_page(run: Path) -> None:
+def _rebuild_or_delete_page(run_folder: Path) -> None:
     """Rebuild a run's page from its remaining rows."""
     from isolux.io import run_directory
     from isolux.report.html import write_comparison_report, write_report
 
-    page = run / "report.html"
+    page = run_folder / "report.html"
     if not page.is_file():
         return
     try:
-        loaded_run = run_directory.load_run(run)
+        loaded_run = run_directory.load_run(run_folder)
         write_page = (
             write_comparison_report if "model_a" in loaded_run.disparities.columns else write_report
         )
@@ -90,30 +92,32 @@ def _rebuild_page(run: Path) -> None:
         raise FileError(
             "the page of a run could not be made again, and was deleted",
             where=str(page),
-            hint=f"isolux report {run}",
+            hint=f"isolux report {run_folder}",
         ) from error
 
 
-def delete_server_tasks(
-    state: WithdrawalState, plan: WithdrawalPlan, server: Callable[[str], Any] | None
+def delete_from_servers_or_refuse(
+    state: WithdrawalState, plan: WithdrawalPlan, open_server: Callable[[str], Any] | None
 ) -> tuple[str, ...]:
     """Delete tasks, answers and images on servers; some may be deleted already."""
     notes: list[str] = []
     urls = list(dict.fromkeys(str(task["server"]) for task in plan.server))
     for url in urls:
-        if server is None:
+        if open_server is None:
             raise SpecError(
                 "the annotation server holds tasks of theirs",
                 expected=f"--server {url}, with its token in LABEL_STUDIO_TOKEN",
                 hint="give the same command again with it: what was done stays done",
             )
-        client = server(url)
+        client = open_server(url)
         server_tasks = [task for task in plan.server if task["server"] == url]
         sent_tasks = [task for task in server_tasks if "server_task" in task]
         answers = [task for task in server_tasks if "answer" in task]
         for description, n in (("tasks and pictures", len(sent_tasks)), ("answers", len(answers))):
             if n:  # recorded before the deletion, so that an interrupted one is in the receipt
-                state.record_artefact(Artefact(f"{url}, {description}", description, "deleted", n))
+                state.append_artefact_to_disk(
+                    Artefact(f"{url}, {description}", description, "deleted", n)
+                )
         if sent_tasks:
             notes.append(Caution(_SERVER_DISK_CAUTION.format(n=len(sent_tasks), url=url)))
         for task in sent_tasks:
@@ -151,11 +155,11 @@ _HASH_LIST_SUFFIXES = (
 )
 
 
-def find_changes(
+def iterate_changes_collecting_unsearchable(
     locations: Sequence[FileLocation], terms: IdentifyingTerms, unsearchable: list[tuple[str, str]]
 ) -> Iterator[tuple[FileLocation, bytes, bytes | None, int]]:
     """Find files that hold the people, with old and new content; list unsearchable files."""
-    list_neighbours = index_neighbours(locations)
+    list_neighbours = build_neighbour_lookup(locations)
     for location in locations:
         try:
             file_bytes = location.path.read_bytes()
@@ -166,51 +170,58 @@ def find_changes(
                 "a file cannot be read", found=str(error.strerror), where=str(location.path)
             ) from error
         try:
-            content, n = rewrite_file(location.name, file_bytes, list_neighbours(location), terms)
+            content, n = rewrite_file_without_people(
+                location.name, file_bytes, list_neighbours(location), terms
+            )
         except UnsearchableFile as reason:
-            unsearchable.append((terms.mask_path(format_location(location)), str(reason)))
+            unsearchable.append(
+                (terms.mask_names_in_path(format_location_below_root(location)), str(reason))
+            )
             continue
         if n:
             yield location, file_bytes, content, n
 
 
-def format_location(location: FileLocation) -> str:
+def format_location_below_root(location: FileLocation) -> str:
     """Format a file's location as artefacts show it: below the root folder's name."""
     return f"{location.root.name}/{location.name}"
 
 
-def build_artefact(
+def build_masked_artefact(
     location: FileLocation,
-    before: bytes,
-    after: bytes | None,
+    old_bytes: bytes,
+    new_bytes_or_none: bytes | None,
     n: int,
     terms: IdentifyingTerms,
     key: bytes,
 ) -> Artefact:
     """Build the artefact of a change: its path is masked, the old content's hash is keyed."""
-    old_hash = hashlib.sha256(before).hexdigest()
-    masked_path = terms.mask_path(format_location(location))
-    if masked_path != format_location(location):  # masked paths may coincide
+    old_hash = hashlib.sha256(old_bytes).hexdigest()
+    masked_path = terms.mask_names_in_path(format_location_below_root(location))
+    if masked_path != format_location_below_root(location):  # masked paths may coincide
         masked_path = f"{masked_path} #{compute_keyed_hash('path', location.name, key)[:8]}"
     return Artefact(
         masked_path,
         "file",
-        "deleted" if after is None else "rewritten",
+        "deleted" if new_bytes_or_none is None else "rewritten",
         n,
         compute_keyed_hash("file", old_hash, key),
-        None if after is None else hashlib.sha256(after).hexdigest(),
+        None if new_bytes_or_none is None else hashlib.sha256(new_bytes_or_none).hexdigest(),
     )
 
 
-def change_files(
+def change_or_delete_files(
     state: WithdrawalState, locations: Sequence[FileLocation], terms: IdentifyingTerms, key: bytes
 ) -> list[tuple[str, str]]:
     """Change or delete each file that holds the people; return the unsearchable files."""
     unsearchable: list[tuple[str, str]] = []
-    for location, file_bytes, content, n in find_changes(locations, terms, unsearchable):
+    for location, file_bytes, content, n in iterate_changes_collecting_unsearchable(
+        locations, terms, unsearchable
+    ):
         hash_before = hashlib.sha256(file_bytes).hexdigest()
-        state.record_artefact(
-            build_artefact(location, file_bytes, content, n, terms, key), hash_before=hash_before
+        state.append_artefact_to_disk(
+            build_masked_artefact(location, file_bytes, content, n, terms, key),
+            hash_before=hash_before,
         )
         if content is not None:
             mode = location.path.stat().st_mode
@@ -223,11 +234,11 @@ def change_files(
             raise OutputError(
                 "a file cannot be deleted", found=str(error.strerror), where=str(location.path)
             ) from error
-        _remove_if_empty(location)
+        _remove_empty_parent_folders(location)
     return unsearchable
 
 
-def _remove_if_empty(location: FileLocation) -> None:
+def _remove_empty_parent_folders(location: FileLocation) -> None:
     """Remove folders that are now empty: their names may be the person's."""
     folder = location.path.parent
     while folder != location.root and not any(folder.iterdir()):
@@ -235,7 +246,7 @@ def _remove_if_empty(location: FileLocation) -> None:
         folder = folder.parent
 
 
-def update_hash_lists(
+def update_hashes_in_files(
     state: WithdrawalState, locations: Sequence[FileLocation], terms: IdentifyingTerms, key: bytes
 ) -> None:
     """Update hashes of rewritten files in file lists, manifests and cards.
@@ -243,7 +254,7 @@ def update_hash_lists(
     An updated list has a new hash itself, so this is repeated for lists that name lists.
     """
     for _ in range(_MAX_LIST_DEPTH):
-        hash_changes = state.read_hash_changes()
+        hash_changes = state.read_new_hash_by_old()
         for location in locations:
             if (
                 location.path.suffix.lower() not in _HASH_LIST_SUFFIXES
@@ -257,8 +268,8 @@ def update_hash_lists(
                 new_bytes = new_bytes.replace(old_hash.encode(), new_hash.encode())
             if new_bytes != file_bytes:
                 hash_before = hashlib.sha256(file_bytes).hexdigest()
-                state.record_artefact(
-                    build_artefact(location, file_bytes, new_bytes, 0, terms, key),
+                state.append_artefact_to_disk(
+                    build_masked_artefact(location, file_bytes, new_bytes, 0, terms, key),
                     hash_before=hash_before,
                 )
                 write_bytes(location.path, new_bytes)
@@ -308,82 +319,89 @@ class WithdrawalResult:
 def preview_withdrawal(plan: WithdrawalPlan, ledger: Path) -> WithdrawalPreview:
     """Show what would be removed, and change nothing."""
     folders = [Path(folder) for folder in plan.folders]
-    locations = list_searched_files(folders, ledger, find_projects(folders))
-    terms = plan.build_terms(read_other_names(folders, locations))
+    locations = list_files_except_own_records(folders, ledger, find_project_folders(folders))
+    terms = plan.build_identifying_terms(read_names_of_everyone(folders, locations))
     unsearchable: list[tuple[str, str]] = []
     artefacts = [
-        build_artefact(location, file_bytes, content, n, terms, b"")
-        for location, file_bytes, content, n in find_changes(locations, terms, unsearchable)
+        build_masked_artefact(location, file_bytes, content, n, terms, b"")
+        for location, file_bytes, content, n in iterate_changes_collecting_unsearchable(
+            locations, terms, unsearchable
+        )
     ]
     return WithdrawalPreview(tuple(artefacts), tuple(unsearchable))
 
 
-def execute_withdrawal(
+def execute_plan_and_write_receipt(
     ledger: Path,
     key: bytes,
     plan: WithdrawalPlan,
     *,
-    server: Callable[[str], Any] | None,
-    search: Callable[[Sequence[FileLocation], IdentifyingTerms, Sequence[str]], ProofResult],
+    open_server: Callable[[str], Any] | None,
+    search_remains: Callable[
+        [Sequence[FileLocation], IdentifyingTerms, Sequence[str]], ProofResult
+    ],
     key_file: Path,
 ) -> WithdrawalResult:
     """Execute a plan, search for remains, and write the receipt if there are none."""
-    state = WithdrawalState(state_path(ledger))
+    state = WithdrawalState(build_state_path(ledger))
     folders = [Path(path) for path in plan.folders]
-    projects = find_projects(folders) if "evaluation" in plan.scopes else []
-    locations = list_searched_files(folders, ledger, find_projects(folders))
-    terms = plan.build_terms(read_other_names(folders, locations))
-    unsearchable = change_files(state, locations, terms, key)
-    update_hash_lists(state, locations, terms, key)
+    projects = find_project_folders(folders) if "evaluation" in plan.scopes else []
+    locations = list_files_except_own_records(folders, ledger, find_project_folders(folders))
+    terms = plan.build_identifying_terms(read_names_of_everyone(folders, locations))
+    unsearchable = change_or_delete_files(state, locations, terms, key)
+    update_hashes_in_files(state, locations, terms, key)
     if plan.replacing is not None:
-        append_replacements(ReplacementRows(**plan.replacing))
-    update_run_records(state, folders)
-    server_notes = delete_server_tasks(state, plan, server)
+        append_missing_replacement_rows(ReplacementRows(**plan.replacing))
+    update_changed_runs_and_pages(state, folders)
+    server_notes = delete_from_servers_or_refuse(state, plan, open_server)
     for folder in projects:
-        _delete_from_project(state, open_project(folder), terms, plan.number)
+        _delete_people_and_record_counts(state, open_project(folder), terms, plan.number)
     os.sync()  # deletions must reach the disk before the ids are erased
     if set(plan.scopes) >= set(SCOPES):
         erase_people(ledger, plan.marks, key=key_file)
-    _revoke_in_others(ledger, key, plan, projects)
-    proof = search(_list_searchable_files(plan, ledger), terms, plan.looks)
+    _revoke_in_other_ledgers(ledger, key, plan, projects)
+    proof = search_remains(_list_files_for_final_search(plan, ledger), terms, plan.looks)
     unsearchable = [
         *dict.fromkeys(
             [
                 *unsearchable,
-                *((terms.mask_path(file_name), reason) for file_name, reason in proof.unsearchable),
+                *(
+                    (terms.mask_names_in_path(file_name), reason)
+                    for file_name, reason in proof.unsearchable
+                ),
             ]
         )
     ]
     remaining = tuple(
-        (terms.mask_path(file_name), terms.mask_quoted(match_text))
+        (terms.mask_names_in_path(file_name), terms.mask_quoted_names(match_text))
         for file_name, match_text in proof.matches
     )
     if unsearchable or remaining:
         # No receipt yet: the plan keeps the names until everything is removed.
         return WithdrawalResult(
             None,
-            tuple(state.read_artefacts()),
+            tuple(state.read_merged_artefacts()),
             tuple(unsearchable),
             remaining,
             (*server_notes, *proof.notes),
         )
     ledger_head = read_ledger(ledger, key=key_file).rows[-1].hash
-    receipt = write_receipt(
+    receipt = write_signed_receipt(
         ledger,
         key,
         plan,
-        state.read_artefacts(),
+        state.read_merged_artefacts(),
         ledger_head=ledger_head,
         search_counts=proof.counts,
     )
     outcome = WithdrawalResult(
-        receipt, tuple(state.read_artefacts()), notes=(*server_notes, *proof.notes)
+        receipt, tuple(state.read_merged_artefacts()), notes=(*server_notes, *proof.notes)
     )
-    state.remove()
+    state.overwrite_and_delete()
     return outcome
 
 
-def _revoke_in_others(
+def _revoke_in_other_ledgers(
     ledger: Path, key: bytes, plan: WithdrawalPlan, projects: Sequence[Path]
 ) -> None:
     """Revoke and erase the people in ledgers of other projects, which keep their keyed hash."""
@@ -403,29 +421,34 @@ def _revoke_in_others(
             )
 
 
-def _list_searchable_files(plan: WithdrawalPlan, ledger: Path) -> list[FileLocation]:
+def _list_files_for_final_search(plan: WithdrawalPlan, ledger: Path) -> list[FileLocation]:
     """List the files to search: all but keys and the plan; the ledger only if ids were erased."""
     folders = [Path(folder) for folder in plan.folders]
-    excluded_paths = [Path(f"{ledger}.key"), state_path(ledger)]
+    excluded_paths = [Path(f"{ledger}.key"), build_state_path(ledger)]
     if not set(plan.scopes) >= set(SCOPES):
-        excluded_paths += [ledger, *(project / CONSENT_FILE for project in find_projects(folders))]
+        excluded_paths += [
+            ledger,
+            *(project / CONSENT_FILE for project in find_project_folders(folders)),
+        ]
     if "evaluation" not in plan.scopes:
         excluded_paths += [
-            path for project in find_projects(folders) for path in list_project_files(project)
+            path
+            for project in find_project_folders(folders)
+            for path in list_unsearched_project_files(project)
         ]
-    return list(walk_files(folders, excluded_paths=excluded_paths))
+    return list(iterate_files_sorted(folders, excluded_paths=excluded_paths))
 
 
-def _delete_from_project(
-    state: WithdrawalState, project: Project, terms: IdentifyingTerms, number: str
+def _delete_people_and_record_counts(
+    state: WithdrawalState, project: Project, terms: IdentifyingTerms, withdrawal_number: str
 ) -> None:
-    delete_person(project, terms, number)
-    recorded_locations = {artefact.where for artefact in state.read_artefacts()}
+    delete_people_and_vacuum(project, terms, withdrawal_number)
+    recorded_locations = {artefact.where for artefact in state.read_merged_artefacts()}
     for row in read_journal(project).filter(step="withdraw").iter_rows(named=True):
         details = json.loads(row["said"])
-        if details.pop("withdrawal", None) != number:
+        if details.pop("withdrawal", None) != withdrawal_number:
             continue
         for name, n in details.items():
             location = f"{project.folder.name}, {name}, row {row['n']} of the journal"
             if location not in recorded_locations:
-                state.record_artefact(Artefact(location, "rows", "deleted", n))
+                state.append_artefact_to_disk(Artefact(location, "rows", "deleted", n))

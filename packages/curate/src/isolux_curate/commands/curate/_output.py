@@ -13,7 +13,7 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.notes import split_cautions_from_notes
 
 
-def warn_cautions(notes: Sequence[str]) -> Sequence[str]:
+def print_cautions_return_other_notes(notes: Sequence[str]) -> Sequence[str]:
     """Print cautions, which must be read before any number, and return the other notes."""
     cautions, other_notes = split_cautions_from_notes(notes)
     for caution in cautions:
@@ -27,13 +27,15 @@ def print_notes(notes: Sequence[str]) -> None:
         command_output.report_note(note)
 
 
-def write_csv(path: str | Path, table: pl.DataFrame) -> None:
+def write_spreadsheet_safe_csv(path: str | Path, table: pl.DataFrame) -> None:
     """Write a table as CSV."""
     write_text(path, to_safe_csv(table))
 
 
-def refuse_folder(out: Path | None, record_file: str, description: str, *, overwrite: bool) -> None:
+def refuse_existing_output_folder(
+    output_folder: Path | None, record_file: str, folder_kind: str, *, overwrite: bool
+) -> None:
     """Refuse an existing output folder before the computation starts."""
-    if out is not None:
-        target = out.expanduser().resolve()
-        refuse_existing(target, overwrite=overwrite, marks=(record_file,), folder_kind=description)
+    if output_folder is not None:
+        target = output_folder.expanduser().resolve()
+        refuse_existing(target, overwrite=overwrite, marks=(record_file,), folder_kind=folder_kind)

@@ -17,7 +17,7 @@ from isolux_curate.annotation.sheets import (
     plan_and_write_open_tasks,
     write_consented_answers,
 )
-from isolux_curate.commands.curate._output import print_notes, warn_cautions
+from isolux_curate.commands.curate._output import print_cautions_return_other_notes, print_notes
 from isolux_curate.project.folder import open_project
 
 
@@ -84,11 +84,11 @@ def pull(
     opened = open_project(project)
     label_studio = LabelStudioServer.from_url_with_environment_token(server, timeout_s=timeout)
     import_result = fetch_answers(opened, stage, label_studio, training=training)
-    notes = warn_cautions(import_result.notes)
+    notes = print_cautions_return_other_notes(import_result.notes)
     print_clean_lines(
         f"{pluralise(import_result.n_answers, 'answer')} on the server, {import_result.n_new:,} new"
     )
-    _print_refused(import_result, ": push it again")
+    _print_refused_and_sent_back(import_result, ": push it again")
     print_notes(notes)
 
 
@@ -149,10 +149,10 @@ def answers(
     for caution in import_result.notes:
         command_output.report_warning(caution)
     print_clean_lines(pluralise(import_result.n_new, "new answer"))
-    _print_refused(import_result)
+    _print_refused_and_sent_back(import_result)
 
 
-def _print_refused(import_result: ImportResult, advice: str = "") -> None:
+def _print_refused_and_sent_back(import_result: ImportResult, advice: str = "") -> None:
     if import_result.n_refused:
         print_clean_lines(
             f"{pluralise(import_result.n_refused, 'answer')} against the stage's rules: not counted"

@@ -16,7 +16,7 @@ from isolux_curate.candidates.files import (
     sample_first_round,
     select_concepts_from_files,
 )
-from isolux_curate.commands.curate._output import write_csv
+from isolux_curate.commands.curate._output import write_spreadsheet_safe_csv
 
 VERBS = {
     "concepts": select_concepts_from_files,
@@ -50,7 +50,7 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
             "no --offensive: synsets that insult people are among those that stand"
         )
     concept_table = select_concepts_from_files(nouns, **settings)
-    write_csv(out, concept_table)
+    write_spreadsheet_safe_csv(out, concept_table)
     print_clean_lines(
         f"{concept_table.height:,} concepts of people: {concept_table['reason'].null_count():,}"
         " stand"
@@ -76,7 +76,7 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
         The CSV to write: image_id, class, overlap.
     """
     candidate_table = pick_photos_from_files(photos, **settings)
-    write_csv(out, candidate_table)
+    write_spreadsheet_safe_csv(out, candidate_table)
     print_table_in_column_blocks(
         "Photos of this round", candidate_table["class"].value_counts().sort("class")
     )
@@ -114,11 +114,11 @@ def quotas(
         )
     if first is not None:
         first_photos = sample_first_round(seen, first=first)
-        write_csv(out, first_photos)
+        write_spreadsheet_safe_csv(out, first_photos)
         print_clean_lines(f"{pluralise(first_photos.height, 'photo')} drawn at random: {out}")
         return
     country_quotas = compute_quotas_from_files(seen, take=int(take or 0), **settings)
-    write_csv(out, country_quotas.countries)
+    write_spreadsheet_safe_csv(out, country_quotas.countries)
     print_table_in_column_blocks("Countries", country_quotas.countries)
     print_table_in_column_blocks("Groups after this round, as expected", country_quotas.groups)
     print_clean_lines(f"quotas: {out}")

@@ -10,9 +10,17 @@ from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.io.consent.rows import Act
 from isolux.vocabulary.formatting import pluralise
-from isolux_curate.verbs.consent import add_consent, check_consent, summarise_consent
+from isolux_curate.verbs.consent import (
+    append_grants_or_revocations,
+    count_consent_by_scope,
+    read_and_verify_consent_ledger,
+)
 
-VERBS = {"grant": add_consent, "revoke": add_consent, "consent": check_consent}
+VERBS = {
+    "grant": append_grants_or_revocations,
+    "revoke": append_grants_or_revocations,
+    "consent": read_and_verify_consent_ledger,
+}
 
 
 def grant(ledger: str, **settings: Any) -> None:
@@ -23,7 +31,7 @@ def grant(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add_rows(ledger, "grant", settings)
+    _add_ledger_rows_and_print(ledger, "grant", settings)
 
 
 def revoke(ledger: str, **settings: Any) -> None:
@@ -34,11 +42,11 @@ def revoke(ledger: str, **settings: Any) -> None:
     ledger : str
         The ledger's file; created, with its key, if missing.
     """
-    _add_rows(ledger, "revoke", settings)
+    _add_ledger_rows_and_print(ledger, "revoke", settings)
 
 
-def _add_rows(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
-    rows = add_consent(ledger, act, **settings)
+def _add_ledger_rows_and_print(ledger: str, consent_act: Act, settings: Mapping[str, Any]) -> None:
+    rows = append_grants_or_revocations(ledger, consent_act, **settings)
     if not rows:
         print_clean_lines("0 rows added: the same stands already, with the same note")
         return
@@ -56,12 +64,14 @@ def consent(ledger: str, **settings: Any) -> None:
     ledger : str
         The file.
     """
-    consent_ledger = check_consent(ledger, **settings)
+    consent_ledger = read_and_verify_consent_ledger(ledger, **settings)
     for note in consent_ledger.notes:
         command_output.report_warning(note)
     checked = (
         "hashes and signatures verify" if consent_ledger.has_checked_signatures else "hashes verify"
     )
     print_clean_lines(f"{pluralise(len(consent_ledger.rows), 'row')}: {checked}")
-    print_table_in_column_blocks("People by what they allow", summarise_consent(consent_ledger))
+    print_table_in_column_blocks(
+        "People by what they allow", count_consent_by_scope(consent_ledger)
+    )
     print_clean_lines(f"head: {consent_ledger.rows[-1].hash}")

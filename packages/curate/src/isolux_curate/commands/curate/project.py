@@ -20,20 +20,24 @@ from isolux_curate.annotation.golden_tasks import (
     score_and_record_annotators,
     tabulate_graduation_rates,
 )
-from isolux_curate.commands.curate._output import write_csv
-from isolux_curate.intake.ingest import ingest_photos as ingest
-from isolux_curate.intake.intake_verdicts import apply_rules
-from isolux_curate.intake.intake_verdicts import list_refusal_letters as list_letters
+from isolux_curate.commands.curate._output import write_spreadsheet_safe_csv
+from isolux_curate.intake.ingest import ingest_sheet_photos as ingest
+from isolux_curate.intake.intake_verdicts import apply_and_record_rules
+from isolux_curate.intake.intake_verdicts import list_refusal_reasons_by_subject as list_letters
 from isolux_curate.project.folder import (
     Project,
-    check_journal,
-    create_project,
+    create_or_open_project,
     open_project,
     read_journal,
+    verify_journal_and_seals,
 )
 from isolux_curate.project.verdicts import record_sheet_verdicts
-from isolux_curate.quality.hash_lists import decide_matches, match_photos, read_hash_list
-from isolux_curate.verbs.project_status import project_status
+from isolux_curate.quality.hash_lists import (
+    match_and_exclude_photos,
+    read_hash_list,
+    record_decisions_about_matches,
+)
+from isolux_curate.verbs.project_status import compute_funnel_and_group_exclusions
 
 
 def init(project: str, *, database: str = "sqlite") -> None:
@@ -46,7 +50,7 @@ def init(project: str, *, database: str = "sqlite") -> None:
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
     """
-    new_project = create_project(project, database=database)
+    new_project = create_or_open_project(project, database=database)
     journal = read_journal(new_project)
     print_clean_lines(f"project {new_project.name}: {new_project.folder}")
     print_clean_lines(f"journal: {pluralise(journal.height, 'row')}, head {journal['hash'][-1]}")
@@ -78,10 +82,14 @@ def add(
     """
     illegal_hashes = None if hash_list is None else read_hash_list(hash_list)
     ingest_result = ingest(
-        open_project(project), sheet, photos=photos, subjects=subjects, hashes=illegal_hashes
+        open_project(project),
+        sheet,
+        photo_folder=photos,
+        subject_sheet=subjects,
+        illegal_hashes=illegal_hashes,
     )
     if ingest_result.matches:
-        _warn_about_matches(ingest_result.matches)
+        _warn_about_illegal_matches(ingest_result.matches)
     if ingest_result.n_revoked:
         command_output.report_warning(
             f"{pluralise(ingest_result.n_revoked, 'photo')} left out: people in them took their"
@@ -120,13 +128,13 @@ def intake(
         A CSV to write: what to tell each subject about each photo.
     """
     opened = open_project(project)
-    verdicts = apply_rules(opened, rules_to_apply=only, devices=devices)
+    verdicts = apply_and_record_rules(opened, only_rules=only, device_years=devices)
     for note in verdicts.notes:
         command_output.report_warning(note)
     print_table_in_column_blocks("Rules of intake", verdicts.rules)
     if letters is not None:
         letter_rows = list_letters(opened)
-        write_csv(letters, letter_rows)
+        write_spreadsheet_safe_csv(letters, letter_rows)
         print_clean_lines(f"letters: {letters}, {pluralise(letter_rows.height, 'row')}")
     print_clean_lines(f"next: isolux curate status {project}")
 
@@ -169,7 +177,7 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
         Facts about people to compare by, as in --by age_group --by country.
     """
     opened = open_project(project)
-    project_state = project_status(opened, by=by)
+    project_state = compute_funnel_and_group_exclusions(opened, by=by)
     for note in project_state.notes:
         command_output.report_warning(note)
     n_arrived = project_state.funnel["remain"][0]
@@ -177,20 +185,20 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
         f"{opened.name}: {pluralise(n_arrived, 'photo')} came in,"
         f" {project_state.funnel['remain'][-1]:,} remain"
     )
-    print_clean_lines(_format_funnel_sum(project_state.funnel))
+    print_clean_lines(_format_funnel_as_subtraction(project_state.funnel))
     print_table_in_column_blocks(
         "Where photos left (refused: those that had left before included)", project_state.funnel
     )
     for (step,), table in project_state.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
-        print_table_in_column_blocks(title, _round_shares(table.drop("step")))
+        print_table_in_column_blocks(title, _convert_shares_to_percent(table.drop("step")))
     if not by:
         print_clean_lines(
             "--by FACT compares whom each step left out: facts of subjects, as age_group"
         )
 
 
-def _format_funnel_sum(funnel: pl.DataFrame) -> str:
+def _format_funnel_as_subtraction(funnel: pl.DataFrame) -> str:
     """Format the funnel as a sum: 28,703 − 6,868 − 5,855 = 15,980."""
     steps = funnel.group_by("step", maintain_order=True).agg(pl.col("left").sum())
     n_by_step = [(step, n) for step, n in steps.iter_rows() if n]
@@ -198,7 +206,7 @@ def _format_funnel_sum(funnel: pl.DataFrame) -> str:
     return f"{funnel['remain'][0]:,}{terms} = {funnel['remain'][-1]:,}"
 
 
-def _round_shares(table: pl.DataFrame) -> pl.DataFrame:
+def _convert_shares_to_percent(table: pl.DataFrame) -> pl.DataFrame:
     shares = ("left_share", "share_before", "share_after", "difference", "low", "high")
     return table.with_columns((pl.col(*shares) * 100).round(3))
 
@@ -269,24 +277,27 @@ def show(
     view_flags = select_used_settings(
         list_keyword_defaults(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
     )
-    views = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
+    views = {
+        "hashes": _match_hashes_or_record_decisions,
+        "raters": _update_and_print_raters,
+        "journal": _check_and_print_journal,
+    }
     views[what](open_project(project), view_flags)
 
 
-def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
+def _match_hashes_or_record_decisions(project: Project, flags: Mapping[str, Any]) -> None:
     path, decided = flags["list"], flags["decided"]
     if (path is None) == (decided is None):
         raise SpecError(
             "what is to be done is not said, or twice", expected="--list FILE, or --decided FILE"
         )
     if decided is not None:
-        print_clean_lines(
-            f"{pluralise(decide_matches(project, decided), 'match', 'matches')} decided"
-        )
+        n_decided = record_decisions_about_matches(project, decided)
+        print_clean_lines(f"{pluralise(n_decided, 'match', 'matches')} decided")
         return
-    hash_matches = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
+    hash_matches = match_and_exclude_photos(project, read_hash_list(path, hasher=flags["hasher"]))
     if hash_matches.undecided_ids:
-        _warn_about_matches(hash_matches.undecided_ids)
+        _warn_about_illegal_matches(hash_matches.undecided_ids)
     print_clean_lines(
         f"{pluralise(hash_matches.n_photos, 'photo')} looked at;"
         f" {pluralise(len(hash_matches.new_ids), 'new match', 'new matches')},"
@@ -294,17 +305,20 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
     )
 
 
-def _warn_about_matches(ids: tuple[str, ...]) -> None:
+def _warn_about_illegal_matches(image_ids: tuple[str, ...]) -> None:
     """Print a warning with the ids of matching photos."""
-    more_text = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
+    more_text = (
+        f" and {len(image_ids) - _MAX_LISTED:,} more" if len(image_ids) > _MAX_LISTED else ""
+    )
     command_output.report_warning(
         "photos match a list of known illegal material:"
-        f" {', '.join(ids[:_MAX_LISTED])}{more_text}. Do not open or copy them. Nothing leaves the"
-        " project until each is decided: isolux curate show hashes PROJECT --decided SHEET"
+        f" {', '.join(image_ids[:_MAX_LISTED])}{more_text}. Do not open or copy them."
+        " Nothing leaves the project until each is decided:"
+        " isolux curate show hashes PROJECT --decided SHEET"
     )
 
 
-def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
+def _update_and_print_raters(project: Project, flags: Mapping[str, Any]) -> None:
     stage, graduate_ids = flags["stage"], flags["graduate"]
     if graduate_ids and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
@@ -323,8 +337,8 @@ def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
     )
 
 
-def _show_journal(project: Project, flags: Mapping[str, Any]) -> None:
-    rows = check_journal(project, head=flags["head"])
+def _check_and_print_journal(project: Project, flags: Mapping[str, Any]) -> None:
+    rows = verify_journal_and_seals(project, expected_hash=flags["head"])
     last = min(_LAST_ROWS, rows)
     table = read_journal(project)
     print_table_in_column_blocks(

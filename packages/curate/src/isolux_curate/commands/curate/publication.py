@@ -11,7 +11,11 @@ from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.formatting import pluralise
-from isolux_curate.commands.curate._output import print_notes, refuse_folder, warn_cautions
+from isolux_curate.commands.curate._output import (
+    print_cautions_return_other_notes,
+    print_notes,
+    refuse_existing_output_folder,
+)
 from isolux_curate.labels import CONSENSUS_FILE as LABELS
 from isolux_curate.project.folder import open_project
 from isolux_curate.shapes import SHAPES_FILE as SHAPES
@@ -47,12 +51,12 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
     overwrite : bool
         Replace that folder, if it contains such a consensus.
     """
-    refuse_folder(out, LABELS, "consensus folder", overwrite=overwrite)
+    refuse_existing_output_folder(out, LABELS, "consensus folder", overwrite=overwrite)
     consensus_labels = labels.consensus(data, **settings)
-    notes = warn_cautions(consensus_labels.notes)
+    notes = print_cautions_return_other_notes(consensus_labels.notes)
     print_clean_lines(
         f"{pluralise(consensus_labels.labels.height, 'item')}:"
-        f" {_count_statuses(consensus_labels.labels)}"
+        f" {_format_status_counts(consensus_labels.labels)}"
     )
     rated_annotators = consensus_labels.annotators.drop_nulls("right")
     if 0 < rated_annotators.height <= _MAX_LISTED and rated_annotators["low"].null_count() == 0:
@@ -77,13 +81,13 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace that folder, if it contains such a consensus.
     """
-    refuse_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
+    refuse_existing_output_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
     consensus_objects = drawings.consensus_shapes(data, **settings)
-    notes = warn_cautions(consensus_objects.notes)
+    notes = print_cautions_return_other_notes(consensus_objects.notes)
     print_clean_lines(
         f"{pluralise(consensus_objects.drawings.height, 'drawing')} of"
         f" {pluralise(consensus_objects.objects.height, 'object')}:"
-        f" {_count_statuses(consensus_objects.objects)}"
+        f" {_format_status_counts(consensus_objects.objects)}"
     )
     if consensus_objects.annotators.height <= _MAX_LISTED:
         annotator_table = consensus_objects.annotators.select(
@@ -94,7 +98,7 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     command_output.report_file("objects", consensus_objects.write(out, overwrite=overwrite))
 
 
-def _count_statuses(table: pl.DataFrame) -> str:
+def _format_status_counts(table: pl.DataFrame) -> str:
     counts = dict(table["status"].value_counts().iter_rows())
     return ", ".join(f"{counts[status]:,} {status}" for status in _STATUSES if status in counts)
 
@@ -110,7 +114,7 @@ def anonymise(table: str, **settings: Any) -> None:
         One row per person or photo.
     """
     anonymised = privacy.anonymise(table, **settings)
-    notes = warn_cautions(anonymised.notes)
+    notes = print_cautions_return_other_notes(anonymised.notes)
     summary = f"{anonymised.people.height:,} rows"
     if anonymised.n_photos:
         summary += (
@@ -132,7 +136,7 @@ def publish(project: str, **settings: Any) -> None:
         The project's folder.
     """
     release_result = publish_dataset(open_project(project), **settings)
-    notes = warn_cautions(release_result.notes)
+    notes = print_cautions_return_other_notes(release_result.notes)
     release = release_result.release
     print_clean_lines(
         f"{pluralise(release.n_photos, 'photo')}, {pluralise(release.n_people, 'person', 'people')}"

@@ -12,28 +12,28 @@ from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
 from isolux.vocabulary.formatting import pluralise
 from isolux_curate.commands.curate._output import (
+    print_cautions_return_other_notes,
     print_notes,
-    refuse_folder,
-    warn_cautions,
-    write_csv,
+    refuse_existing_output_folder,
+    write_spreadsheet_safe_csv,
 )
 from isolux_curate.project.folder import open_project
-from isolux_curate.quality.evidence import gather_suspects
-from isolux_curate.quality.review_results import import_review
-from isolux_curate.quality.sampling import LEVEL, METHOD, draw_sample
+from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.review_results import record_review_and_estimate_share
+from isolux_curate.quality.sampling import LEVEL, METHOD, draw_and_write_review_sample
 from isolux_curate.verbs.annotation_quality import (
     AnnotationQuality,
-    annotation_quality,
-    vendor_consistency,
+    measure_and_record_annotation_quality,
+    measure_vendor_consistency,
 )
 from isolux_curate.verbs.annotation_quality.measurement import QUALITY_FILE
 
 VERBS = {
-    "sample": draw_sample,
-    "quality": annotation_quality,
-    "consistency": vendor_consistency,
-    "suspects": gather_suspects,
-    "review": import_review,
+    "sample": draw_and_write_review_sample,
+    "quality": measure_and_record_annotation_quality,
+    "consistency": measure_vendor_consistency,
+    "suspects": gather_evidence_for_review,
+    "review": record_review_and_estimate_share,
 }
 
 
@@ -49,7 +49,7 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The folder to write.
     """
-    review_sample = draw_sample(open_project(project), out, **settings)
+    review_sample = draw_and_write_review_sample(open_project(project), out, **settings)
     for note in review_sample.notes:
         command_output.report_warning(note)
     print_table_in_column_blocks("What was drawn", review_sample.design.strata)
@@ -78,9 +78,11 @@ def quality(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
-    _show_quality(
-        annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
+    refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
+    _print_and_write_quality(
+        measure_and_record_annotation_quality(open_project(project), specialists, **settings),
+        out,
+        overwrite=overwrite,
     )
 
 
@@ -98,8 +100,10 @@ def consistency(
     overwrite : bool
         Replace an earlier folder of tables.
     """
-    refuse_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
-    _show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
+    refuse_existing_output_folder(out, QUALITY_FILE, "quality folder", overwrite=overwrite)
+    _print_and_write_quality(
+        measure_vendor_consistency(table, **settings), out, overwrite=overwrite
+    )
 
 
 def suspects(project: str, *, out: Path, **settings: Any) -> None:
@@ -115,8 +119,8 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write.
     """
-    suspect_sheet = gather_suspects(open_project(project), **settings)
-    write_csv(out, suspect_sheet.sheet)
+    suspect_sheet = gather_evidence_for_review(open_project(project), **settings)
+    write_spreadsheet_safe_csv(out, suspect_sheet.sheet)
     print_table_in_column_blocks("Evidence", suspect_sheet.evidence_kinds)
     print_notes(suspect_sheet.notes)
     print_clean_lines(f"{suspect_sheet.sheet.height:,} to review")
@@ -134,7 +138,7 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     """
     opened = open_project(project)
-    review_result = import_review(opened, sheet, **settings)
+    review_result = record_review_and_estimate_share(opened, sheet, **settings)
     for note in review_result.notes:
         command_output.report_warning(note)
     print_clean_lines(
@@ -156,12 +160,14 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         )
 
 
-def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwrite: bool) -> None:
+def _print_and_write_quality(
+    quality_tables: AnnotationQuality, output_folder: Path | None, *, overwrite: bool
+) -> None:
     """Print the agreement, cautions first; write the tables if a folder is given."""
     missed = quality_tables.types.filter(verdict="missed")
     for name, comparison in missed.select("type", "part").unique(maintain_order=True).iter_rows():
         command_output.report_warning(f"{name}: agreement ({comparison}) is below its threshold")
-    notes = warn_cautions(quality_tables.notes)
+    notes = print_cautions_return_other_notes(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
     print_table_in_column_blocks(
@@ -173,5 +179,7 @@ def _show_quality(quality_tables: AnnotationQuality, out: Path | None, *, overwr
             "By group of people (difference: the group minus everyone)", group_table
         )
     print_notes(notes)
-    if out is not None:
-        command_output.report_file("quality", quality_tables.write(out, overwrite=overwrite))
+    if output_folder is not None:
+        command_output.report_file(
+            "quality", quality_tables.write(output_folder, overwrite=overwrite)
+        )

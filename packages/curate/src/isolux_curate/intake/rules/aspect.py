@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where, round_up
+from isolux_curate.intake.rules._rejections import (
+    list_refusals_by_first_case,
+    round_up_to_two_decimals,
+)
 
 INFO = RuleInfo(
     title="Up to 2:1",
@@ -40,7 +43,7 @@ def refuse(facts: pl.DataFrame, *, max_ratio: float = 2.0) -> pl.DataFrame:
     side_ratio = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
     message = pl.format(
         "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
-        round_up(side_ratio),
+        round_up_to_two_decimals(side_ratio),
         pl.lit(f"{max_ratio:g}"),
     )
-    return refuse_where(facts, (side_ratio > max_ratio, message))
+    return list_refusals_by_first_case(facts, (side_ratio > max_ratio, message))

@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    cast_or_add_null_column,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="No panorama, no blurred background",
@@ -41,10 +44,10 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a"], "custom_rendered": [6]}))["reason"][0]
     'The photo is a panorama. Please send one that was taken in a single shot.'
     """
-    facts = cast_or_add_column(
-        cast_or_add_column(facts, "custom_rendered", pl.Int64), "panorama", pl.String
+    facts = cast_or_add_null_column(
+        cast_or_add_null_column(facts, "custom_rendered", pl.Int64), "panorama", pl.String
     )
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (
             (pl.col("custom_rendered") == _PANORAMA_MODE) | pl.col("panorama").is_not_null(),

@@ -9,7 +9,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import cast_or_add_column
+from isolux_curate.intake.rules._rejections import cast_or_add_null_column
 
 INFO = RuleInfo(
     title="Days between photos",
@@ -56,7 +56,7 @@ def refuse(
     [('b', 'This photo was taken less than 1 day after another one of the same person. Please ...')]
     """
     for name in ("clothing", "place"):
-        facts = cast_or_add_column(facts, name, pl.String)
+        facts = cast_or_add_null_column(facts, name, pl.String)
     dated = facts.with_columns(
         at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY_S
     ).drop_nulls(["at", "subject_id"])
@@ -65,7 +65,11 @@ def refuse(
         accepted_rows: list[Mapping[str, Any]] = []
         for row in person.iter_rows(named=True):
             reason = next(
-                (w for k in accepted_rows if (w := _find_reason(k, row, min_days, preferred_days))),
+                (
+                    w
+                    for k in accepted_rows
+                    if (w := _explain_short_interval_or_none(k, row, min_days, preferred_days))
+                ),
                 None,
             )
             if reason is None:
@@ -76,7 +80,7 @@ def refuse(
     return pl.DataFrame(refusals, schema={"image_id": pl.String, "reason": pl.String})
 
 
-def _find_reason(
+def _explain_short_interval_or_none(
     earlier_row: Mapping[str, Any], row: Mapping[str, Any], min_days: float, preferred_days: float
 ) -> str | None:
     days = abs(row["at"] - earlier_row["at"])

@@ -6,7 +6,11 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import first_unclear_entry, is_form_signed, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    build_signed_form_mask,
+    extract_first_unclear_entry,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="Consent of each subject",
@@ -42,14 +46,14 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     entry = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
     is_revoked = entry.is_in(_REVOKED_ENTRIES).fill_null(value=False).any().over("image_id")
     unclear_entry, lacks_consent = (
-        first_unclear_entry("consent"),
-        ~is_form_signed("consent").all().over("image_id"),
+        extract_first_unclear_entry("consent"),
+        ~build_signed_form_mask("consent").all().over("image_id"),
     )
     no_clear_yes = (
         "Of the consent of a person in this photo it says '{}', which is not a clear yes. Please"
         " have everyone in it sign the form."
     )
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (
             lacks_consent & is_revoked,

@@ -6,7 +6,11 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import first_unclear_entry, is_form_signed, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    build_signed_form_mask,
+    extract_first_unclear_entry,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="Copyright of each photo",
@@ -38,14 +42,14 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(facts)["image_id"].to_list()
     ['b']
     """
-    unclear_entry = first_unclear_entry("copyright")
+    unclear_entry = extract_first_unclear_entry("copyright")
     please = "Please have the person who took the photo sign it."
     no_clear_yes = "Of the agreement on copyright it says '{}', which is not a clear yes. " + please
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (unclear_entry.is_not_null(), pl.format(no_clear_yes, unclear_entry)),
         (
-            ~is_form_signed("copyright").any().over("image_id"),
+            ~build_signed_form_mask("copyright").any().over("image_id"),
             f"The agreement on copyright is missing. {please}",
         ),
     )

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="A device of 2011 or later",
@@ -42,7 +42,7 @@ def refuse(facts: pl.DataFrame, *, earliest: int = 2011) -> pl.DataFrame:
     """
     year = pl.col("device_year")
     ask = f"Please send photos of devices released in {earliest} or later."
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (year.is_null(), f"We could not tell which device took the photo. {ask}"),
         (year < earliest, pl.format("The photo was taken with a device of {}. " + ask, year)),

@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where, round_up
+from isolux_curate.intake.rules._rejections import (
+    list_refusals_by_first_case,
+    round_up_to_two_decimals,
+)
 
 INFO = RuleInfo(
     title="No digital zoom",
@@ -40,6 +43,6 @@ def refuse(facts: pl.DataFrame, *, max_zoom: float = 1.0) -> pl.DataFrame:
     message = pl.format(
         "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
         " zoom.",
-        round_up(pl.col("digital_zoom")),
+        round_up_to_two_decimals(pl.col("digital_zoom")),
     )
-    return refuse_where(facts, (pl.col("digital_zoom") > max_zoom, message))
+    return list_refusals_by_first_case(facts, (pl.col("digital_zoom") > max_zoom, message))

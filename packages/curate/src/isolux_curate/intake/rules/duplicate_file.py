@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="No photo twice",
@@ -42,6 +42,6 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     photo_rows = facts.unique("image_id", keep="first", maintain_order=True)
     is_duplicate = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
-    return refuse_where(
+    return list_refusals_by_first_case(
         photo_rows, (is_duplicate, "This photo was sent before. Please send each photo once.")
     )

@@ -8,7 +8,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    cast_or_add_null_column,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="No processing",
@@ -84,7 +87,7 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
         "exif_width": pl.Int64,
         "exif_height": pl.Int64,
     }.items():
-        facts = cast_or_add_column(facts, name, dtype)
+        facts = cast_or_add_null_column(facts, name, dtype)
     names_editor = (
         pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
     )
@@ -96,7 +99,7 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     resized = (
         "The photo was cropped or resized: the camera saved {} × {} pixels, the file has {} × {}. "
     )
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (
             names_editor | pl.col("processing").is_not_null(),

@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    cast_or_add_null_column,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="Exif is there",
@@ -36,7 +39,7 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     'The photo does not say which camera took it and'
     """
     for name in ("make", "model", "taken"):
-        facts = cast_or_add_column(facts, name, pl.String)
+        facts = cast_or_add_null_column(facts, name, pl.String)
     names_camera_and_time = (pl.col("make").is_not_null() | pl.col("model").is_not_null()) & pl.col(
         "taken"
     ).is_not_null()
@@ -45,4 +48,6 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
         " send the original file: messengers and editors take these data out."
     )
     is_readable = pl.col("exif").is_not_null()
-    return refuse_where(facts, (is_readable & (~pl.col("exif") | ~names_camera_and_time), message))
+    return list_refusals_by_first_case(
+        facts, (is_readable & (~pl.col("exif") | ~names_camera_and_time), message)
+    )

@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="JPEG or TIFF",
@@ -44,4 +44,4 @@ def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) ->
         "format",
         pl.lit(" or ".join(allowed)),
     )
-    return refuse_where(facts, (~pl.col("format").is_in(list(allowed)), message))
+    return list_refusals_by_first_case(facts, (~pl.col("format").is_in(list(allowed)), message))

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="Two of three questions",
@@ -43,7 +43,7 @@ def refuse(facts: pl.DataFrame, *, min_correct: int = 2) -> pl.DataFrame:
         f"To be sure that the forms can be understood, {min_correct} of 3 language questions must"
         " be answered right. "
     )
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (n_right.is_null(), message + "You have not answered them yet."),
         (n_right < min_correct, pl.format(message + "You answered {}.", n_right)),

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="At least 8 megapixels",
@@ -50,4 +50,4 @@ def refuse(facts: pl.DataFrame, *, min_megapixels: float = 8.0) -> pl.DataFrame:
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
         pl.lit(f"{min_megapixels:g}"),
     )
-    return refuse_where(facts, (rounded < min_megapixels, message))
+    return list_refusals_by_first_case(facts, (rounded < min_megapixels, message))

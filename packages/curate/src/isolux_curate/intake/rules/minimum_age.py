@@ -6,7 +6,10 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import cast_or_add_column, refuse_where
+from isolux_curate.intake.rules._rejections import (
+    cast_or_add_null_column,
+    list_refusals_by_first_case,
+)
 
 INFO = RuleInfo(
     title="Adults",
@@ -44,10 +47,10 @@ def refuse(facts: pl.DataFrame, *, min_age: float = 18.0) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a", "b"], "age": [17.0, 40.0]}))["reason"].to_list()
     ['Only people of age can take part, from 18 years.']
     """
-    facts = cast_or_add_column(
-        cast_or_add_column(facts, "age", pl.Float64), "age_of_majority", pl.Float64
+    facts = cast_or_add_null_column(
+        cast_or_add_null_column(facts, "age", pl.Float64), "age_of_majority", pl.Float64
     )
-    facts = cast_or_add_column(facts, "sha256", pl.String)
+    facts = cast_or_add_null_column(facts, "sha256", pl.String)
     required_age = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(min_age))
     is_impossible_age = ~pl.col("age").is_between(0, _MAX_AGE)
     is_minor = (pl.col("age") < required_age) & ~is_impossible_age
@@ -58,7 +61,7 @@ def refuse(facts: pl.DataFrame, *, min_age: float = 18.0) -> pl.DataFrame:
         " Please tell us: only people of age can take part."
     )
     too_young = "Only people of age can take part, from {} years."
-    return refuse_where(
+    return list_refusals_by_first_case(
         facts,
         (
             pl.col("age").is_null(),

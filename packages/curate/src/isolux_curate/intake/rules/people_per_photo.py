@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="One or two subjects",
@@ -45,4 +45,4 @@ def refuse(facts: pl.DataFrame, *, max_people: int = 2) -> pl.DataFrame:
         n_subjects,
         pl.lit(max_people),
     )
-    return refuse_where(facts, (n_subjects > max_people, message))
+    return list_refusals_by_first_case(facts, (n_subjects > max_people, message))

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="At most ten photos a subject",
@@ -45,6 +45,6 @@ def refuse(facts: pl.DataFrame, *, max_photos: int = 10) -> pl.DataFrame:
         " taken."
     )
     photo_rows = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
-    return refuse_where(
+    return list_refusals_by_first_case(
         photo_rows, ((photo_number >= max_photos) & pl.col("subject_id").is_not_null(), message)
     )

@@ -6,7 +6,7 @@ import polars as pl
 
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import RuleInfo
-from isolux_curate.intake.rules._rejections import refuse_where
+from isolux_curate.intake.rules._rejections import list_refusals_by_first_case
 
 INFO = RuleInfo(
     title="A picture that can be opened",
@@ -38,4 +38,4 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     message = pl.format(
         "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
     )
-    return refuse_where(facts, (pl.col("trouble").is_not_null(), message))
+    return list_refusals_by_first_case(facts, (pl.col("trouble").is_not_null(), message))

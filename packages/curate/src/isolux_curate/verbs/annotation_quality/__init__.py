@@ -20,30 +20,38 @@ import polars as pl
 from isolux.io.frames import read_table
 from isolux.vocabulary.errors import TableError
 from isolux_curate.project.folder import Project
-from isolux_curate.project.verdicts import record_note
+from isolux_curate.project.verdicts import record_journal_note_unless_repeated
 from isolux_curate.quality.agreement import INTER as BETWEEN
-from isolux_curate.quality.agreement import UNIT_SCHEMA, compare_vendors, compare_with_specialists
+from isolux_curate.quality.agreement import (
+    UNIT_SCHEMA,
+    compare_with_specialists,
+    compare_within_and_between_vendors,
+)
 from isolux_curate.quality.typed_answers import (
     SPECIALISTS,
     TypedAnswers,
-    parse_answers,
+    parse_answers_by_type,
     read_collected_answers,
-    read_unit_facts,
+    read_facts_by_unit_id,
 )
-from isolux_curate.user_tables import refuse_missing
+from isolux_curate.user_tables import refuse_missing_columns
 from isolux_curate.verbs.annotation_quality.measurement import (
     DENSE_THRESHOLD,
     AnnotationQuality,
-    measure_quality,
-    read_sampled_units,
+    audit_quality_by_type,
+    read_weights_of_sampled_units,
 )
 
-__all__ = ["AnnotationQuality", "annotation_quality", "vendor_consistency"]
+__all__ = [
+    "AnnotationQuality",
+    "measure_and_record_annotation_quality",
+    "measure_vendor_consistency",
+]
 
 INTRA_VENDOR_THRESHOLD, INTER_VENDOR_THRESHOLD = 0.8, 0.7
 
 
-def annotation_quality(
+def measure_and_record_annotation_quality(
     project: Project,
     specialists: str | Path,
     *,
@@ -78,7 +86,7 @@ def annotation_quality(
         Answers that cannot be read, or about nothing that was collected.
     """
     table = read_table(specialists)
-    refuse_missing(table, ["type"], str(specialists))
+    refuse_missing_columns(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
     collected = read_collected_answers(project, types)
     specialist_rows = table.with_columns(vendor=pl.lit(SPECIALISTS))
@@ -92,20 +100,24 @@ def annotation_quality(
         ],
         how="diagonal",
     )
-    parse_answers(specialist_rows, str(specialists))  # errors name the rows of the user's table
-    answers_by_type = parse_answers(answer_rows, str(specialists))
-    units = _compare_types(answers_by_type, compare_with_specialists)
+    parse_answers_by_type(
+        specialist_rows, str(specialists)
+    )  # errors name the rows of the user's table
+    answers_by_type = parse_answers_by_type(answer_rows, str(specialists))
+    units = _compare_answers_of_each_type(answers_by_type, compare_with_specialists)
     if units.is_empty():
         raise TableError(
             "specialists answered about nothing that was collected",
             expected="ids of people in photos (instance_id) in the column unit",
             where=str(specialists),
         )
-    sampled_units, notes = (None, []) if sample is None else read_sampled_units(sample, units)
+    sampled_units, notes = (
+        (None, []) if sample is None else read_weights_of_sampled_units(sample, units)
+    )
     settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
-    facts = read_unit_facts(project, by)
+    facts = read_facts_by_unit_id(project, by)
     facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
-    quality = measure_quality(
+    quality = audit_quality_by_type(
         units,
         answers_by_type,
         lambda answer_type, _: attributes if answer_type == "choice" else dense,
@@ -117,13 +129,13 @@ def annotation_quality(
     )
     for row in quality.types.iter_rows(named=True):
         journal_fields = ("metric", "units", "value", "low", "high", "threshold", "verdict")
-        record_note(
+        record_journal_note_unless_repeated(
             project, "quality", f"agreement of {row['type']}", {k: row[k] for k in journal_fields}
         )
     return quality
 
 
-def vendor_consistency(
+def measure_vendor_consistency(
     table: str | Path,
     *,
     intra: float = INTRA_VENDOR_THRESHOLD,
@@ -163,16 +175,16 @@ def vendor_consistency(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "sets.csv"
     ...     _ = file.write_text(head + "\n".join(rows))
-    ...     found = vendor_consistency(file)
+    ...     found = measure_vendor_consistency(file)
     >>> found.types.select("part", "vendor", pl.col("value").round(3)).rows()
     [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
     """
     rows = read_table(table)
-    refuse_missing(rows, ("vendor", *by), str(table))
+    refuse_missing_columns(rows, ("vendor", *by), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
-    answers_by_type = parse_answers(rows, str(table))
-    units = _compare_types(answers_by_type, compare_vendors)
+    answers_by_type = parse_answers_by_type(rows, str(table))
+    units = _compare_answers_of_each_type(answers_by_type, compare_within_and_between_vendors)
     if units.is_empty():
         raise TableError(
             "no unit was answered twice",
@@ -180,18 +192,27 @@ def vendor_consistency(
             where=str(table),
         )
 
-    def threshold(answer_type: str, comparison: str) -> float:
+    def choose_threshold(answer_type: str, comparison: str) -> float:
         return dense if answer_type != "choice" else inter if comparison == BETWEEN else intra
 
     settings = {"dense": dense, "intra": intra, "inter": inter}
-    return measure_quality(
-        units, answers_by_type, threshold, _read_unit_columns(rows, by), None, by, settings, []
+    return audit_quality_by_type(
+        units,
+        answers_by_type,
+        choose_threshold,
+        _read_clusters_and_unit_groups(rows, by),
+        None,
+        by,
+        settings,
+        [],
     )
 
 
-def _compare_types(answers_by_type: Mapping[str, TypedAnswers], compare: Any) -> pl.DataFrame:
+def _compare_answers_of_each_type(
+    answers_by_type: Mapping[str, TypedAnswers], compare_answers: Any
+) -> pl.DataFrame:
     tables = [
-        compare(answers).with_columns(type=pl.lit(name))
+        compare_answers(answers).with_columns(type=pl.lit(name))
         for name, answers in answers_by_type.items()
     ]
     empty = pl.DataFrame(schema={**UNIT_SCHEMA, "type": pl.String})
@@ -199,19 +220,21 @@ def _compare_types(answers_by_type: Mapping[str, TypedAnswers], compare: Any) ->
     return units
 
 
-def _read_unit_columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def _read_clusters_and_unit_groups(
+    answer_rows: pl.DataFrame, group_columns: Sequence[str]
+) -> pl.DataFrame:
     """Read each unit's cluster and group columns; null where a unit has two values."""
-    key = next(c for c in ("subject_id", "image_id", "unit") if c in rows.columns)
-    unit_values = rows.select(
+    key = next(c for c in ("subject_id", "image_id", "unit") if c in answer_rows.columns)
+    unit_values = answer_rows.select(
         unit=pl.col("unit").cast(pl.String),
         cluster=pl.col(key).cast(pl.String),
-        **{name: pl.col(name).cast(pl.String) for name in by},
+        **{name: pl.col(name).cast(pl.String) for name in group_columns},
     )
     single_values = [
         pl.when(pl.col(n).drop_nulls().n_unique() == 1)
         .then(pl.col(n).drop_nulls().first())
         .alias(n)
-        for n in by
+        for n in group_columns
     ]
     return unit_values.group_by("unit", maintain_order=True).agg(
         pl.col("cluster").drop_nulls().first(), *single_values

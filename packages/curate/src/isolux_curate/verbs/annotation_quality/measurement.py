@@ -14,23 +14,28 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.quality.agreement import METRICS
-from isolux_curate.quality.sampling import SHEET_FILE, read_design
+from isolux_curate.quality.sampling import SHEET_FILE, read_sampling_design
 from isolux_curate.quality.typed_answers import TypedAnswers
 
 _SHEET_COLUMNS = ("type", "unit_id", "stratum")
 
 
-def read_sampled_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def read_weights_of_sampled_units(
+    sample_folder: str | Path, answered_units: pl.DataFrame
+) -> tuple[pl.DataFrame, list[str]]:
     """Read stratum, population and weight of each sampled unit; notes on missing and other ones."""
-    design = read_design(sample)
-    sheet = read_table(Path(sample) / SHEET_FILE).cast(dict.fromkeys(_SHEET_COLUMNS, pl.String))
+    design = read_sampling_design(sample_folder)
+    sheet = read_table(Path(sample_folder) / SHEET_FILE).cast(
+        dict.fromkeys(_SHEET_COLUMNS, pl.String)
+    )
     sheet_units = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
     types = sheet_units["sampled"].unique().to_list()
     sampled_type_by_type = {
-        type_name: _find_sampled_type(type_name, types) for type_name in units["type"].unique()
+        type_name: _find_sampled_type(type_name, types)
+        for type_name in answered_units["type"].unique()
     }
     sampled_type = pl.col("type").replace_strict(sampled_type_by_type, return_dtype=pl.String)
-    unit_types = units.select("type", "unit").unique().with_columns(sampled=sampled_type)
+    unit_types = answered_units.select("type", "unit").unique().with_columns(sampled=sampled_type)
     matched_units = unit_types.join(sheet_units, on=["sampled", "unit"]).join(
         design.strata.select("stratum", "population", "drawn", sampled="type"),
         on=["sampled", "stratum"],
@@ -56,16 +61,16 @@ def read_sampled_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.Data
     ), notes
 
 
-def _find_sampled_type(name: str, sampled: Sequence[str]) -> str:
+def _find_sampled_type(answer_type: str, sampled_types: Sequence[str]) -> str:
     """Find the type under which a question's units were sampled: its stage, instance or image."""
-    stage = next((s.name for s in STAGES.values() if name in s.choices), None)
-    stage = "masks" if name.startswith("mask: ") else stage or name
+    stage = next((s.name for s in STAGES.values() if answer_type in s.choices), None)
+    stage = "masks" if answer_type.startswith("mask: ") else stage or answer_type
     for candidate in (stage, "instance", "image"):
-        if candidate in sampled:
+        if candidate in sampled_types:
             return candidate
     raise SpecError(
-        f"no sample of {name!r} was drawn",
-        expected=" or ".join(sampled),
+        f"no sample of {answer_type!r} was drawn",
+        expected=" or ".join(sampled_types),
         found=stage,
         where="sample",
         hint=f"isolux curate sample … --type {stage}",
@@ -106,16 +111,16 @@ class AnnotationQuality:
 
     def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``types.csv``, ``groups.csv``, ``units.csv`` and ``quality.json``."""
-        from isolux_curate.table_folder import write_tables
+        from isolux_curate.table_folder import write_csv_tables_and_record
 
         tables = {name: getattr(self, name) for name in ("types", "groups", "units")}
         record = {"settings": dict(self.settings), "notes": list(self.notes)}
-        return write_tables(
+        return write_csv_tables_and_record(
             out_dir,
             tables,
             record,
             record_file=QUALITY_FILE,
-            description="quality folder",
+            folder_kind="quality folder",
             overwrite=overwrite,
         )
 
@@ -154,13 +159,13 @@ _GROUP_SCHEMA = {
 }
 
 
-def measure_quality(
+def audit_quality_by_type(
     units: pl.DataFrame,
     answers_by_type: Mapping[str, TypedAnswers],
-    threshold: Any,
+    choose_threshold: Any,
     facts: pl.DataFrame,
     sampled_units: pl.DataFrame | None,
-    by: Sequence[str],
+    group_columns: Sequence[str],
     settings: Mapping[str, Any],
     notes: list[str],
 ) -> AnnotationQuality:
@@ -177,10 +182,12 @@ def measure_quality(
             )
         if scored_units.is_empty():
             continue
-        by_metric, compared, audit_notes = _audit_units(scored_units, by, sampled_units is not None)
+        by_metric, compared, audit_notes = _audit_units_of_one_type(
+            scored_units, group_columns, sampled_units is not None
+        )
         notes += [f"{name}: {note}" for note in audit_notes]
         row = by_metric.filter(pl.col("attribute").is_null()).row(0, named=True)
-        min_agreement = threshold(answer_type, str(comparison))
+        min_agreement = choose_threshold(answer_type, str(comparison))
         types.append(
             {
                 "type": name,
@@ -190,36 +197,42 @@ def measure_quality(
                 "units": row["n_units"],
                 "pairs": int(scored_units["pairs"].sum()),
                 "threshold": min_agreement,
-                "verdict": _verdict(row, min_agreement),
+                "verdict": _compare_interval_with_threshold(row, min_agreement),
             }
             | {k: row[k] for k in ("value", "low", "high", "method", "reason")}
         )
         groups.append(
-            _build_group_table(
+            _build_table_of_groups(
                 by_metric, compared, {"type": name, "part": comparison, "vendor": vendor}
             )
         )
     table = pl.DataFrame(types, schema=_TYPE_SCHEMA).sort(
         "type", "part", "vendor", maintain_order=True
     )
-    by_group = pl.concat(groups) if groups and by else pl.DataFrame(schema=_GROUP_SCHEMA)
+    by_group = pl.concat(groups) if groups and group_columns else pl.DataFrame(schema=_GROUP_SCHEMA)
     unit_table = units.select("type", "part", "vendor", "unit", "value", "pairs")
     return AnnotationQuality(
-        table, by_group, unit_table, {"by": list(by), **settings}, tuple(dict.fromkeys(notes))
+        table,
+        by_group,
+        unit_table,
+        {"by": list(group_columns), **settings},
+        tuple(dict.fromkeys(notes)),
     )
 
 
-def _audit_units(
-    scored_units: pl.DataFrame, by: Sequence[str], with_design: bool
+def _audit_units_of_one_type(
+    scored_units: pl.DataFrame, group_columns: Sequence[str], has_design: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Audit one type, overall and by group; a sample's design replaces clusters."""
     from isolux.verbs.audit import audit  # here, as every `isolux curate` reads this file
 
-    tested_attributes = [name for name in by if scored_units[name].drop_nulls().n_unique() > 1]
+    tested_attributes = [
+        name for name in group_columns if scored_units[name].drop_nulls().n_unique() > 1
+    ]
     scores = scored_units.select(unit_id="unit", metric=pl.lit("likeness"), value="value")
     people = scored_units.select(unit_id="unit", **{n: pl.col(n) for n in tested_attributes})
     settings: dict[str, Any] = {}
-    if with_design:
+    if has_design:
         people = people.hstack(scored_units.select("weight", "stratum", "population"))
         settings = {"weight": "weight", "population_size": "population"}
         if scored_units["stratum"].n_unique() > 1:
@@ -234,7 +247,7 @@ def _audit_units(
     metrics = run.group_metrics.filter(
         pl.col("attribute").is_null() | (pl.col("attribute") != "_all")
     )
-    missing = [n for n in by if scored_units[n].null_count()]
+    missing = [n for n in group_columns if scored_units[n].null_count()]
     notes: list[str] = [
         Caution(
             f"{scored_units[n].null_count():,} of {scored_units.height:,} units have no {n!r}:"
@@ -246,21 +259,23 @@ def _audit_units(
     return metrics, run.disparities, notes
 
 
-def _verdict(row: Mapping[str, Any], threshold: float | None) -> str | None:
+def _compare_interval_with_threshold(
+    metric_row: Mapping[str, Any], threshold: float | None
+) -> str | None:
     if threshold is None:
         return None
-    if row["low"] is None or row["high"] is None:
+    if metric_row["low"] is None or metric_row["high"] is None:
         return UNDECIDED
     return (
         THRESHOLD_MET
-        if row["low"] > threshold
+        if metric_row["low"] > threshold
         else THRESHOLD_MISSED
-        if row["high"] < threshold
+        if metric_row["high"] < threshold
         else UNDECIDED
     )
 
 
-def _build_group_table(
+def _build_table_of_groups(
     metrics: pl.DataFrame, disparities: pl.DataFrame, key_values: Mapping[str, Any]
 ) -> pl.DataFrame:
     difference = disparities.filter(kind="difference_to_overall").select(

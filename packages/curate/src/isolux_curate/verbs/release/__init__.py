@@ -105,35 +105,40 @@ def publish_dataset(
     """
     from isolux.cards import read_facts
     from isolux.io.atomic import staged_directory
-    from isolux_curate.privacy import read_or_create_key, resolve_key_path
-    from isolux_curate.project.verdicts import record_note
+    from isolux_curate.privacy import read_or_create_pseudonym_key, resolve_key_outside_target
+    from isolux_curate.project.verdicts import record_journal_note_unless_repeated
     from isolux_curate.publication.people import read_published_people
-    from isolux_curate.publication.photos import read_shares, select_eligible_photos
+    from isolux_curate.publication.photos import (
+        parse_split_shares,
+        select_publishable_photos_or_refuse,
+    )
     from isolux_curate.verbs.release.project_facts import read_project_facts
     from isolux_curate.verbs.release.questions import QUESTIONS
     from isolux_curate.verbs.release.release_files import (
-        prepare_release,
+        prepare_and_check_release,
         read_publication_settings,
-        write_release,
+        write_release_except_manifest,
     )
 
     target = Path(out).expanduser().resolve()
-    key_path = resolve_key_path(target, key)
-    _check_target(target, terms, overwrite=overwrite)
+    key_path = resolve_key_outside_target(target, key)
+    _refuse_unknown_terms_or_target(target, terms, overwrite=overwrite)
     publication_settings = read_publication_settings(project)
-    shares = read_shares(publication_settings.split)
+    shares = parse_split_shares(publication_settings.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
-    eligible = select_eligible_photos(
+    eligible = select_publishable_photos_or_refuse(
         project, (*scopes, "training") if terms == "training" else scopes
     )
     fact_columns = list(
         dict.fromkeys([*attribute, *publication_settings.aggregate, *publication_settings.date])
     )
-    published = read_published_people(project, eligible.photos, facts=fact_columns, labels=labels)
+    published = read_published_people(
+        project, eligible.photos, fact_columns=fact_columns, label_files=labels
+    )
     user_facts = read_facts(facts, QUESTIONS)
-    prepared = prepare_release(project, published, publication_settings, shares, redact)
+    prepared = prepare_and_check_release(project, published, publication_settings, shares, redact)
     project_facts = read_project_facts(project, publication_settings.publish_min)
-    key_bytes = read_or_create_key(key_path)
+    key_bytes = read_or_create_pseudonym_key(key_path)
     settings = msgspec.structs.asdict(publication_settings) | {
         "terms": terms,
         "attribute": [*attribute],
@@ -150,7 +155,7 @@ def publish_dataset(
             "training": terms == "training",
             "terms": _TERMS_SENTENCES[terms],
         }
-        release, cards = write_release(
+        release, cards = write_release_except_manifest(
             project,
             staging_dir,
             key_bytes,
@@ -162,13 +167,15 @@ def publish_dataset(
             publication_settings,
             compare_with,
         )
-        manifest = _write_manifest(staging_dir, settings, release)
+        manifest = _write_manifest_and_hash_it(staging_dir, settings, release)
     counts = {
         "photos": release.n_photos,
         "people": release.n_people,
         "subjects": release.n_subjects,
     }
-    record_note(project, "publish", target.name, settings | counts | {"sha256": manifest})
+    record_journal_note_unless_repeated(
+        project, "publish", target.name, settings | counts | {"sha256": manifest}
+    )
     n_blanks = sum(len(card.blanks) for card in cards)
     notes = [*eligible.notes, *prepared.notes]
     notes += [
@@ -187,7 +194,7 @@ def publish_dataset(
     return ReleaseResult(target, release, tuple(notes), n_blanks)
 
 
-def _check_target(target: Path, terms: str, *, overwrite: bool) -> None:
+def _refuse_unknown_terms_or_target(target: Path, terms: str, *, overwrite: bool) -> None:
     from isolux.io.atomic import refuse_existing
 
     if terms not in _TERMS_SENTENCES:
@@ -202,7 +209,9 @@ def _check_target(target: Path, terms: str, *, overwrite: bool) -> None:
     )
 
 
-def _write_manifest(staging_dir: Path, settings: Mapping[str, Any], release: Release) -> str:
+def _write_manifest_and_hash_it(
+    staging_dir: Path, settings: Mapping[str, Any], release: Release
+) -> str:
     """Write the manifest with the hash of each file; its own hash."""
     from isolux.io.atomic import write_text
     from isolux.io.hashing import sha256_file

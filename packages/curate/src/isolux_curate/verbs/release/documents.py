@@ -15,7 +15,7 @@ import polars as pl
 from isolux.cards import Card, CardColumn, CardFact, CardFacts, CardSection, CardTable
 from isolux.vocabulary import citations
 from isolux.vocabulary.info import Reference
-from isolux_curate.verbs.release.project_facts import ProjectFacts, parse_details
+from isolux_curate.verbs.release.project_facts import ProjectFacts, parse_journal_details
 from isolux_curate.verbs.release.questions import (
     CROWD_WORK_SHEETS,
     CROWDWORKSHEETS_QUESTIONS,
@@ -63,33 +63,41 @@ class Release:
 
 def build_datasheet(release: Release, project_facts: ProjectFacts, facts: CardFacts) -> Card:
     """Build a datasheet, after Gebru et al. (2021)."""
-    known_answers = _answer_from_project(release, project_facts)
+    known_answers = _answer_datasheet_from_project(release, project_facts)
     sections = [
-        CardSection(title, _answer_questions("datasheet_", questions, known_answers, facts))
+        CardSection(
+            title, _answer_from_user_and_project("datasheet_", questions, known_answers, facts)
+        )
         for title, questions in DATASHEET_QUESTIONS.items()
     ]
-    sections.insert(2, CardSection("Where photos left", (_funnel_table(project_facts),)))
-    return _build_card("datasheet", "Datasheet", release, sections, (citations.DATASHEETS,), facts)
+    sections.insert(2, CardSection("Where photos left", (_build_funnel_table(project_facts),)))
+    return _build_card_with_sources(
+        "datasheet", "Datasheet", release, sections, (citations.DATASHEETS,), facts
+    )
 
 
 def build_crowdworksheets(release: Release, project_facts: ProjectFacts, facts: CardFacts) -> Card:
     """Build CrowdWorkSheets, after Díaz et al. (2022)."""
-    known_answers = _answer_about_annotators(release, project_facts)
+    known_answers = _answer_crowdworksheets_from_project(release, project_facts)
     sections = [
-        CardSection(title, _answer_questions("crowd_", questions, known_answers, facts))
+        CardSection(title, _answer_from_user_and_project("crowd_", questions, known_answers, facts))
         for title, questions in CROWDWORKSHEETS_QUESTIONS.items()
     ]
     if project_facts.stages.height:
         sections.append(
-            CardSection("Stages of annotation", (_frame_to_table("Stages", project_facts.stages),))
+            CardSection(
+                "Stages of annotation",
+                (_convert_frame_to_card_table("Stages", project_facts.stages),),
+            )
         )
     if project_facts.regions.height:
         sections.append(
             CardSection(
-                "Annotators by region", (_frame_to_table("Regions", project_facts.regions),)
+                "Annotators by region",
+                (_convert_frame_to_card_table("Regions", project_facts.regions),),
             )
         )
-    return _build_card(
+    return _build_card_with_sources(
         "crowdworksheets", "CrowdWorkSheets", release, sections, (CROWD_WORK_SHEETS,), facts
     )
 
@@ -107,11 +115,11 @@ def build_data_card(release: Release, project_facts: ProjectFacts, facts: CardFa
         f"{name} ({label_source})" for name, label_source in release.attributes.items()
     )
     entries = (
-        _project_answer("licence and terms of use", (release.terms,)),
-        _project_answer("data snapshot", snapshot),
-        _project_answer("annotations", attributes),
-        _project_answer("published as counts alone", release.aggregate),
-        _project_answer(
+        _build_project_answer("licence and terms of use", (release.terms,)),
+        _build_project_answer("data snapshot", snapshot),
+        _build_project_answer("annotations", attributes),
+        _build_project_answer("published as counts alone", release.aggregate),
+        _build_project_answer(
             "annotation format",
             (
                 (
@@ -122,12 +130,14 @@ def build_data_card(release: Release, project_facts: ProjectFacts, facts: CardFa
         ),
     )
     sections = [
-        CardSection("Overview", _answer_questions("card_", DATA_CARD_QUESTIONS, {}, facts)),
+        CardSection(
+            "Overview", _answer_from_user_and_project("card_", DATA_CARD_QUESTIONS, {}, facts)
+        ),
         CardSection("Data", tuple(entry for entry in entries if entry.texts)),
-        CardSection("Who is in it", (_composition_table(release),)),
-        CardSection("Where photos left", (_funnel_table(project_facts),)),
+        CardSection("Who is in it", (_build_composition_table(release),)),
+        CardSection("Where photos left", (_build_funnel_table(project_facts),)),
     ]
-    return _build_card(
+    return _build_card_with_sources(
         "data_card",
         "Data card",
         release,
@@ -137,7 +147,7 @@ def build_data_card(release: Release, project_facts: ProjectFacts, facts: CardFa
     )
 
 
-def _answer_questions(
+def _answer_from_user_and_project(
     prefix: str,
     questions: Sequence[tuple[str, str]],
     known_answers: Mapping[str, Sequence[str]],
@@ -151,27 +161,27 @@ def _answer_questions(
         if stated.texts or not texts:
             answers.append(stated)
         if texts:
-            answers.append(_project_answer(label, texts))
+            answers.append(_build_project_answer(label, texts))
     return tuple(answers)
 
 
-def _project_answer(label: str, texts: Sequence[str]) -> CardFact:
+def _build_project_answer(label: str, texts: Sequence[str]) -> CardFact:
     return CardFact(label, tuple(texts), _PROJECT_SOURCE)
 
 
-def _build_card(
+def _build_card_with_sources(
     card_kind: str,
     title: str,
     release: Release,
     sections: Sequence[CardSection],
-    follows: Sequence[Reference],
+    references: Sequence[Reference],
     facts: CardFacts,
 ) -> Card:
     sources = ["The project's journal, whose rows are chained and signed, and its tables."]
     if facts.origin:
         sources.append(f"Facts {facts.origin}: SHA-256 begins {facts.sha256[:12]}.")
     cited = tuple(
-        (" ".join(filter(None, (work.citation, work.location))), work.url) for work in follows
+        (" ".join(filter(None, (work.citation, work.location))), work.url) for work in references
     )
     answer = f"{release.n_photos:,} photos of {release.n_subjects:,} subjects. {release.terms}"
     return Card(
@@ -186,7 +196,9 @@ def _build_card(
     )
 
 
-def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[str, Sequence[str]]:
+def _answer_datasheet_from_project(
+    release: Release, project_facts: ProjectFacts
+) -> dict[str, Sequence[str]]:
     """Answer a datasheet's questions from the project."""
     n_arrived = int(project_facts.funnel["remain"][0])
     exclusion_texts = [
@@ -194,16 +206,16 @@ def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[
         for reason, n in release.excluded_counts.items()
     ]
     rules = [
-        f"{row['rule']}: {_format_settings(row['said'])}"
+        f"{row['rule']}: {_format_rule_settings_and_refusals(row['said'])}"
         for row in project_facts.journal.filter(pl.col("step").is_in(_INTAKE_STEPS)).iter_rows(
             named=True
         )
     ]
     dates = [*project_facts.journal["first"], *project_facts.journal["last"]]
     consent = [
-        f"{person_kind}, {scope}: granted by {_format_small_count(granted, release.min_people)},"
-        " revoked by"
-        f" {_format_small_count(revoked, release.min_people)}"
+        f"{person_kind}, {scope}: granted by"
+        f" {_format_count_hiding_small(granted, release.min_people)}, revoked by"
+        f" {_format_count_hiding_small(revoked, release.min_people)}"
         for person_kind, scope, granted, revoked in project_facts.consent.iter_rows()
         if granted or revoked
     ]
@@ -245,7 +257,7 @@ def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[
         ],
         "splits": [f"{name}: {n:,} people in photos" for name, n in release.splits.items()]
         + ["No subject is in two splits, and nobody who shares a photo with one."],
-        "subpopulations": [*_format_groups(release), *hidden],
+        "subpopulations": [*_format_group_counts_by_attribute(release), *hidden],
         "sensitive": [f"Published as counts alone: {', '.join(release.aggregate)}."]
         if release.aggregate
         else [],
@@ -264,7 +276,7 @@ def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[
         "processed": [
             "Exif and other metadata were cut out of every photo.",
             *([redacted] if release.n_redacted else []),
-            *_describe_reviews(project_facts),
+            *_describe_samples_estimates_and_agreement(project_facts),
         ],
         "software": ["isolux"],
         "licence": [release.terms],
@@ -274,7 +286,7 @@ def _answer_from_project(release: Release, project_facts: ProjectFacts) -> dict[
 _INTAKE_STEPS = ("specifications", "people", "consent", "series")
 
 
-def _answer_about_annotators(
+def _answer_crowdworksheets_from_project(
     release: Release, project_facts: ProjectFacts
 ) -> dict[str, Sequence[str]]:
     from isolux_curate.annotation.stages import STAGES
@@ -291,7 +303,7 @@ def _answer_about_annotators(
         "pool": [f"{project_facts.annotators:,} annotators gave answers that stand."]
         if project_facts.annotators
         else [],
-        "quality": [*trained, *_describe_reviews(project_facts)],
+        "quality": [*trained, *_describe_samples_estimates_and_agreement(project_facts)],
         "responses": [
             "A published attribute is the answer of more than half of the annotators; every "
             f"single answer is in answers.csv ({release.n_answers:,} rows)"
@@ -300,7 +312,7 @@ def _answer_about_annotators(
                 if multi_annotator_stages
                 else "."
             ),
-            *_describe_ties(release),
+            *_describe_tied_scales(release),
         ]
         if release.n_answers
         else [],
@@ -325,22 +337,22 @@ def _describe_people_without_subject(release: Release) -> str:
     )
 
 
-def _describe_ties(release: Release) -> list[str]:
+def _describe_tied_scales(release: Release) -> list[str]:
     """Describe how scales became one value, and for how many people the tie rule decided."""
     return [
         f"{name} is the value with the most marks of those that more than half gave; of"
-        f" {_format_small_count(n, release.min_people)} people in photos several had as many: the"
-        " middle one, of two"
+        f" {_format_count_hiding_small(n, release.min_people)} people in photos several had as"
+        " many: the middle one, of two"
         f" the lower. {name}_marks has every mark."
         for name, n in release.tied.items()
     ]
 
 
-def _describe_reviews(project_facts: ProjectFacts) -> list[str]:
+def _describe_samples_estimates_and_agreement(project_facts: ProjectFacts) -> list[str]:
     """Describe the samples, estimates and agreement recorded in the journal."""
     sentences: list[str] = []
     for row in project_facts.journal.iter_rows(named=True):
-        details = parse_details(row["said"])
+        details = parse_journal_details(row["said"])
         sample = details.get("sample")
         if row["rule"].startswith("sample of "):
             sentences.append(
@@ -355,30 +367,34 @@ def _describe_reviews(project_facts: ProjectFacts) -> list[str]:
                 f" {100 * sample['high']:.1f}] ({sample['method']})"
             )
         elif row["rule"].startswith("agreement of "):
-            sentences.append(f"{row['rule']} with specialists: {_format_interval(details)}")
+            sentences.append(
+                f"{row['rule']} with specialists: {_format_metric_with_interval(details)}"
+            )
     return sentences
 
 
-def _format_interval(details: Mapping[str, Any]) -> str:
-    numbers = [details.get(name) for name in ("value", "low", "high")]
+def _format_metric_with_interval(journal_details: Mapping[str, Any]) -> str:
+    numbers = [journal_details.get(name) for name in ("value", "low", "high")]
     texts = [f"{n:.3f}" if n is not None else "not judged" for n in numbers]
-    interval = f"{details.get('metric')} {texts[0]} [{texts[1]}, {texts[2]}]"
-    return f"{interval}, {details.get('units'):,} units"
+    interval = f"{journal_details.get('metric')} {texts[0]} [{texts[1]}, {texts[2]}]"
+    return f"{interval}, {journal_details.get('units'):,} units"
 
 
-def _format_small_count(n: int, min_people: int) -> str:
+def _format_count_hiding_small(n_people: int, min_people: int) -> str:
     """Format a count of people; small counts are suppressed."""
-    return f"{n:,}" if n == 0 or n >= min_people else f"fewer than {min_people}"
+    return (
+        f"{n_people:,}" if n_people == 0 or n_people >= min_people else f"fewer than {min_people}"
+    )
 
 
-def _format_settings(details_json: str) -> str:
-    details = parse_details(details_json)
+def _format_rule_settings_and_refusals(journal_details_json: str) -> str:
+    details = parse_journal_details(journal_details_json)
     setting_values = {k: v for k, v in details.items() if k not in ("looked_at", "out")}
     words = ", ".join(f"{k} {v}" for k, v in setting_values.items()) or "no settings"
     return f"{words}; {details.get('out', 0):,} of {details.get('looked_at', 0):,} photos refused"
 
 
-def _format_groups(release: Release) -> list[str]:
+def _format_group_counts_by_attribute(release: Release) -> list[str]:
     own_rows = release.composition.filter(dataset=release.name)
     single = own_rows.filter(~pl.col("attribute").str.contains("*", literal=True))
     return [
@@ -388,7 +404,7 @@ def _format_groups(release: Release) -> list[str]:
     ]
 
 
-def _composition_table(release: Release) -> CardTable:
+def _build_composition_table(release: Release) -> CardTable:
     single_attributes = release.composition.filter(
         ~pl.col("attribute").str.contains("*", literal=True)
     )
@@ -406,11 +422,11 @@ def _composition_table(release: Release) -> CardTable:
     return CardTable("People by group", columns, tuple(cells), "composition.csv", (note,))
 
 
-def _funnel_table(project_facts: ProjectFacts) -> CardTable:
-    return _frame_to_table("Photos", project_facts.funnel)
+def _build_funnel_table(project_facts: ProjectFacts) -> CardTable:
+    return _convert_frame_to_card_table("Photos", project_facts.funnel)
 
 
-def _frame_to_table(caption: str, frame: pl.DataFrame) -> CardTable:
+def _convert_frame_to_card_table(caption: str, frame: pl.DataFrame) -> CardTable:
     columns = tuple(CardColumn(c, number=dtype.is_numeric()) for c, dtype in frame.schema.items())
     rows = tuple(
         tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows()

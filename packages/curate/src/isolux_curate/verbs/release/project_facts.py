@@ -51,10 +51,12 @@ class ProjectFacts:
 
 def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     """Read a project's facts for the documents of its dataset."""
-    from isolux_curate.project.queries import read_funnel, read_table
+    from isolux_curate.project.queries import read_database_table, read_funnel
 
-    annotations = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
-    task_rows = read_table(project, "tasks").filter(~pl.col("golden"))
+    annotations = read_database_table(project, "annotations").filter(
+        pl.col("status") != "withdrawn"
+    )
+    task_rows = read_database_table(project, "tasks").filter(~pl.col("golden"))
     answered = annotations.join(task_rows.select("task_id", "stage"), on="task_id")
     stages = (
         task_rows.group_by("stage")
@@ -69,7 +71,7 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
         .fill_null(0)
         .sort("stage")
     )
-    people = read_table(project, "annotators")
+    people = read_database_table(project, "annotators")
     active_annotators = people.filter(
         pl.col("annotator_id").is_in(answered["annotator_id"].implode())
     )
@@ -80,7 +82,7 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
         .sort("region")
     )
     passes = (
-        read_table(project, "passes")
+        read_database_table(project, "passes")
         .group_by("stage")
         .agg(
             tried=pl.col("annotator_id").n_unique(),
@@ -90,16 +92,16 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     )
     return ProjectFacts(
         read_funnel(project),
-        summarise_journal(project),
+        summarise_journal_by_rule(project),
         stages,
         regions.filter(pl.col("annotators") >= min_people),
         active_annotators.height,
         passes,
-        _count_consent(project),
+        _count_current_consent_by_scope(project),
     )
 
 
-def summarise_journal(project: Project) -> pl.DataFrame:
+def summarise_journal_by_rule(project: Project) -> pl.DataFrame:
     """Summarise the journal by step and rule, without publications and withdrawals."""
     from isolux_curate.project.folder import read_journal
 
@@ -125,13 +127,13 @@ def summarise_journal(project: Project) -> pl.DataFrame:
     return pl.DataFrame(summaries, schema=schema)
 
 
-def parse_details(details_json: str) -> Mapping[str, Any]:
+def parse_journal_details(details_json: str) -> Mapping[str, Any]:
     """Parse the details of a journal row."""
     details: Mapping[str, Any] = json.loads(details_json)
     return details
 
 
-def _count_consent(project: Project) -> pl.DataFrame:
+def _count_current_consent_by_scope(project: Project) -> pl.DataFrame:
     from isolux.io.consent import SCOPES, compute_current_consent, read_ledger
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}

@@ -138,7 +138,7 @@ DATA_CARD_QUESTIONS: tuple[tuple[str, str], ...] = (
 """FACET's data card, appendix B; keys have ``card_`` before them."""
 
 
-def _collect_questions() -> dict[str, FactField]:
+def _list_document_questions() -> dict[str, FactField]:
     questions = [
         *(
             ("datasheet_" + key, text)
@@ -155,5 +155,5 @@ def _collect_questions() -> dict[str, FactField]:
     return {key: FactField(key, text) for key, text in questions}
 
 
-QUESTIONS = _collect_questions()
+QUESTIONS = _list_document_questions()
 """Every question, by its key in the file of facts."""

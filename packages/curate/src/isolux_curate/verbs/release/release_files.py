@@ -17,18 +17,23 @@ from isolux.io.csv_text import to_safe_csv
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.privacy import DUMMY_KEY, KEY_HASH_FIELD, hash_pseudonym_key
-from isolux_curate.privacy.photos import Box, copy_photos, find_filler, read_regions
+from isolux_curate.privacy.photos import (
+    Box,
+    copy_photos_without_metadata,
+    load_region_filler,
+    read_redaction_boxes_by_photo,
+)
 from isolux_curate.privacy.table import (
     AGGREGATE_ONLY,
     PublishableTable,
     anonymise_table,
-    filter_identified,
-    make_pseudonym,
+    compute_pseudonym,
+    keep_rows_with_person_id,
 )
 from isolux_curate.project.folder import PROJECT_FILE as PROJECT
-from isolux_curate.project.queries import read_bystanders, read_images
+from isolux_curate.project.queries import read_bystander_boxes, read_images
 from isolux_curate.publication.people import FIXED_COLUMNS, PublishedPeople
-from isolux_curate.publication.photos import split_by_subject
+from isolux_curate.publication.photos import assign_subjects_to_splits
 from isolux_curate.verbs.release.documents import (
     Release,
     build_crowdworksheets,
@@ -36,10 +41,10 @@ from isolux_curate.verbs.release.documents import (
     build_datasheet,
 )
 from isolux_curate.verbs.release.tables import (
-    append_other_datasets,
-    count_composition,
+    append_shares_of_other_datasets,
+    count_groups_suppressing_small,
     draw_composition_svg,
-    format_croissant,
+    format_croissant_json,
 )
 
 if TYPE_CHECKING:
@@ -112,56 +117,59 @@ class PreparedRelease:
     regions: Mapping[str, Sequence[Box]]
     notes: Sequence[str] = ()
 
-    def anonymise(self, settings: PublicationSettings, key_bytes: bytes) -> PublishableTable:
+    def anonymise_people(self, settings: PublicationSettings, key_bytes: bytes) -> PublishableTable:
         """Replace ids, coarsen dates, and count columns that are published as counts only."""
         return anonymise_table(
             self.published.people,
             key_bytes,
-            ids=[*_ID_COLUMNS, _FILE_COLUMN],
-            dates=settings.date,
-            aggregate=self.count_columns,
+            id_columns=[*_ID_COLUMNS, _FILE_COLUMN],
+            date_columns=settings.date,
+            count_only_columns=self.count_columns,
             min_people=settings.publish_min,
             person="subject_id",
         )
 
 
-def prepare_release(
+def prepare_and_check_release(
     project: Project,
-    published: PublishedPeople,
+    published_people: PublishedPeople,
     settings: PublicationSettings,
-    shares: Mapping[str, float],
-    redact: str | Path | None,
+    share_by_split: Mapping[str, float],
+    redaction_table: str | Path | None,
 ) -> PreparedRelease:
     """Split people, and check that all of it may be published, without writing anything."""
-    people = published.people
+    people = published_people.people
     for name in settings.stratify:
-        if name not in published.judgement:
-            raise UnknownNameError("attribute", name, published.judgement, where="stratify")
+        if name not in published_people.judgement:
+            raise UnknownNameError("attribute", name, published_people.judgement, where="stratify")
     strata = [pl.col(n).fill_null("") for n in settings.stratify] or [pl.lit("")]
     stratum = pl.concat_str(strata, separator=" | ")
     people_with_strata = people.with_columns(stratum=stratum, subject_id=pl.col("cluster_id"))
-    split = split_by_subject(people_with_strata, shares, settings.seed)
-    people = people.with_columns(split).select(*FIXED_COLUMNS, *published.judgement)
+    split = assign_subjects_to_splits(people_with_strata, share_by_split, settings.seed)
+    people = people.with_columns(split).select(*FIXED_COLUMNS, *published_people.judgement)
     aggregate_only_columns = [
-        c for c in published.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)
+        c for c in published_people.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)
     ]
     all_images = read_images(project, include_excluded=True).select("image_id")
-    by_image = read_regions(redact, all_images, "image_id", column="image_id")
-    for image, *box in read_bystanders(project).iter_rows():
+    by_image = read_redaction_boxes_by_photo(
+        redaction_table, all_images, "image_id", photo_column="image_id"
+    )
+    for image, *box in read_bystander_boxes(project).iter_rows():
         by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
     files = dict(people.select("image_id", _FILE_COLUMN).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
     count_columns = tuple(dict.fromkeys([*aggregate_only_columns, *settings.aggregate]))
-    prepared = PreparedRelease(replace(published, people=people), count_columns, regions)
-    publishable = prepared.anonymise(settings, DUMMY_KEY)
+    prepared = PreparedRelease(replace(published_people, people=people), count_columns, regions)
+    publishable = prepared.anonymise_people(settings, DUMMY_KEY)
     return replace(
-        prepared, notes=(*publishable.notes, *_note_excluded_people(people, settings.publish_min))
+        prepared,
+        notes=(*publishable.notes, *_note_people_without_subject(people, settings.publish_min)),
     )
 
 
-def _note_excluded_people(people: pl.DataFrame, min_people: int) -> list[str]:
+def _note_people_without_subject(people: pl.DataFrame, min_people: int) -> list[str]:
     """Note people in no group of the composition, and caution about too few people."""
-    identified_people = filter_identified(people, "subject_id")
+    identified_people = keep_rows_with_person_id(people, "subject_id")
     notes: list[str] = []
     if identified_people.height < people.height:
         notes.append(
@@ -176,7 +184,7 @@ def _note_excluded_people(people: pl.DataFrame, min_people: int) -> list[str]:
     return notes
 
 
-def write_release(
+def write_release_except_manifest(
     project: Project,
     staging_dir: Path,
     key_bytes: bytes,
@@ -189,21 +197,21 @@ def write_release(
     other_compositions: str | Path | None,
 ) -> tuple[Release, list[Card]]:
     """Write all files of a release but its manifest."""
-    publishable = prepared.anonymise(settings, key_bytes)
-    names = copy_photos(
+    publishable = prepared.anonymise_people(settings, key_bytes)
+    names = copy_photos_without_metadata(
         prepared.published.people[_FILE_COLUMN].sort(),
         project.folder,
         staging_dir,
         key_bytes,
         settings.keep_exif,
         prepared.regions,
-        find_filler(settings.inpaint),
+        load_region_filler(settings.inpaint),
     )
     new_files = prepared.published.people[_FILE_COLUMN].replace_strict(
         names, return_dtype=pl.String
     )
     people = publishable.people.with_columns(new_files.alias(_FILE_COLUMN)).sort("instance_id")
-    answers = _pseudonymise_answers(prepared.published.answers, key_bytes)
+    answers = _pseudonymise_answer_ids(prepared.published.answers, key_bytes)
     tables = {"people.csv": people, "answers.csv": answers, "counts.csv": publishable.counts}
     tables = {name: table for name, table in tables.items() if table.height}
     attributes = {
@@ -212,7 +220,9 @@ def write_release(
         if n in people.columns
     }
     # Rows without a subject are in no count: their number of people is unknown.
-    identified_people = filter_identified(people, "subject_id").with_columns(who="subject_id")
+    identified_people = keep_rows_with_person_id(people, "subject_id").with_columns(
+        who="subject_id"
+    )
     by = [
         n
         for n in attributes
@@ -220,21 +230,23 @@ def write_release(
         and 0 < identified_people[n].drop_nulls().n_unique() <= _MAX_GROUPS
     ]
     as_words = identified_people.with_columns(pl.col(n).cast(pl.String) for n in by)
-    composition, hidden = count_composition(as_words, by, str(terms["name"]), settings.publish_min)
+    composition, hidden = count_groups_suppressing_small(
+        as_words, by, str(terms["name"]), settings.publish_min
+    )
     if other_compositions is not None:
-        composition = append_other_datasets(composition, other_compositions)
+        composition = append_shares_of_other_datasets(composition, other_compositions)
         for attribute in dict.fromkeys(composition["attribute"]):
             attribute_rows = composition.filter(attribute=attribute)
             if attribute_rows["dataset"].n_unique() > 1:
                 write_text(
-                    staging_dir / f"composition {_format_file_name(attribute)}.svg",
+                    staging_dir / f"composition {_replace_unsafe_file_characters(attribute)}.svg",
                     draw_composition_svg(composition, attribute),
                 )
     tables["composition.csv"] = composition
     for name, table in tables.items():
         write_text(staging_dir / name, to_safe_csv(table))
     other_files = []
-    objects = _format_objects(people, prepared, key_bytes)
+    objects = _format_coco_objects_or_none(people, prepared, key_bytes)
     if objects is not None:
         write_text(staging_dir / "objects.json", objects)
         other_files.append("objects.json")
@@ -272,23 +284,23 @@ def write_release(
     ]
     for card in cards:
         write_text(staging_dir / f"{card.kind}.md", card.markdown())
-    text = format_croissant(
+    text = format_croissant_json(
         staging_dir, tables, [*other_files, TERMS_FILE], release, facts, str(terms["licence"])
     )
     write_text(staging_dir / "croissant.json", text)
     return release, cards
 
 
-def _format_file_name(text: str) -> str:
-    return "".join(c if c.isalnum() or c in " -_" else "-" for c in text)
+def _replace_unsafe_file_characters(file_name: str) -> str:
+    return "".join(c if c.isalnum() or c in " -_" else "-" for c in file_name)
 
 
-def _pseudonymise_answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
+def _pseudonymise_answer_ids(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
     """Replace ids of annotators and people by pseudonyms."""
     pseudonym_columns = [
         answers[column].replace_strict(
             {
-                original_id: make_pseudonym(key_bytes, column, original_id)
+                original_id: compute_pseudonym(key_bytes, column, original_id)
                 for original_id in answers[column].unique()
             },
             return_dtype=pl.String,
@@ -298,7 +310,7 @@ def _pseudonymise_answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFra
     return answers.with_columns(pseudonym_columns).sort(answers.columns)
 
 
-def _format_objects(
+def _format_coco_objects_or_none(
     people: pl.DataFrame, prepared: PreparedRelease, key_bytes: bytes
 ) -> str | None:
     """Format boxes and outlines as COCO JSON; numbers follow the pseudonyms' order."""
@@ -309,7 +321,7 @@ def _format_objects(
     image_numbers = {image: k for k, image in enumerate(photos["image_id"], 1)}
     classes = sorted(boxes["class"].drop_nulls().unique()) or ["person"]
     category_numbers = {name: k for k, name in enumerate(classes, 1)}
-    outlines_by_person = _group_outlines(prepared.published.outlines, key_bytes)
+    outlines_by_person = _group_outlines_by_pseudonym(prepared.published.outlines, key_bytes)
     labels = sorted(
         {label for person_outlines in outlines_by_person.values() for label in person_outlines}
     )
@@ -336,7 +348,9 @@ def _format_objects(
         )
         for label, outlines in sorted(outlines_by_person.get(row["instance_id"], {}).items()):
             rows.append(
-                head | _outlines_to_mask(outlines) | {"category_id": category_numbers[label]}
+                head
+                | _convert_outlines_to_coco_mask(outlines)
+                | {"category_id": category_numbers[label]}
             )
     document = {
         "images": [
@@ -349,25 +363,25 @@ def _format_objects(
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _group_outlines(
+def _group_outlines_by_pseudonym(
     outlines: pl.DataFrame, key_bytes: bytes
 ) -> dict[str, dict[str, list[list[float]]]]:
     outlines_by_person: dict[str, dict[str, list[list[float]]]] = {}
     for unit, label, points in outlines.select("instance_id", "label", "points").iter_rows():
         polygon = [number for point in json.loads(points) for number in point[:2]]
         person_outlines = outlines_by_person.setdefault(
-            make_pseudonym(key_bytes, "instance_id", unit), {}
+            compute_pseudonym(key_bytes, "instance_id", unit), {}
         )
         person_outlines.setdefault(str(label), []).append(polygon)
     return outlines_by_person
 
 
-def _outlines_to_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
+def _convert_outlines_to_coco_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     xs = [x for line in outlines for x in line[0::2]]
     ys = [y for line in outlines for y in line[1::2]]
     x_min, y_min = min(xs), min(ys)
     area = sum(
-        abs(sum(a * d - c * b for a, b, c, d in _polygon_edges(line))) / 2 for line in outlines
+        abs(sum(a * d - c * b for a, b, c, d in _list_polygon_edges(line))) / 2 for line in outlines
     )
     return {
         "segmentation": [list(line) for line in outlines],
@@ -376,6 +390,6 @@ def _outlines_to_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     }
 
 
-def _polygon_edges(line: Sequence[float]) -> list[tuple[float, float, float, float]]:
-    points = list(zip(line[0::2], line[1::2], strict=True))
+def _list_polygon_edges(flat_polygon: Sequence[float]) -> list[tuple[float, float, float, float]]:
+    points = list(zip(flat_polygon[0::2], flat_polygon[1::2], strict=True))
     return [(*a, *b) for a, b in zip(points, [*points[1:], points[0]], strict=True)]

@@ -27,12 +27,16 @@ from isolux.groups.unknown_values import UNKNOWN
 from isolux.io.hashing import sha256_file
 from isolux.report.suppression import choose_suppressed_cells
 from isolux.vocabulary.errors import TableError, format_location
-from isolux_curate.user_tables import read_text, refuse_missing, to_text
+from isolux_curate.user_tables import (
+    convert_columns_to_text,
+    read_table_as_text,
+    refuse_missing_columns,
+)
 from isolux_curate.verbs.release.documents import Release
 
 
-def format_croissant(
-    folder: Path,
+def format_croissant_json(
+    release_folder: Path,
     tables: Mapping[str, pl.DataFrame],
     other_files: Sequence[str],
     release: Release,
@@ -41,14 +45,14 @@ def format_croissant(
 ) -> str:
     """Format the Croissant JSON-LD, validated by ``mlcroissant``."""
 
-    def build_fields(mlc: Any) -> dict[str, Any]:
+    def build_croissant_fields(mlc: Any) -> dict[str, Any]:
         files = [
             mlc.FileObject(
                 id=name,
                 name=name,
                 content_url=name,
                 encoding_formats=[guess_media_type(name)],
-                sha256=sha256_file(folder / name),
+                sha256=sha256_file(release_folder / name),
             )
             for name in (*tables, *other_files)
         ]
@@ -63,9 +67,11 @@ def format_croissant(
             "cite_as": facts.joined_text("dataset_citation"),
             "version": facts.joined_text("dataset_version"),
             "date_published": parse_date_or_none(facts.joined_text("dataset_published")),
-            "creators": _build_creators(facts, mlc),
+            "creators": _build_croissant_creators(facts, mlc),
             "distribution": files,
-            "record_sets": [_build_record_set(name, table, mlc) for name, table in tables.items()],
+            "record_sets": [
+                _build_croissant_record_set(name, table, mlc) for name, table in tables.items()
+            ],
             "data_biases": [*facts.texts.get("dataset_biases", ())],
             "data_limitations": list(facts.texts.get("known_limitations", ())),
             "personal_sensitive_information": [
@@ -77,31 +83,31 @@ def format_croissant(
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
         }
 
-    document = build_validated_croissant_json(build_fields)
+    document = build_validated_croissant_json(build_croissant_fields)
     return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _build_creators(facts: CardFacts, mlc: Any) -> list[Any]:
+def _build_croissant_creators(facts: CardFacts, mlc: Any) -> list[Any]:
     people = facts.texts.get("dataset_persons", ())
     groups = facts.texts.get("dataset_organisations", ())
     return [*(mlc.Person(name=n) for n in people), *(mlc.Organization(name=n) for n in groups)]
 
 
-def _build_record_set(name: str, table: pl.DataFrame, mlc: Any) -> Any:
-    stem = name.partition(".")[0]
+def _build_croissant_record_set(table_file: str, table: pl.DataFrame, mlc: Any) -> Any:
+    stem = table_file.partition(".")[0]
     fields = [
         mlc.Field(
             id=f"{stem}/{column}",
             name=f"{stem}/{column}",
-            data_types=_croissant_type(dtype, mlc),
-            source=mlc.Source(file_object=name, extract=mlc.Extract(column=column)),
+            data_types=_choose_croissant_type(dtype, mlc),
+            source=mlc.Source(file_object=table_file, extract=mlc.Extract(column=column)),
         )
         for column, dtype in table.schema.items()
     ]
     return mlc.RecordSet(id=stem, name=stem, fields=fields)
 
 
-def _croissant_type(dtype: pl.DataType, mlc: Any) -> Any:
+def _choose_croissant_type(dtype: pl.DataType, mlc: Any) -> Any:
     if dtype.is_integer():
         return mlc.DataType.INTEGER
     return mlc.DataType.FLOAT if dtype.is_float() else mlc.DataType.TEXT
@@ -130,15 +136,15 @@ _COLOURS = (
 _ROW_HEIGHT_PX, _BAR_HEIGHT_PX, _LABEL_WIDTH_PX, _PLOT_WIDTH_PX = 26, 18, 170, 520
 
 
-def count_composition(
-    people: pl.DataFrame, by: Sequence[str], name: str, min_people: int
+def count_groups_suppressing_small(
+    people: pl.DataFrame, attributes: Sequence[str], dataset_name: str, min_people: int
 ) -> tuple[pl.DataFrame, int]:
     """Count people by groups of one and of two attributes, and suppress small groups."""
     distinct_people = people.unique("who", keep="first", maintain_order=True)
     multi_value_attributes = [
-        n for n in by if distinct_people[n].str.contains(";", literal=True).any()
+        n for n in attributes if distinct_people[n].str.contains(";", literal=True).any()
     ]
-    single_value_attributes = [n for n in by if n not in multi_value_attributes]
+    single_value_attributes = [n for n in attributes if n not in multi_value_attributes]
     attribute_sets: list[tuple[str, ...]] = [(a,) for a in single_value_attributes]
     attribute_sets += [
         (a, b)
@@ -150,19 +156,23 @@ def count_composition(
         known_people = distinct_people.with_columns(pl.col(n).fill_null(UNKNOWN) for n in names)
         counts = known_people.group_by(names).len().sort(names)
         rows += [(names, tuple(str(v) for v in row[:-1]), int(row[-1])) for row in counts.rows()]
-    hidden = choose_suppressed_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
+    hidden = (
+        choose_suppressed_cells(_convert_counts_to_metric_rows(rows), min_people)
+        if min_people > 1
+        else set()
+    )
     table = []
     for names, values, n in rows:
         ordered = tuple(sorted(names)), tuple(v for _, v in sorted(zip(names, values, strict=True)))
         if names and (*ordered, None) not in hidden and n >= min_people:
-            table.append((name, "*".join(names), " × ".join(values), n))
+            table.append((dataset_name, "*".join(names), " × ".join(values), n))
     short = list(COMPOSITION_SCHEMA)[:4]
     frame = pl.DataFrame(table, schema={c: COMPOSITION_SCHEMA[c] for c in short}, orient="row")
     groups = len(rows) - 1
     for (
         attribute
     ) in multi_value_attributes:  # overlapping groups: no difference of totals reveals one
-        counts = _count_values(distinct_people, attribute, name)
+        counts = _count_people_by_multiple_values(distinct_people, attribute, dataset_name)
         groups += counts.height
         frame = pl.concat([frame, counts.filter(pl.col("people") >= min_people).select(short)])
     n_by_attribute = {
@@ -181,17 +191,21 @@ def count_composition(
     ), groups - frame.height
 
 
-def _count_values(people: pl.DataFrame, attribute: str, name: str) -> pl.DataFrame:
+def _count_people_by_multiple_values(
+    people: pl.DataFrame, attribute: str, dataset_name: str
+) -> pl.DataFrame:
     """Count people by each value of an attribute with several values."""
     values = people.select("who", group=pl.col(attribute).str.split(";")).explode("group")
     counts = (
         values.drop_nulls().group_by("group").agg(people=pl.col("who").n_unique().cast(pl.Int64))
     )
-    key_columns = {"dataset": pl.lit(name), "attribute": pl.lit(attribute)}
+    key_columns = {"dataset": pl.lit(dataset_name), "attribute": pl.lit(attribute)}
     return counts.sort("people", "group", descending=[True, False]).with_columns(**key_columns)
 
 
-def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) -> pl.DataFrame:
+def _convert_counts_to_metric_rows(
+    group_counts: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]],
+) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {
@@ -207,7 +221,7 @@ def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]
                 "n_clusters": n,
                 "value": None,
             }
-            for names, values, n in rows
+            for names, values, n in group_counts
         ],
         schema={
             "model": pl.String,
@@ -225,12 +239,14 @@ def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]
     )
 
 
-def append_other_datasets(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFrame:
+def append_shares_of_other_datasets(
+    composition: pl.DataFrame, other_compositions: str | Path
+) -> pl.DataFrame:
     """Append the shares of other datasets to a composition."""
-    source = str(other_path)
-    frame = read_text(other_path, "dataset", "attribute", "group")
-    refuse_missing(frame, ["share"] if "people" not in frame.columns else [], source)
-    rows = to_text(frame, COMPOSITION_SCHEMA).cast(
+    source = str(other_compositions)
+    frame = read_table_as_text(other_compositions, "dataset", "attribute", "group")
+    refuse_missing_columns(frame, ["share"] if "people" not in frame.columns else [], source)
+    rows = convert_columns_to_text(frame, COMPOSITION_SCHEMA).cast(
         {"people": pl.Int64, "share": pl.Float64}, strict=False
     )
     keys = ["dataset", "attribute"]
@@ -255,7 +271,7 @@ def append_other_datasets(composition: pl.DataFrame, other_path: str | Path) -> 
     )
 
 
-def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
+def draw_composition_svg(composition: pl.DataFrame, attribute: str) -> str:
     """Draw the composition of each dataset by one attribute as bars, after FairFace's figure 1.
 
     Examples
@@ -268,7 +284,9 @@ def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
     >>> drawn.count("<rect"), drawn.startswith("<svg")
     (4, True)
     """
-    attribute_rows = table.filter(pl.col("attribute") == attribute, pl.col("share").is_not_null())
+    attribute_rows = composition.filter(
+        pl.col("attribute") == attribute, pl.col("share").is_not_null()
+    )
     groups = attribute_rows["group"].unique(maintain_order=True).to_list()
     colour = {g: _COLOURS[k % len(_COLOURS)] for k, g in enumerate(groups)}
     names = attribute_rows["dataset"].unique(maintain_order=True).to_list()
@@ -277,7 +295,7 @@ def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
         y_px, x_px = 30 + k * _ROW_HEIGHT_PX, float(_LABEL_WIDTH_PX)
         elements.append(
             f'<text x="{_LABEL_WIDTH_PX - 8}" y="{y_px + 13}" text-anchor="end">'
-            f"{_escape(name)}</text>"
+            f"{_escape_html(name)}</text>"
         )
         for group, share in (
             attribute_rows.filter(dataset=name).select("group", "share").iter_rows()
@@ -285,22 +303,22 @@ def draw_composition_svg(table: pl.DataFrame, attribute: str) -> str:
             width_px = share * _PLOT_WIDTH_PX
             elements.append(
                 f'<rect x="{x_px:.1f}" y="{y_px}" width="{width_px:.1f}" height="{_BAR_HEIGHT_PX}"'
-                f' fill="{colour[group]}"><title>{_escape(group)}: {100 * share:.1f}'
+                f' fill="{colour[group]}"><title>{_escape_html(group)}: {100 * share:.1f}'
                 " %</title></rect>"
             )
             x_px += width_px
     for k, group in enumerate(groups):
         x, y = _LABEL_WIDTH_PX + (k % 4) * 130, 44 + len(names) * _ROW_HEIGHT_PX + (k // 4) * 20
         elements.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour[group]}"/>')
-        elements.append(f'<text x="{x + 17}" y="{y + 11}">{_escape(group)}</text>')
+        elements.append(f'<text x="{x + 17}" y="{y + 11}">{_escape_html(group)}</text>')
     height_px = 60 + len(names) * _ROW_HEIGHT_PX + (len(groups) + 3) // 4 * 20
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LABEL_WIDTH_PX + _PLOT_WIDTH_PX + 20}"'
         f' height="{height_px}"'
         f' font-family="sans-serif" font-size="12"><text x="8" y="18" font-weight="bold">'
-        f"{_escape(attribute)}</text>" + "".join(elements) + "</svg>\n"
+        f"{_escape_html(attribute)}</text>" + "".join(elements) + "</svg>\n"
     )
 
 
-def _escape(text: str) -> str:
+def _escape_html(text: str) -> str:
     return html.escape(text, quote=True)

@@ -9,21 +9,32 @@ from typing import Any, Literal
 
 from isolux.io.consent import SCOPES, Scope, read_ledger_key, revoke_consent
 from isolux.vocabulary.errors import SpecError
-from isolux_curate.id_lists import read_id_list
+from isolux_curate.id_lists import read_id_list_or_empty
 from isolux_curate.project.folder import CONSENT_FILE, open_project
 from isolux_curate.proof.search import SearchResult
-from isolux_curate.verbs.consent import parse_scopes
+from isolux_curate.verbs.consent import parse_consent_scopes
 from isolux_curate.verbs.withdraw.request import (
     WithdrawalRequest,
-    build_photo_thumbnail,
-    find_unsearchable_files,
-    read_ledger_names,
-    search_for_people,
+    build_photo_thumbnail_text,
+    find_files_hiding_people,
+    read_unerased_ids_by_kind,
+    search_files_and_thumbnails,
 )
-from isolux_curate.withdrawal.file_walk import find_projects, remove_stale_staging, resolve_folders
-from isolux_curate.withdrawal.planning import find_person_terms, find_reappeared_people
-from isolux_curate.withdrawal.replacements import MATCH_KEYS, choose_replacements
-from isolux_curate.withdrawal.state import WithdrawalPlan, check_receipt, lock_ledger
+from isolux_curate.withdrawal.file_walk import (
+    find_project_folders,
+    remove_stale_staging_folders,
+    resolve_outermost_folders,
+)
+from isolux_curate.withdrawal.planning import (
+    find_reappeared_people,
+    find_terms_files_and_thumbnails,
+)
+from isolux_curate.withdrawal.replacements import MATCH_KEYS, choose_replacement_rows
+from isolux_curate.withdrawal.state import (
+    WithdrawalPlan,
+    lock_ledger_or_refuse,
+    read_and_verify_receipt,
+)
 from isolux_curate.withdrawal.workflow import (
     WithdrawalPreview,
     WithdrawalResult,
@@ -108,24 +119,24 @@ def withdraw(
         No folder, no ledger; no person, or one whom nothing knows; a ledger that was tampered with;
         a server that is not named or does not answer; a file that cannot be read or written.
     """
-    request = WithdrawalRequest.from_flags(
+    request = WithdrawalRequest.resolve_from_flags(
         folders, ledger, key, published_key, server, keep_similar_images=keep_similar_images
     )
-    _refuse_sample(request.folders, sample, pool)
-    scopes = parse_scopes(scope) or [*SCOPES]
-    people = _strip_ids((*who, *read_id_list(list, kind)))
-    with lock_ledger(request.ledger):
-        unfinished_plan, earlier_notes = request.state.read_plan(), tuple[str, ...]()
+    _refuse_incomplete_or_outside_sample(request.folders, sample, pool)
+    scopes = parse_consent_scopes(scope) or [*SCOPES]
+    people = _strip_and_deduplicate_ids((*who, *read_id_list_or_empty(list, kind)))
+    with lock_ledger_or_refuse(request.ledger):
+        unfinished_plan, earlier_notes = request.state.read_plan_or_none(), tuple[str, ...]()
         if unfinished_plan is None and not people:
             raise SpecError("who withdraws is not said", expected="--who ID, or --list FILE")
         if not dry_run:
-            remove_stale_staging(request.folders)
+            remove_stale_staging_folders(request.folders)
         if unfinished_plan is not None:
-            unfinished_plan = request.widen_plan(unfinished_plan, kind, people)
+            unfinished_plan = request.add_folders_if_same_people(unfinished_plan, kind, people)
             if dry_run:
                 return preview_withdrawal(unfinished_plan, request.ledger)
-            earlier_outcome = request.execute(unfinished_plan)
-            if request.concerns_same_people(unfinished_plan, kind, people):
+            earlier_outcome = request.execute_plan_and_search(unfinished_plan)
+            if request.is_plan_for_people(unfinished_plan, kind, people):
                 return earlier_outcome
             if earlier_outcome.receipt is None:
                 return replace(
@@ -135,38 +146,40 @@ def withdraw(
                 f"one that was begun before was finished first: {earlier_outcome.receipt}",
             )
         if not allow_unmatched:
-            request.refuse_unknown(people, kind)
-        request.refuse_unsearchable(people, kind)
+            request.refuse_people_found_nowhere(people, kind)
+        request.refuse_folders_hiding_people(people, kind)
         if not dry_run:
             revoke_consent(request.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
-        plan = request.plan_withdrawal(kind, people, scopes)
+        plan = request.plan_for_people(kind, people, scopes)
         if dry_run:
             return preview_withdrawal(plan, request.ledger)
-        outcome = request.execute(_add_replacements(plan, sample, pool, match, complexity))
+        outcome = request.execute_plan_and_search(
+            _add_replacements_if_sampled(plan, sample, pool, match, complexity)
+        )
         return replace(outcome, notes=(*earlier_notes, *outcome.notes))
 
 
-def _add_replacements(
+def _add_replacements_if_sampled(
     plan: WithdrawalPlan,
     sample: str | None,
     pool: str | None,
-    keys: Sequence[str],
+    match_keys: Sequence[str],
     complexity: Sequence[str],
 ) -> WithdrawalPlan:
     if sample is None or pool is None:
         return plan
-    rows = choose_replacements(
+    rows = choose_replacement_rows(
         Path(sample).expanduser().resolve(),
         Path(pool).expanduser(),
-        plan.build_terms({}),
-        keys=keys,
-        complexity=complexity,
+        plan.build_identifying_terms({}),
+        set_columns=match_keys,
+        number_columns=complexity,
     )
     return replace(plan, replacing=asdict(rows))
 
 
-def _strip_ids(ids: Iterable[str]) -> list[str]:
-    return [*dict.fromkeys(person_id.strip() for person_id in ids if person_id.strip())]
+def _strip_and_deduplicate_ids(person_ids: Iterable[str]) -> list[str]:
+    return [*dict.fromkeys(person_id.strip() for person_id in person_ids if person_id.strip())]
 
 
 _NOT_STARTED = (
@@ -175,7 +188,9 @@ _NOT_STARTED = (
 )
 
 
-def _refuse_sample(folders: Sequence[Path], sample: str | None, pool: str | None) -> None:
+def _refuse_incomplete_or_outside_sample(
+    folders: Sequence[Path], sample: str | None, pool: str | None
+) -> None:
     if (sample is None) != (pool is None):
         raise SpecError("a sample and its pool go together", expected="--sample FILE --pool FILE")
     if sample is not None:
@@ -188,7 +203,7 @@ def _refuse_sample(folders: Sequence[Path], sample: str | None, pool: str | None
             )
 
 
-def replay(
+def withdraw_reappeared_people(
     folders: Sequence[str | Path],
     *,
     scope: Sequence[str] = (),
@@ -198,30 +213,30 @@ def replay(
     published_key: Sequence[str] = (),
 ) -> Sequence[WithdrawalResult]:
     """Take out whoever withdrew before and is back, since a backup was restored."""
-    request = WithdrawalRequest.from_flags(folders, ledger, key, published_key, server)
-    scopes = parse_scopes(scope) or [*SCOPES]
+    request = WithdrawalRequest.resolve_from_flags(folders, ledger, key, published_key, server)
+    scopes = parse_consent_scopes(scope) or [*SCOPES]
     first: Scope = "evaluation" if "evaluation" in scopes else scopes[0]  # type: ignore[assignment]
     outcomes = []
-    with lock_ledger(request.ledger):
-        unfinished_plan = request.state.read_plan()
-        known_names = set[str]().union(*read_ledger_names(request.ledger, key).values())
-        request.refuse_unsearchable(sorted(known_names), None, unfinished_plan)
+    with lock_ledger_or_refuse(request.ledger):
+        unfinished_plan = request.state.read_plan_or_none()
+        known_names = set[str]().union(*read_unerased_ids_by_kind(request.ledger, key).values())
+        request.refuse_folders_hiding_people(sorted(known_names), None, unfinished_plan)
         if unfinished_plan is not None:
-            outcomes.append(request.execute(unfinished_plan))
+            outcomes.append(request.execute_plan_and_search(unfinished_plan))
             if outcomes[-1].receipt is None:
                 return outcomes
-        remove_stale_staging(request.folders)
+        remove_stale_staging_folders(request.folders)
         for reappeared in find_reappeared_people(
             request.folders,
-            request.list_files(),
+            request.list_files_to_search(),
             request.ledger,
-            request.secret,
+            request.ledger_key,
             first,
-            published=request.published_keys,
+            published_keys=request.published_keys,
         ):
             outcomes.append(
-                request.execute(
-                    request.plan_withdrawal(
+                request.execute_plan_and_search(
+                    request.plan_for_people(
                         reappeared.kind, reappeared.person_ids, scopes, reappeared=reappeared
                     )
                 )
@@ -231,7 +246,7 @@ def replay(
     return outcomes
 
 
-def prove(
+def search_folders_for_people(
     folders: Sequence[str | Path],
     *,
     who: Sequence[str] = (),
@@ -241,36 +256,38 @@ def prove(
     published_key: Sequence[str] = (),
 ) -> SearchResult:
     """Search every byte below folders for people, and change nothing."""
-    searched_folders = resolve_folders(folders)
-    names = _strip_ids((*who, *read_id_list(list)))
+    searched_folders = resolve_outermost_folders(folders)
+    names = _strip_and_deduplicate_ids((*who, *read_id_list_or_empty(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
     published_keys = [read_ledger_key(path, path) for path in published_key]
-    terms, files, thumbnail_texts = find_person_terms(searched_folders, kind, names, published_keys)
-    proof = search_for_people(
+    terms, files, thumbnail_texts = find_terms_files_and_thumbnails(
+        searched_folders, kind, names, published_keys
+    )
+    proof = search_files_and_thumbnails(
         files,
         terms,
-        [*thumbnail_texts, *(build_photo_thumbnail(path) for path in photo)],
+        [*thumbnail_texts, *(build_photo_thumbnail_text(path) for path in photo)],
         searched_folders,
         published_keys,
     )
     if names:
         names_by_kind: dict[str, set[str]] = {}
-        for project in find_projects(searched_folders):
-            for id_kind, kind_names in read_ledger_names(
+        for project in find_project_folders(searched_folders):
+            for id_kind, kind_names in read_unerased_ids_by_kind(
                 open_project(project).consent_path
             ).items():
                 names_by_kind.setdefault(id_kind, set()).update(kind_names)
-        proof.unsearchable += find_unsearchable_files(
+        proof.unsearchable += find_files_hiding_people(
             searched_folders, files, names, kind, names_by_kind, published_keys
         )
     return proof
 
 
-def verify(
+def verify_and_read_receipt(
     receipt: str | Path, *, ledger: str | None = None, key: str | None = None
 ) -> dict[str, Any]:
     """Verify a receipt's hash and signature, and return it."""
     receipt_path = Path(receipt).expanduser().resolve()
     ledger_path = Path(ledger).expanduser() if ledger else receipt_path.parent.parent / CONSENT_FILE
-    return check_receipt(receipt_path, ledger=ledger_path, key=key)
+    return read_and_verify_receipt(receipt_path, ledger=ledger_path, key=key)

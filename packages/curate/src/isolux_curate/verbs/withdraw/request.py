@@ -21,26 +21,37 @@ from isolux_curate.proof.search import (
     SIMILAR_IMAGE,
     TEXT_HOLDS,
     SearchResult,
-    format_lines,
-    search_files,
+    format_line_numbers,
+    search_files_for_people,
 )
-from isolux_curate.withdrawal.file_walk import FileLocation, find_projects, resolve_folders
+from isolux_curate.withdrawal.file_walk import (
+    FileLocation,
+    find_project_folders,
+    resolve_outermost_folders,
+)
 from isolux_curate.withdrawal.planning import (
     ReappearedPeople,
-    list_searched_files,
-    plan_withdrawal,
-    read_other_names,
+    list_files_except_own_records,
+    plan_withdrawal_of_people,
+    read_names_of_everyone,
 )
 from isolux_curate.withdrawal.project_rows import read_photo_hashes
-from isolux_curate.withdrawal.pseudonyms import find_unlinked_files, find_unlinked_photo_tables
-from isolux_curate.withdrawal.state import WithdrawalPlan, WithdrawalState, state_path
+from isolux_curate.withdrawal.pseudonyms import (
+    find_files_with_unresolved_pseudonyms,
+    find_photo_tables_without_people,
+)
+from isolux_curate.withdrawal.state import WithdrawalPlan, WithdrawalState, build_state_path
 from isolux_curate.withdrawal.table_references import (
-    build_thumbnail,
+    build_grey_thumbnail_or_none,
     decode_thumbnails,
     encode_thumbnail,
 )
 from isolux_curate.withdrawal.terms import IdentifyingTerms
-from isolux_curate.withdrawal.workflow import ProofResult, WithdrawalResult, execute_withdrawal
+from isolux_curate.withdrawal.workflow import (
+    ProofResult,
+    WithdrawalResult,
+    execute_plan_and_write_receipt,
+)
 
 _REMAINING_ADVICE = (
     "isolux takes an id out of a sentence only if it can hardly be another word (four characters "
@@ -55,7 +66,9 @@ _PHRASES = {
 }
 
 
-def summarise_search(search_result: SearchResult, *, keep_similar_images: bool) -> ProofResult:
+def summarise_search_by_file(
+    search_result: SearchResult, *, keep_similar_images: bool
+) -> ProofResult:
     """Summarise a search: what remains, by file, and cautions."""
     kept_matches = [
         entry
@@ -90,7 +103,7 @@ def summarise_search(search_result: SearchResult, *, keep_similar_images: bool) 
 
 
 def count_names_by_file(
-    matches: Iterable[tuple[str, str]], lines: Mapping[str, Sequence[int]]
+    matches: Iterable[tuple[str, str]], line_numbers_by_source: Mapping[str, Sequence[int]]
 ) -> list[tuple[str, str]]:
     """Count ids and names by file, with the lines that hold them.
 
@@ -122,7 +135,11 @@ def count_names_by_file(
         name_count = (
             "1 of their ids or file names" if n == 1 else f"{n:,} of their ids or file names"
         )
-        line_text = format_lines(lines.get(source, ())) if description == TEXT_HOLDS else ""
+        line_text = (
+            format_line_numbers(line_numbers_by_source.get(source, ()))
+            if description == TEXT_HOLDS
+            else ""
+        )
         entries.append(
             (
                 source,
@@ -144,7 +161,7 @@ class WithdrawalRequest:
     keep_similar_images: bool = False
 
     @classmethod
-    def from_flags(
+    def resolve_from_flags(
         cls,
         folders: Sequence[str | Path],
         ledger: str | None,
@@ -155,11 +172,11 @@ class WithdrawalRequest:
         keep_similar_images: bool = False,
     ) -> WithdrawalRequest:
         """Resolve folders and ledger: the given one, else that of the only project in them."""
-        resolved_folders = resolve_folders(folders)
+        resolved_folders = resolve_outermost_folders(folders)
         if ledger is not None:
             path = Path(ledger).expanduser().resolve()
         else:
-            projects = find_projects(resolved_folders)
+            projects = find_project_folders(resolved_folders)
             if len(projects) != 1:
                 raise SpecError(
                     "nothing says which consent ledger to use",
@@ -171,21 +188,21 @@ class WithdrawalRequest:
         return cls(resolved_folders, path, key, published_keys, server, keep_similar_images)
 
     @property
-    def secret(self) -> bytes:
+    def ledger_key(self) -> bytes:
         """The ledger's key."""
         return read_ledger_key(self.ledger, self.key)
 
     @property
     def state(self) -> WithdrawalState:
         """The state of an unfinished withdrawal."""
-        return WithdrawalState(state_path(self.ledger))
+        return WithdrawalState(build_state_path(self.ledger))
 
-    def list_files(self, folders: Sequence[Path] | None = None) -> list[FileLocation]:
+    def list_files_to_search(self, folders: Sequence[Path] | None = None) -> list[FileLocation]:
         """List the files that are searched."""
         folders = folders or self.folders
-        return list_searched_files(folders, self.ledger, find_projects(folders))
+        return list_files_except_own_records(folders, self.ledger, find_project_folders(folders))
 
-    def plan_withdrawal(
+    def plan_for_people(
         self,
         person_kind: Any,
         people: Sequence[str],
@@ -195,30 +212,30 @@ class WithdrawalRequest:
         reappeared: ReappearedPeople | None = None,
     ) -> WithdrawalPlan:
         """Plan a withdrawal of people."""
-        return plan_withdrawal(
+        return plan_withdrawal_of_people(
             folders or self.folders,
             self.ledger,
-            self.secret,
+            self.ledger_key,
             person_kind,
             people,
             scopes,
             reappeared=reappeared,
-            published=self.published_keys,
+            published_keys=self.published_keys,
         )
 
-    def concerns_same_people(
+    def is_plan_for_people(
         self, plan: WithdrawalPlan, person_kind: str, people: Sequence[str]
     ) -> bool:
         """Check whether people are those of an unfinished withdrawal."""
         return {
-            compute_keyed_hash(person_kind, person_id, self.secret) for person_id in people
+            compute_keyed_hash(person_kind, person_id, self.ledger_key) for person_id in people
         } <= set(plan.marks)
 
-    def widen_plan(
+    def add_folders_if_same_people(
         self, unfinished_plan: WithdrawalPlan, person_kind: str, people: Sequence[str]
     ) -> WithdrawalPlan:
         """Add folders and keys that the unfinished withdrawal of the same people did not have."""
-        self.refuse_unsearchable(
+        self.refuse_folders_hiding_people(
             unfinished_plan.named.get(unfinished_plan.kind, ()), None, unfinished_plan
         )
         planned_folders = [Path(folder) for folder in unfinished_plan.folders]
@@ -227,12 +244,12 @@ class WithdrawalRequest:
             for folder in self.folders
             if not any(folder.is_relative_to(planned_folder) for planned_folder in planned_folders)
         ]
-        is_same = not people or self.concerns_same_people(unfinished_plan, person_kind, people)
+        is_same = not people or self.is_plan_for_people(unfinished_plan, person_kind, people)
         if not is_same or not (new_folders or self.published_keys):
             return unfinished_plan
         names = unfinished_plan.named.get(unfinished_plan.kind, ())
-        return unfinished_plan.merge_plan(
-            self.plan_withdrawal(
+        return unfinished_plan.merge_plan_for_same_people(
+            self.plan_for_people(
                 unfinished_plan.kind,
                 names,
                 unfinished_plan.scopes,
@@ -240,7 +257,7 @@ class WithdrawalRequest:
             )
         )
 
-    def refuse_unknown(self, people: Sequence[str], person_kind: Any) -> None:
+    def refuse_people_found_nowhere(self, people: Sequence[str], person_kind: Any) -> None:
         """Refuse ids that are nowhere: a mistyped id would get a receipt."""
         unknown_ids = people
         if self.ledger.exists():
@@ -252,7 +269,7 @@ class WithdrawalRequest:
                 if all(s[k] is None for s in allowed_by_scope)
             ]
         if unknown_ids:
-            names = read_other_names(self.folders, self.list_files()).values()
+            names = read_names_of_everyone(self.folders, self.list_files_to_search()).values()
             known_names = frozenset[str]().union(*names)
             unknown_ids = [person_id for person_id in unknown_ids if person_id not in known_names]
         if unknown_ids:
@@ -267,7 +284,7 @@ class WithdrawalRequest:
                 hint="--allow-unmatched searches for them anyway, in file names and in text",
             )
 
-    def refuse_unsearchable(
+    def refuse_folders_hiding_people(
         self,
         people: Sequence[str],
         person_kind: str | None,
@@ -277,10 +294,10 @@ class WithdrawalRequest:
         folders = self.folders
         if unfinished_plan is not None:  # also its folders that still exist
             existing_folders = filter(Path.is_dir, map(Path, unfinished_plan.folders))
-            folders = resolve_folders([*folders, *existing_folders])
-        names_by_kind = read_ledger_names(self.ledger, self.key)
-        files = self.list_files(folders)
-        unsearchable_files = find_unsearchable_files(
+            folders = resolve_outermost_folders([*folders, *existing_folders])
+        names_by_kind = read_unerased_ids_by_kind(self.ledger, self.key)
+        files = self.list_files_to_search(folders)
+        unsearchable_files = find_files_hiding_people(
             folders, files, people, person_kind, names_by_kind, self.published_keys
         )
         if unsearchable_files:
@@ -294,62 +311,64 @@ class WithdrawalRequest:
                 hint="; ".join(dict.fromkeys(reason for _, reason in unsearchable_files)),
             )
 
-    def execute(self, plan: WithdrawalPlan) -> WithdrawalResult:
+    def execute_plan_and_search(self, plan: WithdrawalPlan) -> WithdrawalResult:
         """Execute a plan, search for remains, and write the receipt."""
-        self.state.write_plan(plan)
+        self.state.write_plan_atomically(plan)
         folders = [Path(folder) for folder in plan.folders]
 
-        def search_rest(
+        def search_and_summarise_rest(
             locations: Sequence[FileLocation],
             terms: IdentifyingTerms,
             thumbnail_texts: Sequence[str],
         ) -> ProofResult:
-            search_result = search_for_people(
+            search_result = search_files_and_thumbnails(
                 locations, terms, thumbnail_texts, folders, self.published_keys
             )
-            return summarise_search(search_result, keep_similar_images=self.keep_similar_images)
+            return summarise_search_by_file(
+                search_result, keep_similar_images=self.keep_similar_images
+            )
 
-        return execute_withdrawal(
+        return execute_plan_and_write_receipt(
             self.ledger,
-            self.secret,
+            self.ledger_key,
             plan,
-            search=search_rest,
-            server=None if self.server is None else self._open_server,
+            search_remains=search_and_summarise_rest,
+            open_server=None if self.server is None else self._open_requested_server_or_refuse,
             key_file=key_path(self.ledger, self.key),
         )
 
-    def _open_server(self, url: str) -> LabelStudioServer:
-        if str(self.server).rstrip("/") != url:
+    def _open_requested_server_or_refuse(self, server_url: str) -> LabelStudioServer:
+        if str(self.server).rstrip("/") != server_url:
             raise SpecError(
                 "tasks of theirs are on another server",
-                expected=f"--server {url}",
+                expected=f"--server {server_url}",
                 found=self.server,
                 hint="give the command once more for each server: what was done stays done",
             )
-        return LabelStudioServer.from_url_with_environment_token(url)
+        return LabelStudioServer.from_url_with_environment_token(server_url)
 
 
-def search_for_people(
+def search_files_and_thumbnails(
     locations: Sequence[FileLocation],
     terms: IdentifyingTerms,
     thumbnail_texts: Sequence[str],
     folders: Sequence[Path],
-    published: Sequence[bytes],
+    published_keys: Sequence[bytes],
 ) -> SearchResult:
     """Search every byte; damaged photos of other people in projects are no obstacle."""
-    projects = map(open_project, find_projects(sorted(folders)))
+    projects = map(open_project, find_project_folders(sorted(folders)))
     other_hashes = frozenset[str]().union(*map(read_photo_hashes, projects))
-    return search_files(
+    return search_files_for_people(
         locations,
         terms,
         decode_thumbnails(thumbnail_texts),
         folders=folders,
         other_ids=other_hashes - frozenset(terms.photo_hashes),
-        keys=published,
+        pseudonym_keys=published_keys,
     )
 
 
-def read_ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
+def read_unerased_ids_by_kind(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
     """Read the ids in a ledger that are not erased, by kind."""
     names_by_kind: dict[str, set[str]] = {}
     for row in read_ledger(ledger, key=key).rows if ledger.exists() else ():
@@ -358,35 +377,37 @@ def read_ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str
     return names_by_kind
 
 
-def build_photo_thumbnail(photo: str) -> str:
+def build_photo_thumbnail_text(photo_path: str) -> str:
     """Build the thumbnail of a photo file, as text."""
     try:
-        thumbnail_array = build_thumbnail(Path(photo).expanduser().read_bytes())
+        thumbnail_array = build_grey_thumbnail_or_none(Path(photo_path).expanduser().read_bytes())
     except OSError as error:
-        raise FileError("a photo cannot be read", found=error.strerror, where=photo) from error
+        raise FileError("a photo cannot be read", found=error.strerror, where=photo_path) from error
     if thumbnail_array is None:
-        raise FileError("this photo cannot be opened", expected="a picture", where=photo)
+        raise FileError("this photo cannot be opened", expected="a picture", where=photo_path)
     return encode_thumbnail(thumbnail_array)
 
 
-def find_unsearchable_files(
+def find_files_hiding_people(
     folders: Sequence[Path],
     files: Sequence[FileLocation],
-    people: Sequence[str],
+    person_ids: Sequence[str],
     person_kind: str | None,
     names_by_kind: Mapping[str, set[str]],
-    published: Sequence[bytes],
+    published_keys: Sequence[bytes],
 ) -> list[tuple[str, str]]:
     """Find folders and tables in which a search would not find people, and why."""
     all_names = {id_kind: set(names) for id_kind, names in names_by_kind.items()}
-    all_names.setdefault(person_kind or "subject", set()).update(people)
-    for id_kind, names in read_other_names(folders, files).items():
+    all_names.setdefault(person_kind or "subject", set()).update(person_ids)
+    for id_kind, names in read_names_of_everyone(folders, files).items():
         all_names.setdefault(id_kind, set()).update(names)
-    unsearchable_files = find_unlinked_files(files, published, all_names, people)
+    unsearchable_files = find_files_with_unresolved_pseudonyms(
+        files, published_keys, all_names, person_ids
+    )
     if (
         not unsearchable_files
         and person_kind in ("subject", "copyright")
-        and not find_projects(folders)
+        and not find_project_folders(folders)
     ):
-        unsearchable_files = find_unlinked_photo_tables(files, person_kind)
+        unsearchable_files = find_photo_tables_without_people(files, person_kind)
     return unsearchable_files

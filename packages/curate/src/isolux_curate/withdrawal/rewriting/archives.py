@@ -18,14 +18,14 @@ PartRewriter = Callable[[str, bytes, list[str]], RewriteResult]
 """A function that rewrites a member, given its name, its bytes and all members' names."""
 
 
-def is_archive(file_bytes: bytes) -> bool:
+def is_archive_or_compressed(file_bytes: bytes) -> bool:
     """Check by its first bytes whether a file is an archive or compressed."""
     return (
         file_bytes.startswith((b"PK\x03\x04", *_CODEC_BY_MAGIC)) or file_bytes[257:262] == b"ustar"
     )
 
 
-def list_parts(name: str, file_bytes: bytes) -> list[tuple[str, bytes]]:
+def list_archive_members_or_empty(archive_name: str, file_bytes: bytes) -> list[tuple[str, bytes]]:
     """List the members of an archive, or a compressed file's content; empty for other files."""
     archive_parts: list[tuple[str, bytes]] = []
 
@@ -34,16 +34,20 @@ def list_parts(name: str, file_bytes: bytes) -> list[tuple[str, bytes]]:
         return content, 0
 
     with suppress(UnsearchableFile):  # listed as unsearchable when its content is searched
-        rewrite_archive(name.rpartition(".")[0] or name, file_bytes, collect_part)
+        rewrite_archive_members(
+            archive_name.rpartition(".")[0] or archive_name, file_bytes, collect_part
+        )
     return archive_parts
 
 
-def rewrite_archive(inner: str, file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
-    """Rewrite an archive's members, or a compressed file's content, which is named ``inner``."""
+def rewrite_archive_members(
+    inner_name: str, file_bytes: bytes, rewrite_part: PartRewriter
+) -> RewriteResult:
+    """Rewrite an archive's members, or a compressed file's content, named ``inner_name``."""
     if file_bytes.startswith(b"PK\x03\x04"):
-        return _rewrite_zip(file_bytes, rewrite_part)
+        return _rewrite_zip_members(file_bytes, rewrite_part)
     if file_bytes[257:262] == b"ustar":
-        return _rewrite_tar(file_bytes, rewrite_part)
+        return _rewrite_tar_members(file_bytes, rewrite_part)
     codec = next(
         (
             codec
@@ -55,14 +59,14 @@ def rewrite_archive(inner: str, file_bytes: bytes, rewrite_part: PartRewriter) -
     if codec is None:
         return file_bytes, 0
     unpack, pack = codec
-    with refuse_unreadable("it cannot be unpacked"):
+    with convert_errors_to_unsearchable("it cannot be unpacked"):
         unpacked = unpack(file_bytes)
-    content, n = rewrite_part(inner, unpacked, [])
+    content, n = rewrite_part(inner_name, unpacked, [])
     return (pack(content) if n and content is not None else content), n
 
 
 @contextmanager
-def refuse_unreadable(problem: str) -> Iterator[None]:
+def convert_errors_to_unsearchable(problem: str) -> Iterator[None]:
     """Turn a library's exceptions into an unsearchable file."""
     try:
         yield
@@ -72,10 +76,10 @@ def refuse_unreadable(problem: str) -> Iterator[None]:
         raise UnsearchableFile(f"{problem}: {error}") from error
 
 
-def _rewrite_zip(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
+def _rewrite_zip_members(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
     out, n = io.BytesIO(), 0
     with (
-        refuse_unreadable("the archive cannot be opened"),
+        convert_errors_to_unsearchable("the archive cannot be opened"),
         zipfile.ZipFile(io.BytesIO(file_bytes)) as old,
         zipfile.ZipFile(out, "w") as new,
     ):
@@ -95,10 +99,10 @@ def _rewrite_zip(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult
     return out.getvalue(), n
 
 
-def _rewrite_tar(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
+def _rewrite_tar_members(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
     out, n = io.BytesIO(), 0
     with (
-        refuse_unreadable("the archive cannot be opened"),
+        convert_errors_to_unsearchable("the archive cannot be opened"),
         tarfile.open(fileobj=io.BytesIO(file_bytes), mode="r:") as old,
         tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
