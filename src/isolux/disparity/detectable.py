@@ -15,7 +15,7 @@ import numpy as np
 
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import POWER
-from isolux.stats.intervals import t_from_z
+from isolux.stats.intervals import score_interval, t_from_z
 from isolux.stats.power_analysis import minimum_detectable_difference
 from isolux.stats.proportion_difference import ProportionDifferences
 from isolux.stats.root_finding import find_roots
@@ -113,7 +113,7 @@ def _required_difference_by_mover(
     z = float(ndtri(power))
 
     def required_difference(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        upper_half_width, lower_half_width = _wilson_half_widths(
+        upper_half_width, lower_half_width = _score_half_widths(
             (a, b), (lower, upper), effects, critical
         )
         pair_rho = _cap_correlation(rho, lower, upper, joint_effect) if paired else rho
@@ -153,16 +153,16 @@ def _correlation_se(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatA
     return np.asarray(np.where(rho != 0.0, (1.0 - rho**2) / np.sqrt(n_event_clusters), 0.0))
 
 
-def _wilson_half_widths(
+def _score_half_widths(
     groups: tuple[ClusterMeans, ClusterMeans],
     values: tuple[FloatArray, FloatArray],
     effects: list[FloatArray],
     z: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return Wilson's half-widths: of the lower group upwards, and of the upper one downwards."""
+    """Return half-widths: of the lower group's interval upwards, of the upper one's downwards."""
     (group_a, group_b), (lower, upper) = groups, values
-    upper_half_width = _wilson_bound(lower, group_a.n_units / effects[0], z, 1.0) - lower
-    lower_half_width = upper - _wilson_bound(upper, group_b.n_units / effects[1], z, -1.0)
+    upper_half_width = score_interval(lower, group_a.n_units / effects[0], z).high - lower
+    lower_half_width = upper - score_interval(upper, group_b.n_units / effects[1], z).low
     return upper_half_width, lower_half_width
 
 
@@ -192,8 +192,3 @@ def _difference_se(
     return np.sqrt(
         np.maximum(variance_a + variance_b - 2.0 * rho * np.sqrt(variance_a * variance_b), 0.0)
     )
-
-
-def _wilson_bound(p: FloatArray, n: FloatArray, z: float, sign: float) -> FloatArray:
-    half_width = z * np.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n))
-    return (p + z * z / (2.0 * n) + sign * half_width) / (1.0 + z * z / n)

@@ -12,7 +12,8 @@ inverting the pair's interval: z is the critical value at which it reaches the m
 p = 1 - Phi(z). For all pairs of an attribute the largest p counts (intersection-union [2]_), which
 needs no correction: the claim is made only where every pair allows it.
 
-The smallest margin that could be claimed is the outermost of all pairs' one-sided 95 % bounds.
+The smallest margin that could be claimed is the outermost of all pairs' one-sided bounds at
+the audit's level.
 
 References
 ----------
@@ -36,6 +37,7 @@ from isolux.disparity.rows import DisparityRows, build_disparity_rows
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.io.threads import map_in_threads
+from isolux.stats.constants import MAX_Z
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
@@ -109,8 +111,6 @@ def build_equivalence_rows(
 def _test_equivalence(
     estimates: Estimates, spec: ComparisonSettings, attribute: str, j: int, tested: AttributeTests
 ) -> _EquivalenceClaim:
-    from scipy.special import ndtri
-
     first, second = _list_tested_pairs(tested)
     differences = tested.comparisons.compare_pairs(first, second)
     fraction = estimates.measures[j].is_fraction
@@ -118,10 +118,7 @@ def _test_equivalence(
     has_intervals = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
     # The margin is in percentage points, so it applies to fractions only.
     is_tested = spec.margin is not None and fraction and has_intervals
-    # One-sided: the quantile of the level itself, 1.645 for 95 %.
-    upper = differences.outermost_bound(
-        float(ndtri(spec.level))
-    )  # one-sided, as in ``max_difference_bound``, here of every pair
+    upper = one_sided_bounds(differences, spec.level)
     # A pair without a bound may be the one that differs most.
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
     is_boundary = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
@@ -148,15 +145,14 @@ def _list_tested_pairs(tested: AttributeTests) -> tuple[IntArray, IntArray]:
     return tested.members[contrasts[:, 0]], tested.members[contrasts[:, 1]]
 
 
-_MAX_Z = 8.0  # one-sided p = 6e-16: more changes nothing
 _N_BISECTIONS = 50  # from a bracket of 16 to 1e-14
 
 
-def max_difference_bound(differences: Difference) -> float:
-    """Return the smallest margin for which equivalence of all pairs could be claimed."""
+def one_sided_bounds(differences: Difference, level: float) -> FloatArray:
+    """Return each pair's one-sided bound; the largest is the smallest margin to be claimed."""
     from scipy.special import ndtri
 
-    return _largest_or_nan(differences.outermost_bound(float(ndtri(0.95))))
+    return differences.outermost_bound(float(ndtri(level)))
 
 
 def equivalence_p_value(differences: Difference, margin: float) -> float:
@@ -164,7 +160,7 @@ def equivalence_p_value(differences: Difference, margin: float) -> float:
     from scipy.special import ndtr
 
     # A pair without a bound leaves the claim about all pairs undecided.
-    if np.isnan(max_difference_bound(differences)):
+    if np.isnan(_largest_or_nan(_outer_bounds(differences, 1.0))):
         return float("nan")
     if (
         differences.proportion_differences is not None
@@ -198,7 +194,7 @@ def _largest_or_nan(bounds: FloatArray) -> float:
 
 def _bisect_increasing(function: Callable[[float], float], target: float) -> float:
     """Find by bisection where an increasing function reaches ``target``, between -8 and 8."""
-    low, high = -_MAX_Z, _MAX_Z
+    low, high = -MAX_Z, MAX_Z
     if function(high) <= target:
         return high
     for _ in range(_N_BISECTIONS):

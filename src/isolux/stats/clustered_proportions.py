@@ -1,4 +1,4 @@
-"""Clustered proportions: Wilson interval with a design effect.
+"""Clustered proportions: score interval with a design effect.
 
 n is divided by a design effect. Where a group has few clusters, or its proportion is near 0 or 1,
 its own estimate of the design effect is too small as often as too large, so the largest of three
@@ -15,8 +15,8 @@ Only clusters with the rarer outcome carry information about the correlation. Wh
 add to 1 is therefore multiplied by the squared ratio of Student's t with 3 k degrees of freedom to
 that of independent rows.
 
-Where every cluster is one row all three are 1, and the interval is the ordinary Wilson
-interval.
+Where every cluster is one row all three are 1. The interval is Wilson's, with ends moved towards
+Clopper and Pearson's where few effective events lie on that side (``stats/intervals.py``).
 
 References
 ----------
@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.constants import ASSUMED_INTRACLUSTER_CORRELATION, RARE_CLUSTER_DOF
-from isolux.stats.intervals import Interval, t_from_z
+from isolux.stats.intervals import Interval, score_interval, t_from_z
 from isolux.stats.sparse_rows import (
     align_sum_and_count_entries,
     take_rows_of_all_arrays,
@@ -218,21 +218,9 @@ class ClusterMeans:
         )
 
     def score_interval(self, z: FloatArray | float) -> Interval:
-        """Wilson interval of each proportion at normal quantile z; NaN where there are no rows."""
-        proportion, z_squared = self.value, np.square(z)
+        """Score interval of each proportion at normal quantile z; NaN where there are no rows."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Wilson (1927), with the effective number of independent rows in place of n.
-            n_effective = self.n_units / self.design_effect(z)
-            widening = 1.0 + z_squared / n_effective
-            centre = (proportion + z_squared / (2.0 * n_effective)) / widening
-            variance = proportion * (1.0 - proportion) / n_effective + z_squared / (
-                4.0 * n_effective**2
-            )
-            half_width = z * np.sqrt(np.maximum(variance, 0.0)) / widening
-        # At 0 and 1 one bound is the proportion itself; rounding must not move it.
-        low = np.where(proportion <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
-        high = np.where(proportion >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
-        return Interval(low, high).set_nan_where_false(~np.isnan(proportion))
+            return score_interval(self.value, self.n_units / self.design_effect(z), z)
 
 
 def concatenate_means(means: Sequence[ClusterMeans]) -> ClusterMeans:

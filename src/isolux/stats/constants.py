@@ -36,6 +36,10 @@ dominate the estimate."""
 RARE_CLUSTER_DOF = 3.0
 """Degrees of freedom for each cluster with the rarer outcome: the most with which intervals keep
 their nominal coverage in every cell of the simulation grid (tests/laws)."""
+EXACT_END_EVENTS = 7.5
+"""Events over z² (29 of a 95 % interval) from which an end of a proportion's interval is Wilson's.
+Of n from 20 to 2,000 the smallest coverage is then 93.2 % at 95 %, 86.3 at 90 and 98.7 at 99; with
+6 it is 92.9, with 10 it is 93.5 and intervals of 20 rows are 10 % wider than Wilson's."""
 PRIOR_UNWEIGHTED_CLUSTERS = 10.0
 """Pseudo-clusters with a weighting effect of 1, added to those with the rarer outcome."""
 PRIOR_HEAVY_CLUSTERS = 3.0

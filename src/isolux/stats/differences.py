@@ -23,7 +23,12 @@ import numpy.typing as npt
 
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import HALF_WEIGHT_DOF
-from isolux.stats.intervals import Interval, t_from_z, wilson_interval_of_n_clusters
+from isolux.stats.intervals import (
+    Z_95,
+    Interval,
+    t_from_z,
+    wilson_interval_of_n_clusters,
+)
 from isolux.stats.proportion_difference import ProportionDifferences, welch_satterthwaite_dof
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
@@ -62,8 +67,6 @@ def raise_variance_towards_pooled(
 
 _RELATIVE_TOLERANCE = 1e-15
 """A standard error below this fraction of its mean is rounding: all rows are equal."""
-_Z_95 = 1.959963984540054
-"""The normal quantile of a 95 % interval."""
 _ZERO_VARIANCE = 1e-14
 """A variance of proportions below this is rounding: all rows are equal."""
 
@@ -292,8 +295,8 @@ def _replicate_se_or_interval_se(
 
     A group without an error has identical replicates, but an interval of positive width.
     """
-    interval = build_interval(*estimate, _Z_95)
-    se_from_interval = np.maximum(estimate[0] - interval.low, interval.high - estimate[0]) / _Z_95
+    interval = build_interval(*estimate, Z_95)
+    se_from_interval = np.maximum(estimate[0] - interval.low, interval.high - estimate[0]) / Z_95
     return np.where(
         (estimate[1] == 0.0) & np.isfinite(se_from_interval), se_from_interval, estimate[1]
     )

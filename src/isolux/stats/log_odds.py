@@ -98,5 +98,5 @@ def log_odds_ratio_with_interval(
 
 def _count_clusters_with_rarer_outcome(has_answer: FloatArray, cluster: IntArray) -> int:
     """Count the clusters with the rarer outcome: having the answer, or not."""
-    rarer = has_answer > 0 if has_answer.mean() <= _ADDED_COUNT else has_answer < 1
+    rarer = has_answer > 0 if has_answer.mean() <= 0.5 else has_answer < 1
     return int(np.unique(cluster[rarer]).size)

@@ -66,7 +66,6 @@ from isolux.stats.sparse_rows import take_rows_of_all_arrays
 from isolux.stats.statistic import FloatArray
 
 _ZERO_VARIANCE = 1e-14  # a variance of proportions below this is rounding
-_MIN_STANDARD_ERROR = 1e-300
 
 VarianceTerms = tuple[FloatArray, FloatArray, FloatArray]
 """V over p (1 - p): the first group's term, the second group's, and their covariance."""

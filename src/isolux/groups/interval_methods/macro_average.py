@@ -1,9 +1,9 @@
 """Macro-averages of proportions (balanced accuracy), from the classes' Wilson intervals.
 
 Replicates of a class without an error do not vary, as if its recall were known to be 1. The centre
-of a Wilson interval has a positive variance. So the interval of the macro-average is Wilson's with
-the effective number of units implied by the classes' variances at their Wilson centres; replicates
-give the ratio by which classes with common clusters change that variance.
+of a Wilson interval has a positive variance. So the interval of the macro-average is that of a
+proportion with the effective number of units implied by the classes' variances at their Wilson
+centres; replicates give the ratio by which classes with common clusters change that variance.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from isolux.groups.means import estimate_complement_means, estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MACRO_SE_RATIO_LIMITS
-from isolux.stats.intervals import Interval
+from isolux.stats.intervals import Z_95, Interval, score_interval
 from isolux.stats.statistic import FloatArray, IntArray
 
 _ZERO_VARIANCE = 1e-14
 """A variance below this is rounding: nothing varies."""
-_Z_95 = 1.959963984540054
-"""Normal quantile at which a standard error is computed from classes' intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +47,15 @@ class MacroAverages:
         variance, centre_mean, unit_share = self._evaluate_at_wilson_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             # unit_share removes the pseudo-units of the centres, so that one class alone has
-            # exactly its Wilson interval.
+            # exactly its own interval.
             n = (
                 unit_share
                 * centre_mean
                 * (1.0 - centre_mean)
                 / (variance * np.square(covariance_ratio))
             )
-            # Wilson's interval (1927) of a proportion of n units, at the macro-average.
-            z_squared, mean_value = np.square(z), self.value
-            centre = (mean_value + z_squared / (2.0 * n)) / (1.0 + z_squared / n)
-            half_width = z * np.sqrt(
-                mean_value * (1.0 - mean_value) / n + z_squared / (4.0 * n * n)
-            )
-            half_width = half_width / (1.0 + z_squared / n)
-        # At 0 and 1 one bound is the value itself; rounding must not move it.
-        low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
-        high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
         is_known = np.isfinite(n)
-        return Interval(low, high).set_nan_where_false(is_known)
+        return score_interval(self.value, n, z).set_nan_where_false(is_known)
 
     def mean(self) -> FloatArray:
         """Return the mean of the proportions of the classes that occur: ``[g]``."""
@@ -79,7 +67,7 @@ class MacroAverages:
 
     def standard_error(self) -> FloatArray:
         """Return the standard error with each class at the centre of its 95 % interval: ``[g]``."""
-        return np.asarray(np.sqrt(self._evaluate_at_wilson_centres(_Z_95)[0]))
+        return np.asarray(np.sqrt(self._evaluate_at_wilson_centres(Z_95)[0]))
 
     def _evaluate_at_wilson_centres(
         self, z: float | FloatArray

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.stats.intervals import Z_95
 from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from isolux.tasks.text_to_image_retrieval.rows import QueryValues, RankingSettings
 
 
-_Z_95 = 1.96
 _CAUTION_SE_RATIO = 1.0
 """Standard error from images over that from queries: above 1 intervals are a third too short."""
 _MAX_LISTED = 10
@@ -113,7 +113,7 @@ def _note_max_skew(model_values: QueryValues, k: int, images: SearchedImages) ->
         return [chance_text]
     query_se = float(values.std(ddof=1)) / len(values) ** 0.5
     # Errors from queries and from images are independent, so their variances add up.
-    half_width = _Z_95 * (query_se**2 + image_se**2) ** 0.5
+    half_width = Z_95 * (query_se**2 + image_se**2) ** 0.5
     low, high = mean - half_width, mean + half_width
     text = (
         f"Intervals are about other queries, the images being given. Other images would move the "
