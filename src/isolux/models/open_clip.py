@@ -193,7 +193,7 @@ def load(
         "answers": answers,
         "prompts": [[name, list(texts)] for name, texts in prompt_texts.items()],
         "tokens": [tokenizer(list(texts)).tolist() for texts in prompt_texts.values()],
-        "prompt_length": {k: tokenizer.context_length for k in ("max_tokens", "padded_to")},
+        "prompt_length": dict.fromkeys(("max_tokens", "padded_to"), tokenizer.context_length),
         "top": top,
         "several": several,
         "device": device,

@@ -248,7 +248,7 @@ def describe_prompt_length(loaded: LoadedCheckpoint) -> dict[str, int | None]:
 
 
 def is_sigmoid_model(loaded: LoadedCheckpoint) -> bool:
-    """Tell whether a model of pictures and texts is a SigLIP, which judges each prompt by itself."""
+    """Tell whether a model of pictures and texts is a SigLIP: each prompt is judged alone."""
     return "siglip" in str(loaded.model.config.model_type)
 
 
