@@ -62,6 +62,8 @@ def test_resumed_to_the_same_weights_and_run_later(family, photos, tmp_path):
         for epochs in stops:
             isolux.train_finetune(data, model=model, out=tmp_path / out, epochs=epochs,
                                   apply=apply, **told)  # fmt: skip
+    for path in (tmp_path / "whole").iterdir():  # a training twice, or resumed: the same bytes
+        assert path.read_bytes() == (tmp_path / "cut" / path.name).read_bytes(), path.name
     one, two = (load_file(tmp_path / n / "finetuned.safetensors") for n in ("whole", "cut"))
     assert one.keys() == two.keys()
     assert all(bool((one[k] == two[k]).all()) for k in one)

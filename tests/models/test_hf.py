@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,9 +15,9 @@ from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
 from tests.models._vision_ops import with_torchvision
 
-pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
+torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
 with_torchvision()  # transformers takes it for whole where it is installed
-pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: no transformers model was run")
+transformers = pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: none was run")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PROMPTS = "nurse: [a photo of a nurse, a nurse]\nchef: a photo of a chef\n"
@@ -134,6 +136,29 @@ def test_a_prompt_that_a_model_would_cut_off_is_refused(checkpoints, tmp_path, n
     spec, option = f"hf:{checkpoints / name}", f"prompts={tmp_path / 'long.yaml'}"
     with pytest.raises(SpecError, match=r"(?s)would be cut off.*12 tokens at most.*a photo of"):
         asked(open_model(spec, [option]), pictures())
+
+
+def test_prompts_of_siglip_are_padded_to_its_text_tower(tmp_path):
+    """The tower reads 12 positions; a tokenizer that names no length, or masks, moves nothing."""
+    folder = tiny.siglip(tmp_path / "siglip")
+    (tmp_path / "prompts.yaml").write_text("nurse: a nurse\nchef: a photo of a chef\n")
+    option = f"prompts={tmp_path / 'prompts.yaml'}"
+    before = open_model(f"hf:{folder}", [option])
+    path = folder / "tokenizer_config.json"
+    told = json.loads(path.read_text()) | {
+        "model_max_length": int(1e30), "model_input_names": ["input_ids", "attention_mask"],
+    }  # fmt: skip
+    path.write_text(json.dumps(told))
+    model = open_model(f"hf:{folder}", [option])
+    assert_frame_equal(asked(model, pictures()), asked(before, pictures()))
+    assert model.identity["own"]["prompt_length"] == {"max_tokens": 12, "padded_to": 12}
+    net = transformers.SiglipModel.from_pretrained(folder).eval()
+    # <s> a nurse </s>, and the number of the padding, 0
+    ids = torch.tensor([[1, 4, 8, 2, *[0] * 8]])
+    with torch.inference_mode():
+        own = net.get_text_features(input_ids=ids)
+    own = getattr(own, "pooler_output", own)[0]
+    np.testing.assert_allclose(model.predictor.words[0], own / own.norm(), atol=1e-6)
 
 
 def test_a_torchvision_that_does_not_fit_is_named(checkpoints, monkeypatch):

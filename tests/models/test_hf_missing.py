@@ -9,6 +9,7 @@ import pytest
 
 from isolux.models.hf.checkpoint import (
     _check_shards_in_folder,
+    _format_contradicting_names_notes,
     _format_unused_weights_notes,
     _hash_checkpoint_files,
     _remove_untrained_pooler,
@@ -45,6 +46,16 @@ def test_weights_without_a_part_are_told():
     assert _format_unused_weights_notes(["a", "b"]) == (
         "2 weights of the checkpoint have no part in this: a, b.",
     )
+
+
+def test_names_that_are_numbered_in_two_ways_are_noted():
+    names = {"0": "chef", "1": "nurse", "2": "chef"}  # several classes of one name are no fault
+    for agreeing in ({}, {"chef": 2, "nurse": 1}, {"nurse": "1", "other": 7}):
+        noted = _format_contradicting_names_notes({"id2label": names, "label2id": agreeing})
+        assert noted == ()
+    swapped = {"id2label": names, "label2id": {"chef": 1, "nurse": 0}}
+    (noted,) = _format_contradicting_names_notes(swapped)
+    assert noted.endswith(": 'chef' is 1 and not 0 or 2, 'nurse' is 0 and not 1.")
 
 
 FILES = (

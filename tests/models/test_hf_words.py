@@ -114,7 +114,7 @@ def test_boxes_are_read_of_words_for_places(checkpoints, monkeypatch):
     options = ["task=grounding", f"prompts={checkpoints / 'prompts.yaml'}", "places=<loc_{}>"]
     model = open_model(f"hf:{checkpoints / 'florence2'}", options)
     line = "<loc_0><loc_250> <loc_499><loc_999></s>"
-    monkeypatch.setattr(type(model.predictor), "_written", lambda *_, **__: [line])
+    monkeypatch.setattr(type(model.predictor), "_generate_lines", lambda *_, **__: [line])
     (shown,) = pictures()[:1]  # 40 high, 60 wide
     box = model.predictor([shown]).filter(label="nurse")
     sides = box.select("box_x", "box_y", "box_w", "box_h").row(0)

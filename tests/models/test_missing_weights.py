@@ -138,6 +138,15 @@ def test_embeddings_of_a_classifier_are_its_class_token(tmp_path):
     np.testing.assert_allclose(found["embedding"][0].to_list(), states[0, 0], atol=1e-6)
 
 
+def test_a_weight_that_only_chooses_proposals_is_named(tmp_path):
+    """The best 5 proposals of the picture of noise are the same whatever these numbers are."""
+    folder, options = checkpoint("grounding_dino", tmp_path)
+    state = files.load_file(folder / "model.safetensors")
+    save({k: v for k, v in state.items() if k != "model.enc_output.bias"}, folder)
+    with pytest.raises(SpecError, match=r"(?s)lacks weights.*without model\.enc_output\.bias"):
+        open_model(f"hf:{folder}", options)
+
+
 def test_a_text_tower_has_no_part_in_embeddings(tmp_path):
     folder, _ = checkpoint("clip", tmp_path)
     before = asked(open_model(f"hf:{folder}", ["task=embeddings"]))

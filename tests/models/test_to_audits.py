@@ -111,14 +111,14 @@ def world(tmp_path_factory):
 
 def audited(asked, model, tmp_path):
     """Run a model over the world and audit its answers, as two commands would."""
-    spec = parse_spec({**asked, "by": "light", "min_units": 2, "replicates": 100, "batch": 5,
-                       "max_failures": 0.0, "model": model.spec})  # fmt: skip
+    whole = {**asked, "by": "light", "min_units": 2, "replicates": 100}
+    spec = parse_spec({**whole, "batch": 5, "max_failures": 0.0, "model": model.spec})
     people = load_people(
         spec.people, uses_unscored_people=model.predicts not in ("labels", "embeddings")
     )
     done = predict_people(spec, people, model, out=tmp_path / "answers")
     assert done.inferences["reason"].null_count() == N
-    asked = spec.updated(model=None, predictions=str(tmp_path / "answers"))
+    asked = parse_spec({**whole, "predictions": str(tmp_path / "answers")})
     answers = pl.read_parquet(tmp_path / "answers" / "predictions.parquet")
     if model.predicts == "labels" and answers["label"].null_count() == answers.height:
         with pytest.raises(SpecError, match="nobody has an answer"):

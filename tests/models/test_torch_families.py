@@ -160,6 +160,19 @@ def test_open_clip_is_asked_in_prompts(folder, clip):
     assert set(vectors["embedding"].list.len()) == {16}
 
 
+def test_a_prompt_that_open_clip_would_cut_off_is_refused(folder, clip):
+    """Start, 14 words and end are the 16 tokens that the tiny model reads; 15 words are cut."""
+    path = folder / "long.yaml"
+    options = [f"weights={clip}", f"prompts={path}"]
+    path.write_text(f"nurse: {'a ' * 14}\nchef: a chef\n")
+    own = open_model(f"open_clip:{CLIP}", options).identity["own"]
+    assert own["prompt_length"] == {"max_tokens": 16, "padded_to": 16}
+    for n in (15, 40):
+        path.write_text(f"chef: a chef\nnurse: {'a ' * n}\n")
+        with pytest.raises(SpecError, match=r"(?s)would be cut off.*16 tokens at most.*'a a"):
+            open_model(f"open_clip:{CLIP}", options)
+
+
 def test_open_clip_says_what_is_wrong(clip):
     with pytest.raises(UnknownNameError, match="ViT-B-32"):
         open_model("open_clip:ViT-B-23/x", ["answers=embeddings"])

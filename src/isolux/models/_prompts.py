@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.io.prompts import read_prompt_file
 from isolux.models._classes import build_top_label_table, to_probabilities
+from isolux.vocabulary.errors import SpecError
 
 PromptPooling = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
@@ -31,6 +32,16 @@ def read_prompts(path: str | Path) -> Mapping[str, tuple[str, ...]]:
     {'nurse': ('a photo of a nurse',), 'chef': ('a chef', 'a cook')}
     """
     return dict(read_prompt_file(path).prompts)
+
+
+def build_long_prompt_error(text: str, max_tokens: int, count: str) -> SpecError:
+    """Say that a prompt has more tokens than a model's text tower reads."""
+    return SpecError(
+        "a prompt is longer than the model reads, and would be cut off",
+        expected=f"{max_tokens} tokens at most",
+        found=f"{count} in {text[:60]!r}",
+        hint="a shorter prompt",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from isolux.models._classes import build_embedding_table
 from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
 from isolux.models._prompts import (
     PromptPooling,
+    build_long_prompt_error,
     build_prompt_label_table,
     embed_prompts_by_class,
     read_prompts,
@@ -181,7 +182,7 @@ def load(
     tokenizer = library.get_tokenizer(arch)
 
     def embed_to_unit_vectors(texts: Sequence[str]) -> Any:
-        return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
+        return inner.encode_text(_tokenise_prompts(tokenizer, texts).to(device), normalize=True)
 
     words = embed_prompts_by_class(torch, embed_to_unit_vectors, prompt_texts, several)
     identity = {
@@ -192,6 +193,7 @@ def load(
         "answers": answers,
         "prompts": [[name, list(texts)] for name, texts in prompt_texts.items()],
         "tokens": [tokenizer(list(texts)).tolist() for texts in prompt_texts.values()],
+        "prompt_length": dict.fromkeys(("max_tokens", "padded_to"), tokenizer.context_length),
         "top": top,
         "several": several,
         "device": device,
@@ -199,6 +201,20 @@ def load(
     return OpenClip(
         torch, inner, prepare, answers, prompt_texts, words, top, several, device, identity
     )
+
+
+def _tokenise_prompts(tokenizer: Any, texts: Sequence[str]) -> Any:
+    """Encode prompts, padded to the text tower's length; a tokenizer cuts off what is longer.
+
+    A prompt that is not cut off has the same tokens where there is more room, and then padding.
+    """
+    length = int(tokenizer.context_length)
+    token_ids, longer_ids = tokenizer(list(texts)), tokenizer(list(texts), 2 * length)
+    for text, short, long in zip(texts, token_ids, longer_ids, strict=True):
+        has_more = bool((long[length:] != long[-1]).any())
+        if has_more or not bool((long[:length] == short).all()):
+            raise build_long_prompt_error(text, length, "more")
+    return token_ids
 
 
 def _create_open_clip_network(library: Any, arch: str, tag: str, weights: str | None) -> Any:

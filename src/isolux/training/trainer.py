@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil
-from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -126,14 +125,12 @@ class Epoch:
         those held out after the epoch.
     accuracy : mapping of str to (float or None)
         Of each head on those held out; None: no one of known label.
-    seconds : float
     """
 
     number: int
     loss: float
     held_loss: float
     accuracy: Mapping[str, float | None]
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +178,7 @@ def train_or_resume(
         _restore_adam_state(torch, adam, state.adam)
     current = state or State({}, {}, {})
     while not current.is_finished(schedule):
-        started_at, number = monotonic(), len(current.history) + 1
+        number = len(current.history) + 1
         progress.report_step(f"training: epoch {number} of {schedule.epochs}")
         # The network's tensors change in place during the epoch: the best weights are a copy.
         best_weights = current.best or (
@@ -190,7 +187,7 @@ def train_or_resume(
         with raise_memory_errors_with_hint("a step of this training", schedule.device):
             loss = _train_epoch_and_average_loss(inputs, schedule, adam, number)
             held_loss, accuracy = _evaluate_held_out(inputs, schedule)
-        epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - started_at)
+        epoch = Epoch(number, loss, held_loss, accuracy)
         if not np.isfinite(loss) or not np.isfinite(held_loss):
             raise SpecError(
                 "the training diverged: its loss is no longer a number",

@@ -238,7 +238,7 @@ def report_epoch_loss_and_accuracy(epoch: Epoch, n_epochs: int) -> None:
     )
     line = (
         f"epoch {epoch.number} of {n_epochs}: loss {epoch.loss:.4f}, held out {epoch.held_loss:.4f}"
-        f" (right: {accuracies}), {epoch.seconds:.0f} s"
+        f" (right: {accuracies})"
     )
     progress.report_line(line)
 

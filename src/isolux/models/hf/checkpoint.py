@@ -144,7 +144,10 @@ def open_checkpoint(
         "precision": precision,
         "processor": f"{type(image_processor).__module__}.{type(image_processor).__qualname__}",
     }
-    notes = _format_unused_weights_notes(sorted(loading_info["unexpected_keys"]))
+    notes = (
+        *_format_unused_weights_notes(sorted(loading_info["unexpected_keys"])),
+        *_format_contradicting_names_notes(_read_config_json(folder)),
+    )
     return LoadedCheckpoint(
         torch, model, processor, chosen_task, device, identity, frozenset(missing), notes
     )
@@ -167,6 +170,26 @@ def _format_unused_weights_notes(names: list[str]) -> tuple[str, ...]:
     ellipsis = ", …" if len(names) > _MAX_LISTED else ""
     name_list = ", ".join(names[:_MAX_LISTED]) + ellipsis
     return (f"{len(names):,} weights of the checkpoint have no part in this: {name_list}.",)
+
+
+def _format_contradicting_names_notes(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Say which classes ``label2id`` of a configuration numbers otherwise than ``id2label``."""
+    numbers_by_name: dict[str, list[str]] = {}
+    for number, name in (config.get("id2label") or {}).items():
+        numbers_by_name.setdefault(str(name), []).append(str(number))
+    contradictions = [
+        f"{name!r} is {number} and not {' or '.join(numbers_by_name[name])}"
+        for name, number in (config.get("label2id") or {}).items()
+        if str(number) not in numbers_by_name.get(name, [str(number)])
+    ]
+    if not contradictions:
+        return ()
+    ellipsis = ", …" if len(contradictions) > _MAX_LISTED else "."
+    return (
+        "label2id of config.json contradicts id2label, whose names are used: "
+        + ", ".join(contradictions[:_MAX_LISTED])
+        + ellipsis,
+    )
 
 
 def _build_open_error(error: Exception, task: str, spec: str) -> SpecError:

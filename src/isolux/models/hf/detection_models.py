@@ -12,7 +12,12 @@ import polars as pl
 
 from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
 from isolux.models._classes import ClassMap
-from isolux.models.hf.image_models import HfImageModel, ProcessedImage, tokenise_prompts
+from isolux.models.hf.image_models import (
+    HfImageModel,
+    ProcessedImage,
+    describe_prompt_length,
+    tokenise_prompts,
+)
 from isolux.vocabulary.errors import IsoluxError
 
 _MASKS = {
@@ -71,6 +76,7 @@ class ZeroShotDetector(HfImageModel):
     def _extra_identity(self) -> dict[str, Any]:
         return {
             "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
+            "prompt_length": describe_prompt_length(self.loaded),
             "min_score": self.min_score,
         }
 
@@ -93,7 +99,7 @@ class ZeroShotDetector(HfImageModel):
         torch, processor = self.loaded.torch, self.loaded.processor
         grounding = "grounding" in str(self.loaded.model.config.model_type)
         phrase = text.rstrip(".") + "." if grounding else text
-        tokens = tokenise_prompts(self.loaded, [phrase], pad_to_maximum=not grounding)
+        tokens = tokenise_prompts(self.loaded, [phrase])
         outputs = self.loaded.model(pixel_values=values, **tokens)
         sizes = _stack_image_sizes(torch, [model_input])
         if grounding:

@@ -22,7 +22,12 @@ from isolux.models._classes import (
     build_top_label_table,
     to_probabilities,
 )
-from isolux.models._prompts import PromptPooling, build_prompt_label_table, embed_prompts_by_class
+from isolux.models._prompts import (
+    PromptPooling,
+    build_long_prompt_error,
+    build_prompt_label_table,
+    embed_prompts_by_class,
+)
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
 from isolux.vocabulary.errors import SpecError
@@ -199,28 +204,52 @@ class ImageEmbedder(_RowModel):
         return self._run(values.to(self.loaded.model.dtype))
 
 
-def tokenise_prompts(
-    loaded: LoadedCheckpoint, texts: Sequence[str], *, pad_to_maximum: bool
-) -> Any:
-    """Encode prompts, padded to the longest or to the model's maximum (``pad_to_maximum``)."""
-    tokenizer, config = loaded.processor.tokenizer, loaded.model.config
-    inner = getattr(config, "text_config", None) or config
-    length_limits = (
-        getattr(inner, "max_position_embeddings", 0),
-        getattr(config, "max_text_len", 0),
-    )
-    max_tokens = min(int(n) for n in (*length_limits, tokenizer.model_max_length) if n)
+def tokenise_prompts(loaded: LoadedCheckpoint, texts: Sequence[str]) -> Any:
+    """Encode prompts; what the text tower would cut off is refused, see ``describe_prompt_length``.
+
+    A mask would hide the padding, which SigLIP's towers were trained to read (its released code
+    has none); a tokenizer of another model, such as Gemma's, makes one unless it is told.
+    """
+    tokenizer, length = loaded.processor.tokenizer, describe_prompt_length(loaded)
     for text in texts:
         n = len(tokenizer(text, verbose=False)["input_ids"])
-        if n > max_tokens:
-            raise SpecError(
-                "a prompt is longer than the model reads, and would be cut off",
-                expected=f"{max_tokens} tokens at most",
-                found=f"{n} in {text[:60]!r}",
-                hint="a shorter prompt",
-            )
-    padding = "max_length" if pad_to_maximum else True
-    return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
+        if n > length["max_tokens"]:
+            raise build_long_prompt_error(text, length["max_tokens"], f"{n}")
+    padding: dict[str, Any] = {"padding": True}
+    if length["padded_to"] is not None:
+        padding = {"padding": "max_length", "max_length": length["padded_to"]}
+    if is_sigmoid_model(loaded):
+        padding["return_attention_mask"] = False
+    return tokenizer(list(texts), **padding, return_tensors="pt").to(loaded.device)
+
+
+def describe_prompt_length(loaded: LoadedCheckpoint) -> dict[str, int | None]:
+    """Say how many tokens a prompt may have, and to how many it is padded (None: the longest).
+
+    The text towers of SigLIP and OWL-ViT were trained on prompts of their full length, whatever
+    length the tokenizer names.
+    """
+    config = loaded.model.config
+    text_config = getattr(config, "text_config", None) or config
+    tower_lengths = [
+        int(n)
+        for n in (
+            getattr(text_config, "max_position_embeddings", 0),
+            getattr(config, "max_text_len", 0),
+        )
+        if n
+    ]
+    tokenizer_length = int(loaded.processor.tokenizer.model_max_length)
+    is_padded = is_sigmoid_model(loaded) or "owl" in str(config.model_type)
+    return {
+        "max_tokens": min([*tower_lengths, tokenizer_length]),
+        "padded_to": min(tower_lengths) if is_padded and tower_lengths else None,
+    }
+
+
+def is_sigmoid_model(loaded: LoadedCheckpoint) -> bool:
+    """Tell whether a model of pictures and texts is a SigLIP: each prompt is judged alone."""
+    return "siglip" in str(loaded.model.config.model_type)
 
 
 def _compute_embedding_and_kind(model: Any, values: Any) -> tuple[str, Any]:
@@ -256,7 +285,7 @@ class ZeroShotClassifier(_RowModel):
         torch, model = self.loaded.torch, self.loaded.model
 
         def embed_to_unit_vectors(texts: Sequence[str]) -> Any:
-            tokens = tokenise_prompts(self.loaded, texts, pad_to_maximum=self._sigmoid)
+            tokens = tokenise_prompts(self.loaded, texts)
             text_features = model.get_text_features(**tokens)
             text_features = getattr(text_features, "pooler_output", text_features)
             return text_features / text_features.norm(dim=-1, keepdim=True)
@@ -267,13 +296,13 @@ class ZeroShotClassifier(_RowModel):
             embed_prompts_by_class(torch, embed_to_unit_vectors, self.prompts, self.pooling),
         )
 
-    @property
-    def _sigmoid(self) -> bool:
-        return "siglip" in str(self.loaded.model.config.model_type)
-
     def _extra_identity(self) -> dict[str, Any]:
-        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": prompt_lists, "top": self.top, "several": self.pooling}
+        return {
+            "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
+            "prompt_length": describe_prompt_length(self.loaded),
+            "top": self.top,
+            "several": self.pooling,
+        }
 
     def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -281,7 +310,7 @@ class ZeroShotClassifier(_RowModel):
             self.numbers(pictures),
             self.prompts,
             pooling=self.pooling,
-            is_sigmoid=self._sigmoid,
+            is_sigmoid=is_sigmoid_model(self.loaded),
             top=self.top,
         )
 
@@ -290,7 +319,7 @@ class ZeroShotClassifier(_RowModel):
         _, image_features = _compute_embedding_and_kind(model, values)
         units = image_features / image_features.norm(dim=-1, keepdim=True)
         logits = model.logit_scale.exp() * units @ self.words.T
-        return logits + model.logit_bias if self._sigmoid else logits
+        return logits + model.logit_bias if is_sigmoid_model(self.loaded) else logits
 
     def _width(self) -> int:
         return len(self.words)

@@ -1,7 +1,9 @@
 """Weights that a checkpoint lacks: transformers draws them at random and goes on.
 
 A network that answers by such weights answers otherwise each time. Which of them its answers depend
-on is found by trial: they are filled with random numbers twice, and a picture of noise is asked.
+on is found by trial, with a picture of noise: they are filled with random numbers twice, and with
+NaN, which any sum carries on. Random numbers alone may miss a weight that only decides which
+candidates are taken on (the best k proposals of a detector), as one picture's may stay the same.
 """
 
 from __future__ import annotations
@@ -49,8 +51,36 @@ def zero_unused_missing_weights(
         return checkpoint
     model.to("cpu")  # where one question has one answer, to the last bit
     weights = {k: v for k, v in model.state_dict().items() if k in names}
-    first_random_weights, second_random_weights = (
-        _draw_normal_like(checkpoint.torch, weights, seed) for seed in (0, 1)
+    if relevant_names := _find_relevant_weights(checkpoint, build_predictor, weights, names):
+        raise SpecError(
+            "the checkpoint lacks weights that this network's answers depend on",
+            expected=f"every weight of {type(model).__name__}, of the size in config.json",
+            found="without "
+            + _format_missing_weight_names(
+                [_format_checkpoint_weight_name(model, k, weights[k]) for k in relevant_names],
+                names,
+            ),
+            where=source,
+            hint="the whole checkpoint, or --model-option task=… of what it was trained for",
+        )
+    zeros = {k: checkpoint.torch.zeros_like(weight) for k, weight in weights.items()}
+    _copy_into_weights(checkpoint.torch, weights, zeros)
+    model.to(checkpoint.device)
+    names_text = _format_missing_weight_names(names, names)
+    note = f"The checkpoint lacks weights that no answer depends on: {names_text}."
+    return replace(checkpoint, notes=(*checkpoint.notes, note))
+
+
+def _find_relevant_weights(
+    checkpoint: LoadedCheckpoint,
+    build_predictor: Callable[[LoadedCheckpoint], Any],
+    weights: Mapping[str, Any],
+    names: Sequence[str],
+) -> Sequence[str]:
+    """List weights that the outputs depend on, the first ones; all where they do together alone."""
+    random_weights, *probe_weights = (
+        *(_draw_normal_like(checkpoint.torch, weights, seed) for seed in (0, 1)),
+        {name: checkpoint.torch.full_like(weight, np.nan) for name, weight in weights.items()},
     )
 
     def compute_outputs(*values: Mapping[str, Any]) -> _Arrays:
@@ -60,34 +90,19 @@ def zero_unused_missing_weights(
             build_predictor(replace(checkpoint, device="cpu")), checkpoint
         )
 
-    first_outputs = compute_outputs(first_random_weights)
-    if _has_different_outputs(first_outputs, compute_outputs(second_random_weights)):
-        relevant_names = (
-            k
-            for k in names
-            if _has_different_outputs(
-                first_outputs, compute_outputs(first_random_weights, {k: second_random_weights[k]})
+    outputs = compute_outputs(random_weights)
+
+    def affect_outputs(tested_names: Sequence[str]) -> bool:
+        return any(
+            _has_different_outputs(
+                outputs, compute_outputs(random_weights, {k: probe[k] for k in tested_names})
             )
+            for probe in probe_weights
         )
-        relevant_weights = list(islice(relevant_names, _MAX_LISTED)) or names
-        raise SpecError(
-            "the checkpoint lacks weights that this network's answers depend on",
-            expected=f"every weight of {type(model).__name__}, of the size in config.json",
-            found="without "
-            + _format_missing_weight_names(
-                [_format_checkpoint_weight_name(model, k, weights[k]) for k in relevant_weights],
-                names,
-            ),
-            where=source,
-            hint="the whole checkpoint, or --model-option task=… of what it was trained for",
-        )
-    _copy_into_weights(
-        checkpoint.torch, weights, {k: v * 0 for k, v in first_random_weights.items()}
-    )
-    model.to(checkpoint.device)
-    names_text = _format_missing_weight_names(names, names)
-    note = f"The checkpoint lacks weights that no answer depends on: {names_text}."
-    return replace(checkpoint, notes=(*checkpoint.notes, note))
+
+    if not affect_outputs(names):
+        return ()
+    return list(islice((k for k in names if affect_outputs([k])), _MAX_LISTED)) or names
 
 
 def _format_missing_weight_names(names: Sequence[str], missing: Sequence[str]) -> str:
