@@ -34,9 +34,9 @@ from isolux_curate.project.folder import (
 )
 from isolux_curate.project.queries import (
     read_exclusions_with_reasons,
-    read_funnel,
     read_images,
     read_people_in_photos,
+    tabulate_project_funnel,
 )
 from isolux_curate.project.tables import settings
 from tests.cli._run import Ran
@@ -336,7 +336,7 @@ def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:
     append_consent(project.consent_path, "revoke", "subject", ["s1"], SCOPES)
     apply_and_record_rules(project, only_rules=["consent"])
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
-    assert dict(read_funnel(project).select("rule", "left").iter_rows()) == {
+    assert dict(tabulate_project_funnel(project).select("rule", "left").iter_rows()) == {
         "came in": 0,
         "consent": 1,
     }
@@ -344,9 +344,9 @@ def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:
 
 def test_the_funnel_counts_a_revocation_once(lab: Project) -> None:
     append_consent(lab.consent_path, "revoke", "subject", ["s2"], SCOPES)
-    before = read_funnel(lab)
+    before = tabulate_project_funnel(lab)
     apply_and_record_rules(lab, only_rules=["consent"])
-    assert read_funnel(lab).equals(before)
+    assert tabulate_project_funnel(lab).equals(before)
     assert before["remain"][-1] == N - 1
 
 

@@ -21,13 +21,13 @@ from isolux_curate.project.database import open_write_transaction
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import (
     read_exclusions_with_reasons,
-    read_funnel,
     read_images,
     read_people_in_photos,
+    tabulate_project_funnel,
 )
 from isolux_curate.project.tables import instances
 from isolux_curate.project.verdicts import record_changed_verdicts
-from isolux_curate.verbs.release import publish_dataset
+from isolux_curate.verbs.release import write_and_journal_release
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project
 
@@ -61,7 +61,9 @@ def _counted(project: Project, folder: Path, **people: int) -> tuple[str, ...]:
 
 
 def _published(project: Project, folder: Path) -> tuple[Path, tuple[str, ...]]:
-    done = publish_dataset(project, out=folder / "out", key=folder / "key", overwrite=True)
+    done = write_and_journal_release(
+        project, out=folder / "out", key=folder / "key", overwrite=True
+    )
     return done.folder, done.notes
 
 
@@ -71,7 +73,7 @@ def test_two_boxes_in_a_photo_of_one_wait_until_someone_decides(
     notes = _drawn(project, tmp_path, "0,nurse,10,20,100,200\n" + BOTH)
     assert "1 photo waits for a decision, with more people drawn than named: 1-" in notes[0]
     assert read_images(project)["image_id"].to_list() == ["0", "2"]
-    assert read_funnel(project).row(-1) == ("annotation", "bystander", 1, 1, 2)
+    assert tabulate_project_funnel(project).row(-1) == ("annotation", "bystander", 1, 1, 2)
     people = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].to_list() == ["s0", None, None]
     public, told = _published(project, tmp_path)

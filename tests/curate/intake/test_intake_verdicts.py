@@ -18,7 +18,11 @@ from isolux_curate.intake.intake_verdicts import (
 )
 from isolux_curate.intake.rules import aspect, digital_zoom
 from isolux_curate.project.folder import Project, create_or_open_project, open_project
-from isolux_curate.project.queries import read_exclusions_with_reasons, read_funnel, read_images
+from isolux_curate.project.queries import (
+    read_exclusions_with_reasons,
+    read_images,
+    tabulate_project_funnel,
+)
 from tests.curate._projects import project_of
 from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 
@@ -226,7 +230,7 @@ def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
 
     assert _out(project, "megapixels") == ["a", "b"]
     assert _out(settings({"megapixels": {"min_megapixels": 5}}), "megapixels") == ["b"]
-    assert read_funnel(project)["remain"][-1] == 1
+    assert tabulate_project_funnel(project)["remain"][-1] == 1
     with pytest.raises(UnknownNameError, match="did you mean 'megapixels'"):
         apply_and_record_rules(settings({"megapixel": {"min_megapixels": 5}}))
     with pytest.raises(SpecError, match="there is no setting 'minimum'"):

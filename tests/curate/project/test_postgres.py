@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from isolux.vocabulary.errors import IsoluxError, OutputError
 from isolux_curate.project.database import open_write_transaction
 from isolux_curate.project.folder import open_project, verify_journal_and_seals
-from isolux_curate.project.queries import read_funnel
+from isolux_curate.project.queries import tabulate_project_funnel
 from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._postgres import Postgres
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
@@ -41,7 +41,7 @@ def test_a_project_in_postgresql(
     for thread in threads:
         thread.join()
     assert verify_journal_and_seals(project) == 2 + 8
-    assert read_funnel(project)["remain"][-1] == 8
+    assert tabulate_project_funnel(project)["remain"][-1] == 8
 
     _stopped_in_the_middle(project.engine, postgres)
     with pytest.raises(IsoluxError, match="cannot be read"):
@@ -56,7 +56,7 @@ def test_a_project_in_postgresql(
         )
         == 1
     )
-    assert read_funnel(project)["remain"][-1] == 7
+    assert tabulate_project_funnel(project)["remain"][-1] == 7
 
 
 def _stopped_in_the_middle(engine: sa.Engine, postgres: Postgres) -> None:

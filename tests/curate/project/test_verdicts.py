@@ -11,11 +11,11 @@ import pytest
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_curate.project.folder import open_project, read_journal
 from isolux_curate.project.queries import (
-    count_funnel,
     read_exclusions_with_reasons,
-    read_funnel,
     read_images,
     read_people_in_photos,
+    tabulate_funnel_of_exclusions,
+    tabulate_project_funnel,
 )
 from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._projects import project_of, refused
@@ -33,7 +33,7 @@ def test_the_funnel_of_fhibe_is_the_papers_sum() -> None:
             "rule": ["specifications"] * 6_868 + ["forms"] * 6_723,
         }
     ).with_row_index("decision_id")
-    assert count_funnel(came, gone).rows() == [
+    assert tabulate_funnel_of_exclusions(came, gone).rows() == [
         ("arrival", "came in", 0, 0, 28_703),
         ("quality", "specifications", 6_868, 6_868, 21_835),
         ("consent", "forms", 5_855, 6_723, 15_980),
@@ -112,7 +112,7 @@ def test_a_subject_who_is_left_out_takes_their_photos_along(tmp_path: Path) -> N
         project, "suspicious", "web", found, examined_units=["s1", "s2"], unit_kind="subject"
     )
     assert read_images(project)["image_id"].to_list() == ["c"]
-    assert read_funnel(project).rows()[1:] == [("suspicious", "web", 2, 2, 1)]
+    assert tabulate_project_funnel(project).rows()[1:] == [("suspicious", "web", 2, 2, 1)]
 
 
 def test_an_instance_that_is_left_out_leaves_its_photo(tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_curators_who_decide_at_once_wait_for_one_another(tmp_path: Path) -> Non
         thread.join()
     project = open_project(tmp_path / "p")
     assert verify_journal_and_seals(project) == 2 + 15
-    assert read_funnel(project)["left"].sum() == 5
+    assert tabulate_project_funnel(project)["left"].sum() == 5

@@ -16,7 +16,7 @@ from isolux_curate.project.folder import (
     read_journal,
     verify_journal_and_seals,
 )
-from isolux_curate.project.queries import read_funnel, read_images
+from isolux_curate.project.queries import read_images, tabulate_project_funnel
 from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.quality.evidence import gather_evidence_for_review
 from isolux_curate.quality.review_results import record_review_and_estimate_share
@@ -55,7 +55,7 @@ def test_fhibes_four_hundred_of_2017(tmp_path: Path) -> None:
     assert (told.estimate.value, told.estimate.population) == (0.035, 2017)
     assert (round(told.estimate.low, 4), round(told.estimate.high, 4)) == (0.0221, 0.055)
     assert read_images(project).height == 4034 - 28
-    assert read_funnel(project).filter(rule="found online")["left"].to_list() == [28]
+    assert tabulate_project_funnel(project).filter(rule="found online")["left"].to_list() == [28]
     said = read_journal(project).filter(rule="found online: estimate")["said"][0]
     assert '"found": 14' in said
     assert not any(one in said for one in bad)

@@ -12,7 +12,7 @@ from isolux_curate.project.folder import verify_journal_and_seals
 from isolux_curate.project.queries import (
     read_database_table,
     read_first_exclusion_by_photo,
-    read_funnel,
+    tabulate_project_funnel,
 )
 from isolux_curate.verbs.withdraw import search_folders_for_people, verify_and_read_receipt
 from isolux_worlds.rehearsal.simulated_predictions import predict
@@ -38,7 +38,7 @@ def check_funnel(lab: Lab) -> list[str]:
     assert not rules & set(missed)
     wrongly = set(left) - set(by)
     assert len(wrongly) <= _WRONGLY * lab.photos.height + 2
-    table = read_funnel(lab.project)
+    table = tabulate_project_funnel(lab.project)
     assert table["left"].sum() == len(by) - len(missed) + len(wrongly)
     assert table["remain"][-1] == lab.photos.height - len(left)
     return missed

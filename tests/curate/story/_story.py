@@ -26,7 +26,7 @@ from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.verdicts import record_sheet_verdicts
 from isolux_curate.quality.evidence import gather_evidence_for_review
 from isolux_curate.quality.review_results import ReviewResult, record_review_and_estimate_share
-from isolux_curate.verbs.release import publish_dataset
+from isolux_curate.verbs.release import write_and_journal_release
 from isolux_curate.verbs.withdraw import withdraw
 from isolux_curate.withdrawal.workflow import WithdrawalResult
 from isolux_worlds.rehearsal import (
@@ -144,7 +144,7 @@ class Lab:
         mark_bystanders(self.people, self.photos, seen["image_id"].to_list()).write_csv(
             folder / "regions.csv"
         )
-        done = publish_dataset(
+        done = write_and_journal_release(
             self.project, out=folder / "public", key=folder / "names.key",
             attribute=["age_group"], redact=folder / "regions.csv",
         )  # fmt: skip

@@ -20,8 +20,8 @@ from isolux_curate.project.queries import (
     read_database_table,
     read_exclusions_with_reasons,
     read_first_exclusion_by_photo,
-    read_funnel,
     read_images,
+    tabulate_project_funnel,
 )
 from isolux_worlds.rehearsal import draw_submitted_photos, write_inbox
 from isolux_worlds.rehearsal.annotation_tasks import iou_of_boxes, true_box
@@ -78,7 +78,7 @@ def test_intakes_funnel_is_the_injected_one(lab: Lab) -> None:
     by_rule = {rule: set(images) for rule, images in refused.iter_rows()}
     for (rule,), own in injected.group_by("rule"):
         assert set(own["image_id"]) <= by_rule[rule], rule
-    table = read_funnel(lab.project)
+    table = tabulate_project_funnel(lab.project)
     counted = dict(injected.group_by("leaves_by").agg(pl.len()).iter_rows())
     assert dict(table.filter(pl.col("left") > 0).select("rule", "left").iter_rows()) == counted
     assert table["remain"][-1] == 100 - injected.height

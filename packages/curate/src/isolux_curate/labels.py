@@ -25,7 +25,7 @@ from isolux.vocabulary.notes import Caution
 from isolux_curate.table_folder import write_csv_tables_and_record
 
 
-def take_majority_vote(
+def choose_majority_label_or_null(
     answer_rows: pl.DataFrame,
     items: pl.Series,
     label_values: pl.Series,
@@ -170,7 +170,7 @@ def find_consensus_labels(
     )
     encoded_answers = _encode_answers_as_indices(labelled_answers, items, values, annotators_sorted)
     if method == "majority":
-        labels, chance = take_majority_vote(
+        labels, chance = choose_majority_label_or_null(
             labelled_answers, items, values, min_votes, votes_requested
         )
         agreement = _compute_agreement_with_consensus(labelled_answers, labels, annotators_sorted)

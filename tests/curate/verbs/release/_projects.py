@@ -16,7 +16,7 @@ from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_people_in_photos
 from isolux_curate.verbs.consent import append_grants_or_revocations
-from isolux_curate.verbs.release import ReleaseResult, publish_dataset
+from isolux_curate.verbs.release import ReleaseResult, write_and_journal_release
 from isolux_curate.verbs.release.release_files import PublicationSettings
 from tests.curate.annotation._projects import annotated_project
 
@@ -73,4 +73,4 @@ def published(folder: Path, project: Project, **settings: Any) -> ReleaseResult:
     }
     settings = {"attribute": ["age_group", "country"]} | settings
     project = replace(project, publish={"publish_min": 3} | said)
-    return publish_dataset(project, out=folder / "out", key=folder / "key", **settings)
+    return write_and_journal_release(project, out=folder / "out", key=folder / "key", **settings)

@@ -32,7 +32,7 @@ from isolux_curate.project.folder import (
 )
 from isolux_curate.project.verdicts import record_changed_verdicts
 from isolux_curate.verbs.consent import append_grants_or_revocations
-from isolux_curate.verbs.release import publish_dataset
+from isolux_curate.verbs.release import write_and_journal_release
 from tests.curate._projects import project_of, refused
 from tests.curate.verbs.release._projects import project_to_publish, published
 
@@ -218,10 +218,10 @@ def test_what_cannot_be_published_leaves_nothing(world, tmp_path, settings, erro
 def test_a_key_inside_and_no_ledger_are_refused(world, tmp_path: Path) -> None:
     _, project, _ = world
     with pytest.raises(SpecError, match="the key would be published"):
-        publish_dataset(project, out=tmp_path / "o", key=tmp_path / "o/key")
+        write_and_journal_release(project, out=tmp_path / "o", key=tmp_path / "o/key")
     bare = project_of(tmp_path / "p", ["a"])
     with pytest.raises(FileError, match="no ledger of consent"):
-        publish_dataset(bare, out=tmp_path / "o", key=tmp_path / "key")
+        write_and_journal_release(bare, out=tmp_path / "o", key=tmp_path / "key")
 
 
 def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
@@ -233,12 +233,12 @@ def test_killed_at_any_moment_nothing_is_half_written(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from isolux_curate.project.folder import open_project\n"
-        "from isolux_curate.verbs.release import publish_dataset\n"
+        "from isolux_curate.verbs.release import write_and_journal_release\n"
         "import isolux.cards, isolux_curate.verbs.release.project_facts\n"
         "import isolux_curate.verbs.release.release_files\n"
         "print('go', flush=True)\n"
         f"here = Path({str(tmp_path)!r})\n"
-        "publish_dataset(open_project(here / 'p', curator='ada'), out=here / 'out',"
+        "write_and_journal_release(open_project(here / 'p', curator='ada'), out=here / 'out',"
         " key=here / 'key', attribute=['age_group', 'country'], overwrite=True)\n"
     )
     for k in range(10 if os.environ.get("ISOLUX_LAWS") == "full" else 5):
@@ -262,6 +262,6 @@ def test_settings_of_a_publication_are_read_by_their_names(tmp_path, said):
     with (folder / PROJECT_FILE).open("a") as told:
         told.write(f"publish: {said}\n")
     with pytest.raises(SpecError, match="settings of a p") as refused:
-        publish_dataset(open_project(folder), out=tmp_path / "out", key=tmp_path / "key")
+        write_and_journal_release(open_project(folder), out=tmp_path / "out", key=tmp_path / "key")
     assert PROJECT_FILE in str(refused.value)
     assert not (tmp_path / "out").exists()

@@ -53,7 +53,7 @@ def read_photo_facts_or_trouble(file_bytes: bytes) -> dict[str, Any]:
                     "width": width,
                     "height": height,
                     "megapixels": round(width * height / 1e6, 2),
-                    **_read_exif_facts(image),
+                    **_read_exif_facts_if_readable(image),
                 }
                 if b"GPano:" in file_bytes[: 1 << 16]:
                     facts["panorama"] = "yes"
@@ -65,7 +65,7 @@ def read_photo_facts_or_trouble(file_bytes: bytes) -> dict[str, Any]:
     return facts
 
 
-def _read_exif_facts(image: Any) -> dict[str, Any]:
+def _read_exif_facts_if_readable(image: Any) -> dict[str, Any]:
     try:
         exif = image.getexif()
         tags = {**exif, **exif.get_ifd(_EXIF_IFD_TAG)}

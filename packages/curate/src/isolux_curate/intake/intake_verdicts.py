@@ -105,8 +105,8 @@ def _refuse_unknown_rules(names: Iterable[str], source: str | None) -> None:
             raise UnknownNameError("rule of intake", name, rule_names, where=source)
 
 
-def _load_rule_info(name: str) -> RuleInfo:
-    return cast("RuleInfo", registry.load_info("rules", name))
+def _load_rule_info(rule_name: str) -> RuleInfo:
+    return cast("RuleInfo", registry.load_info("rules", rule_name))
 
 
 def _read_rule_settings(project: Project, rule_name: str) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def assign_only_subject_to_drawing(
     return with_counts.with_columns(subject_id=subject_id).select(people.columns)
 
 
-def list_photos_with_extra_drawings(
+def list_photos_drawn_beyond_named(
     ledger: Ledger, people: pl.DataFrame, out_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """List photos with more people drawn than named, if the ledger has grants of subjects."""
@@ -265,7 +265,7 @@ def read_exclusions_with_reasons(project: Project) -> pl.DataFrame:
     consent_exclusions = pl.concat(
         [
             list_photos_of_revoked_consent(ledger, people),
-            list_photos_with_extra_drawings(ledger, people, out_verdicts),
+            list_photos_drawn_beyond_named(ledger, people, out_verdicts),
         ]
     ).join(recorded_exclusions, on=["image_id", "step", "rule"], how="anti", maintain_order="left")
     latest = int(recorded_exclusions.select(pl.col("decision_id").max().fill_null(0)).item())
@@ -304,21 +304,21 @@ def _read_table_with_fact_columns(project: Project, table: sa.Table) -> pl.DataF
     )
 
 
-def read_funnel(project: Project) -> pl.DataFrame:
+def tabulate_project_funnel(project: Project) -> pl.DataFrame:
     """Count photos that arrived, that each step and rule excluded, and that remain."""
-    return count_funnel(
+    return tabulate_funnel_of_exclusions(
         read_arrived_photos(project)["image_id"], read_exclusions_with_reasons(project)
     )
 
 
-def count_funnel(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
+def tabulate_funnel_of_exclusions(arrived_ids: pl.Series, exclusions: pl.DataFrame) -> pl.DataFrame:
     """Count the funnel from arrived photos and the reasons for exclusion.
 
     Examples
     --------
     >>> gone = pl.DataFrame({"image_id": ["a", "b", "a"], "step": ["quality", "quality", "consent"],
     ...                      "rule": ["blurred", "small", "form"], "decision_id": [1, 2, 3]})
-    >>> count_funnel(pl.Series(["a", "b", "c"]), gone).rows()
+    >>> tabulate_funnel_of_exclusions(pl.Series(["a", "b", "c"]), gone).rows()
     [('arrival', 'came in', 0, 0, 3), ('quality', 'blurred', 1, 1, 2),
      ('quality', 'small', 1, 1, 1), ('consent', 'form', 0, 1, 1)]
     """

@@ -216,14 +216,14 @@ def record_sheet_verdicts(
     project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
 ) -> int:
     """Write the verdicts of a table."""
-    verdicts = read_verdict_sheet(sheet, unit_kind)
+    verdicts = read_and_check_verdict_sheet(sheet, unit_kind)
     refused = verdicts.filter(verdict=OUT).select("unit_id", "reason")
     return record_changed_verdicts(
         project, step, rule, refused, examined_units=verdicts["unit_id"], unit_kind=unit_kind
     )
 
 
-def read_verdict_sheet(
+def read_and_check_verdict_sheet(
     sheet: str | Path,
     unit_kind: str = "image",
     *,

@@ -227,12 +227,12 @@ _MAX_ZIP_END_BYTES = 22 + (1 << 16)  # bytes of an archive's last record, with i
 _MAX_UNPACKED_BYTES = 1 << 31  # bytes that one file may become
 
 
-def iterate_inner_files(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
+def iterate_inner_files_or_raise(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     """Iterate over the files inside a file: names below it, and bytes."""
     if file_bytes.startswith((b"PK\x03\x04", b"PK\x05\x06")) or _has_appended_zip(file_bytes):
-        yield from _iterate_zip_members(file_name, file_bytes)
+        yield from _iterate_zip_members_or_raise(file_name, file_bytes)
     elif file_bytes[257:262] == b"ustar":
-        yield from _iterate_tar_members(file_name, file_bytes)
+        yield from _iterate_tar_members_or_raise(file_name, file_bytes)
     else:
         for magic_bytes, unpack in _OPENERS_BY_MAGIC.items():
             if file_bytes.startswith(magic_bytes):
@@ -267,7 +267,7 @@ _OPENERS_BY_MAGIC: dict[bytes, Callable[..., Any]] = {
 }
 
 
-def _iterate_zip_members(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
+def _iterate_zip_members_or_raise(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(file_bytes)) as archive:
             yield f"{file_name}!comment", archive.comment
@@ -300,7 +300,7 @@ def _iterate_inflated_zlib(file_name: str, file_bytes: bytes) -> Iterator[tuple[
             raise UnsearchableFile(f"it cannot be unpacked: {error}") from error
 
 
-def _iterate_tar_members(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
+def _iterate_tar_members_or_raise(file_name: str, file_bytes: bytes) -> Iterator[tuple[str, bytes]]:
     try:
         with tarfile.open(fileobj=io.BytesIO(file_bytes), mode="r:") as archive:
             for member in archive.getmembers():

@@ -23,7 +23,7 @@ from isolux_curate.privacy import hash_pseudonym_key
 from isolux_curate.proof.archives import (
     iterate_file_tables,
     iterate_files_in_cells,
-    iterate_inner_files,
+    iterate_inner_files_or_raise,
 )
 from isolux_curate.proof.search_terms import (
     MIN_SEARCHED_LENGTH,
@@ -297,7 +297,7 @@ class _Search:
             self.n_damaged, is_opened = self.n_damaged + 1, True
         if depth == _MAX_DEPTH:
             raise UnsearchableFile("it is packed in itself too often")
-        for inner, inner_bytes in iterate_inner_files(source, file_bytes):
+        for inner, inner_bytes in iterate_inner_files_or_raise(source, file_bytes):
             is_opened = True
             self.record_names_in_path(source, inner[len(source) :])
             self.record_names_in_bytes(inner, inner_bytes, depth + 1)

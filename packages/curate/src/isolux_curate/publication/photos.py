@@ -178,7 +178,7 @@ class EligiblePhotos:
     notes: tuple[str, ...]
 
 
-def select_publishable_photos_or_refuse(
+def exclude_crowded_and_select_publishable(
     project: Project, scopes: Sequence[Scope]
 ) -> EligiblePhotos:
     """Select photos that are not excluded and whose people consented to every scope."""

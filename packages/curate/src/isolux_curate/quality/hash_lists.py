@@ -31,8 +31,8 @@ from isolux_curate.project.verdicts import (
     IN,
     KNOWN_MATERIAL,
     OUT,
+    read_and_check_verdict_sheet,
     read_hash_matches_with_state,
-    read_verdict_sheet,
     record_changed_verdicts,
 )
 from isolux_curate.user_tables import import_user_function
@@ -297,7 +297,7 @@ def exclude_new_hash_matches(
 
 def record_decisions_about_matches(project: Project, verdict_sheet: str | Path) -> int:
     """Record the decisions about matches; the number of changed ones."""
-    verdicts = read_verdict_sheet(verdict_sheet, "image")
+    verdicts = read_and_check_verdict_sheet(verdict_sheet, "image")
     state = read_hash_matches_with_state(project)
     unknown_ids = verdicts.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
     if len(unknown_ids):

@@ -21,7 +21,7 @@ from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images
 from isolux_curate.project.verdicts import (
     OUT,
-    read_verdict_sheet,
+    read_and_check_verdict_sheet,
     record_changed_verdicts,
     record_journal_note_unless_repeated,
 )
@@ -93,7 +93,9 @@ def record_review_and_estimate_share(
         The type of the sample, if it has several.
     """
     path = Path(sheet).expanduser()
-    verdict_rows = read_verdict_sheet(path, "unit", id_column="unit_id", allow_undecided=True)
+    verdict_rows = read_and_check_verdict_sheet(
+        path, "unit", id_column="unit_id", allow_undecided=True
+    )
     verdicts = verdict_rows.filter(pl.col("verdict").is_not_null())
     if verdicts.is_empty():
         raise TableError(

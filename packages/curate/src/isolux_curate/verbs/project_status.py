@@ -50,9 +50,9 @@ def compute_funnel_and_group_exclusions(
     project: Project, *, by: Sequence[str] = ()
 ) -> ProjectStatus:
     """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.queries import read_first_exclusion_by_photo, read_funnel
+    from isolux_curate.project.queries import read_first_exclusion_by_photo, tabulate_project_funnel
 
-    table = read_funnel(project)
+    table = tabulate_project_funnel(project)
     people = _read_arrived_people_with_facts(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
     notes: list[str] = []

@@ -26,7 +26,7 @@ class FileLocation:
         return self.root / self.name
 
 
-def resolve_outermost_folders(paths: Sequence[str | Path]) -> list[Path]:
+def resolve_existing_outermost_folders(paths: Sequence[str | Path]) -> list[Path]:
     """Resolve folders, without those inside another one."""
     folders = sorted({Path(path).expanduser().resolve() for path in paths})
     if not folders:

@@ -25,7 +25,7 @@ from isolux_curate.withdrawal.file_walk import (
 )
 from isolux_curate.withdrawal.project_rows import (
     PersonReferences,
-    add_project_references,
+    add_names_found_in_project,
     iterate_server_tasks_and_answers,
     read_person_ids_by_kind,
 )
@@ -44,7 +44,7 @@ from isolux_curate.withdrawal.state import (
     read_and_verify_receipt,
 )
 from isolux_curate.withdrawal.table_references import (
-    add_table_references_until_stable,
+    add_names_found_in_tables,
     find_person_images,
     iterate_id_tables,
 )
@@ -179,7 +179,7 @@ def _collect_candidate_names_by_kind(
     names_by_kind: dict[str, set[str]] = {}
     for folder in find_project_folders(folders):
         references = PersonReferences()
-        add_project_references(open_project(folder), references)
+        add_names_found_in_project(open_project(folder), references)
         for id_kind, names in (
             *references.other_names.items(),
             *read_person_ids_by_kind(open_project(folder)).items(),
@@ -305,7 +305,7 @@ def _add_pseudonyms_and_their_photos(
                 pseudonyms = list_published_pseudonyms(key, id_kind, name, columns)
                 references.pseudonyms.update(pseudonyms)
                 references.add_names(id_kind, pseudonyms)
-    add_table_references_until_stable(locations, references)
+    add_names_found_in_tables(locations, references)
 
 
 def _find_references_and_thumbnails(
@@ -330,9 +330,9 @@ def _find_references_and_thumbnails(
     ]
     for _ in range(2):  # tables may name photos with copies in the project
         for project in projects:
-            add_project_references(project, references)
+            add_names_found_in_project(project, references)
         if person_kind != "annotator":
-            add_table_references_until_stable(locations, references)
+            add_names_found_in_tables(locations, references)
         _add_pseudonyms_and_their_photos(references, published_keys, locations)
     thumbnail_texts: Sequence[str] = ()
     if person_kind != "annotator":
@@ -340,7 +340,7 @@ def _find_references_and_thumbnails(
         thumbnail_texts = pictures.thumbnails
         references.photo_hashes |= pictures.hashes
         for project in projects:
-            add_project_references(project, references)
+            add_names_found_in_project(project, references)
         references.add_names(
             "file",
             {
@@ -349,7 +349,7 @@ def _find_references_and_thumbnails(
                 if "/" in file_name or is_distinctive_in_text(file_name)
             },
         )
-        add_table_references_until_stable(locations, references)
+        add_names_found_in_tables(locations, references)
         _add_pseudonyms_and_their_photos(references, published_keys, locations)
     return references, thumbnail_texts
 
@@ -376,6 +376,6 @@ def read_names_of_everyone(
     """Read the names of everyone in projects and tables, by kind."""
     references = PersonReferences()
     for folder in find_project_folders(folders):
-        add_project_references(open_project(folder), references)
-    add_table_references_until_stable(locations, references)
+        add_names_found_in_project(open_project(folder), references)
+    add_names_found_in_tables(locations, references)
     return {id_kind: frozenset(names) for id_kind, names in references.other_names.items()}

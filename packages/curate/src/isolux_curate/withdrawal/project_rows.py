@@ -61,7 +61,7 @@ class PersonReferences:
         )
 
 
-def add_project_references(project: Project, references: PersonReferences) -> None:
+def add_names_found_in_project(project: Project, references: PersonReferences) -> None:
     """Add the photos, instances, tasks and annotations of the people named in references."""
     with open_read_transaction(project.engine) as connection:
         people = connection.execute(

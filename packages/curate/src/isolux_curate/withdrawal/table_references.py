@@ -186,7 +186,7 @@ def _parse_json_records_or_none(file_bytes: bytes, *, is_json_lines: bool) -> pl
     return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
 
 
-def add_table_references_until_stable(
+def add_names_found_in_tables(
     locations: Sequence[FileLocation], references: PersonReferences
 ) -> None:
     """Add photos, instances and files of rows that hold a person's ids, until nothing is new."""

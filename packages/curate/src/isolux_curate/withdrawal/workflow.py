@@ -331,7 +331,7 @@ def preview_withdrawal(plan: WithdrawalPlan, ledger: Path) -> WithdrawalPreview:
     return WithdrawalPreview(tuple(artefacts), tuple(unsearchable))
 
 
-def execute_plan_and_write_receipt(
+def execute_plan_write_receipt_if_clean(
     ledger: Path,
     key: bytes,
     plan: WithdrawalPlan,

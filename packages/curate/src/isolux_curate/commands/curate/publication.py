@@ -22,13 +22,13 @@ from isolux_curate.shapes import SHAPES_FILE as SHAPES
 from isolux_curate.verbs import anonymise as privacy
 from isolux_curate.verbs import consensus as labels
 from isolux_curate.verbs import consensus_shapes as drawings
-from isolux_curate.verbs.release import publish_dataset
+from isolux_curate.verbs.release import write_and_journal_release
 
 VERBS = {
     "consensus": labels.consensus,
     "shapes": drawings.consensus_shapes,
     "anonymise": privacy.anonymise,
-    "publish": publish_dataset,
+    "publish": write_and_journal_release,
 }
 EXAMPLES = {"consensus": "isolux curate consensus ratings:ratings.csv --out labels"}
 _MAX_LISTED = 20
@@ -135,7 +135,7 @@ def publish(project: str, **settings: Any) -> None:
     project : str
         The project's folder.
     """
-    release_result = publish_dataset(open_project(project), **settings)
+    release_result = write_and_journal_release(open_project(project), **settings)
     notes = print_cautions_return_other_notes(release_result.notes)
     release = release_result.release
     print_clean_lines(

@@ -52,7 +52,7 @@ class ReleaseResult:
     n_blanks: int
 
 
-def publish_dataset(
+def write_and_journal_release(
     project: Project,
     *,
     out: str | Path,
@@ -109,8 +109,8 @@ def publish_dataset(
     from isolux_curate.project.verdicts import record_journal_note_unless_repeated
     from isolux_curate.publication.people import read_published_people
     from isolux_curate.publication.photos import (
+        exclude_crowded_and_select_publishable,
         parse_split_shares,
-        select_publishable_photos_or_refuse,
     )
     from isolux_curate.verbs.release.project_facts import read_project_facts
     from isolux_curate.verbs.release.questions import QUESTIONS
@@ -126,7 +126,7 @@ def publish_dataset(
     publication_settings = read_publication_settings(project)
     shares = parse_split_shares(publication_settings.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
-    eligible = select_publishable_photos_or_refuse(
+    eligible = exclude_crowded_and_select_publishable(
         project, (*scopes, "training") if terms == "training" else scopes
     )
     fact_columns = list(

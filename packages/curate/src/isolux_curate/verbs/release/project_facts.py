@@ -51,7 +51,7 @@ class ProjectFacts:
 
 def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
     """Read a project's facts for the documents of its dataset."""
-    from isolux_curate.project.queries import read_database_table, read_funnel
+    from isolux_curate.project.queries import read_database_table, tabulate_project_funnel
 
     annotations = read_database_table(project, "annotations").filter(
         pl.col("status") != "withdrawn"
@@ -91,7 +91,7 @@ def read_project_facts(project: Project, min_people: int) -> ProjectFacts:
         .sort("stage")
     )
     return ProjectFacts(
-        read_funnel(project),
+        tabulate_project_funnel(project),
         summarise_journal_by_rule(project),
         stages,
         regions.filter(pl.col("annotators") >= min_people),

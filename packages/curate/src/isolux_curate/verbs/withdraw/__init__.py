@@ -23,7 +23,7 @@ from isolux_curate.verbs.withdraw.request import (
 from isolux_curate.withdrawal.file_walk import (
     find_project_folders,
     remove_stale_staging_folders,
-    resolve_outermost_folders,
+    resolve_existing_outermost_folders,
 )
 from isolux_curate.withdrawal.planning import (
     find_reappeared_people,
@@ -256,7 +256,7 @@ def search_folders_for_people(
     published_key: Sequence[str] = (),
 ) -> SearchResult:
     """Search every byte below folders for people, and change nothing."""
-    searched_folders = resolve_outermost_folders(folders)
+    searched_folders = resolve_existing_outermost_folders(folders)
     names = _strip_and_deduplicate_ids((*who, *read_id_list_or_empty(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")

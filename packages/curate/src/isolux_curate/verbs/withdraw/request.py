@@ -27,7 +27,7 @@ from isolux_curate.proof.search import (
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,
     find_project_folders,
-    resolve_outermost_folders,
+    resolve_existing_outermost_folders,
 )
 from isolux_curate.withdrawal.planning import (
     ReappearedPeople,
@@ -50,7 +50,7 @@ from isolux_curate.withdrawal.terms import IdentifyingTerms
 from isolux_curate.withdrawal.workflow import (
     ProofResult,
     WithdrawalResult,
-    execute_plan_and_write_receipt,
+    execute_plan_write_receipt_if_clean,
 )
 
 _REMAINING_ADVICE = (
@@ -172,7 +172,7 @@ class WithdrawalRequest:
         keep_similar_images: bool = False,
     ) -> WithdrawalRequest:
         """Resolve folders and ledger: the given one, else that of the only project in them."""
-        resolved_folders = resolve_outermost_folders(folders)
+        resolved_folders = resolve_existing_outermost_folders(folders)
         if ledger is not None:
             path = Path(ledger).expanduser().resolve()
         else:
@@ -294,7 +294,7 @@ class WithdrawalRequest:
         folders = self.folders
         if unfinished_plan is not None:  # also its folders that still exist
             existing_folders = filter(Path.is_dir, map(Path, unfinished_plan.folders))
-            folders = resolve_outermost_folders([*folders, *existing_folders])
+            folders = resolve_existing_outermost_folders([*folders, *existing_folders])
         names_by_kind = read_unerased_ids_by_kind(self.ledger, self.key)
         files = self.list_files_to_search(folders)
         unsearchable_files = find_files_hiding_people(
@@ -328,7 +328,7 @@ class WithdrawalRequest:
                 search_result, keep_similar_images=self.keep_similar_images
             )
 
-        return execute_plan_and_write_receipt(
+        return execute_plan_write_receipt_if_clean(
             self.ledger,
             self.ledger_key,
             plan,
