@@ -307,6 +307,9 @@ def test_two_scores_of_one_pair_are_refused_with_both_rows(tmp_path):
     given = {"img1": ["a", "c", "b"], "img2": ["b", "d", "a"], "same": [1, 1, 1], "g": ["x"] * 3}
     with pytest.raises(TableError, match=r"(?s)1 pair.*'b' and 'a': 0\.2 in row 1, 0\.3 in row 3"):
         load(written(tmp_path, score=[0.2, 0.8, 0.3], **given))
+    twice = {"img1": ["a", "c"] * 2, "img2": ["b", "d"] * 2, "same": [1] * 4, "g": ["x"] * 4}
+    with pytest.raises(TableError, match=r"(?s)2 pair.*0\.3 in row 3; others in row\(s\) 4\n"):
+        load(written(tmp_path, score=[0.2, 0.8, 0.3, 0.9], **twice))
     load(written(tmp_path, score=[0.2, 0.8, 0.2 + 1e-9], **given))
     load(written(tmp_path, score=[0.2, 0.8, 0.3], model=["m", "m", "n"], **given))
 

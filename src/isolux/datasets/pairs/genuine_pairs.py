@@ -11,6 +11,7 @@ from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, format_location
 
+_MAX_LISTED_ROWS = 10
 _SCORE_TOLERANCE = 1e-6  # a·b and b·a on a processor
 _GENUINE_WORDS = (*YES, "genuine", "same", "match", "matched", "mated")
 _IMPOSTOR_WORDS = (
@@ -125,11 +126,14 @@ def check_one_score_per_pair(
         first_row = repeated_pairs.filter(low=second_row["low"], high=second_row["high"]).row(
             0, named=True
         )
+        other_rows = [f"{other + 1:,}" for other in contradicted["row"][1 : _MAX_LISTED_ROWS + 1]]
+        ellipsis = ", …" if contradicted.height > _MAX_LISTED_ROWS + 1 else ""
+        more = f"; others in row(s) {', '.join(other_rows)}{ellipsis}" if other_rows else ""
         raise TableError(
             f"{contradicted.select('low', 'high').n_unique():,} pair(s) have two scores",
             expected="one score for two pictures, in whichever order they are named",
             found=f"{ids[0][row]!r} and {ids[1][row]!r}: {first_row['score']:g} in row"
-            f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}",
+            f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}{more}",
             where=format_location(source, row + 1, str(score.name)),
             hint="keep the row that holds, or name the model of each row in a column model",
         )

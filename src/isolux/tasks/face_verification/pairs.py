@@ -160,6 +160,7 @@ def _deduplicate_pairs(
             "{n} pair(s) have two similarities",
             "one similarity for two units, in whichever order they are named",
             lambda index: f"{low[index]:g} and {high[index]:g} for ",
+            hint="keep the row that holds, or name the model of each row in a column model",
         )
         _refuse_pairs(
             min_declared < declared_code,
