@@ -176,7 +176,7 @@ def _write_districts_and_incomes(districts: pl.DataFrame, root: Path) -> None:
     write_bytes_below(root, "districts/income.csv", incomes.encode())
 
 
-_PLACES = (
+_PLACE_OPTIONS = (
     "--data-option",
     "info={data}/info/100k/val",
     "--data-option",
@@ -188,7 +188,7 @@ LAYOUT = LayoutWriter(
     "frames of streets: pedestrians and riders, weather, places and their incomes",
     write,
     ids,
-    ways=(Way("detection", options=_PLACES),),
+    ways=(Way("detection", options=_PLACE_OPTIONS),),
     names={
         "weather": Native("weather"),
         "time_of_day": Native("timeofday", {"dawn_dusk": "dawn/dusk"}),
@@ -198,5 +198,5 @@ LAYOUT = LayoutWriter(
         ),
     },
     also=("--by", "income", "--bins", "income=quantile:3"),
-    protocols=(Way("detection", protocol="icon2:detection", options=_PLACES),),
+    protocols=(Way("detection", protocol="icon2:detection", options=_PLACE_OPTIONS),),
 )
