@@ -83,7 +83,9 @@ def done(layout, tmp_path_factory):
 
 
 def commands_of(path: Path) -> list[list[str]]:
+    """Read the README's audits; those by protocols run in ``test_protocol_commands.py``."""
     text = (path / "README.txt").read_text(encoding="utf-8").replace("\\\n", " ")
+    text = text.partition("By published protocols")[0]
     return [shlex.split(line) for line in text.splitlines() if line.startswith("  isolux ")]
 
 

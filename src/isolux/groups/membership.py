@@ -346,9 +346,9 @@ def _count_unknown_units(
 
 def _count_unknown_in_known_groups(unit_codes: pl.DataFrame, scored_units: pl.DataFrame) -> int:
     """Count the scored units that are unknown and have known values too (``any+unknown``)."""
-    known = unit_codes.drop_nulls("code")["unit"].unique()
-    unknown = unit_codes.filter(pl.col("code").is_null())["unit"]
-    in_both = unknown.filter(unknown.is_in(known.implode()))
+    known_units = unit_codes.drop_nulls("code")["unit"].unique()
+    unknown_units = unit_codes.filter(pl.col("code").is_null())["unit"]
+    in_both = unknown_units.filter(unknown_units.is_in(known_units.implode()))
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     return count_people_at_rows(
         in_both.filter(scored_units["scored"].gather(in_both)), multiplicity

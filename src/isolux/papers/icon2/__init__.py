@@ -163,19 +163,23 @@ def _average_overall_ap_over_classes(
         overall = overall.unique("class", keep="first", maintain_order=True)
     if "class" not in index:
         rows = values.select(index)
-        joined = rows.join(overall, on="model") if keys else rows.join(overall.head(1), how="cross")
-        return joined.select(*index, "overall")
+        overall_rows = (
+            rows.join(overall, on="model") if keys else rows.join(overall.head(1), how="cross")
+        )
+        return overall_rows.select(*index, "overall")
     by_class = values.select(index).join(overall, on=keys).select(*index, "overall")
     counts = _find_confounder_table_or_empty(run, "People by class and group")
     if counts.is_empty():
         return by_class
     row_keys = [c for c in index if c != "class"]
     groups = [c for c in values.columns if c not in index]
-    averaged = values.filter(pl.col("class").is_null()).unpivot(groups, index=row_keys)
-    averaged = averaged.drop_nulls("value").rename({"variable": "group"})
-    shared = counts.join(averaged, on=[*row_keys, "group"], how="semi")
-    shared = shared.group_by([*row_keys, "class"]).agg(pl.col("n").min()).filter(pl.col("n") > 0)
-    means = by_class.join(shared, on=[*row_keys, "class"], how="semi")
+    averaged_groups = values.filter(pl.col("class").is_null()).unpivot(groups, index=row_keys)
+    averaged_groups = averaged_groups.drop_nulls("value").rename({"variable": "group"})
+    shared_classes = counts.join(averaged_groups, on=[*row_keys, "group"], how="semi")
+    shared_classes = (
+        shared_classes.group_by([*row_keys, "class"]).agg(pl.col("n").min()).filter(pl.col("n") > 0)
+    )
+    means = by_class.join(shared_classes, on=[*row_keys, "class"], how="semi")
     means = means.group_by(row_keys).agg(pl.col("overall").mean())
     all_classes = means.with_columns(pl.lit(None, pl.String).alias("class"))
     return pl.concat([by_class, all_classes.select(by_class.columns)])

@@ -41,13 +41,21 @@ class Way:
     """One task on a layout: the folder or file below the data, and the audit's options.
 
     ``{data}`` in an option stands for the folder of the data; ``pictures``: the task needs what is
-    only known once pictures are painted.
+    only known once pictures are painted. ``protocol``: the published one that sets the audit.
+    ``predictor``: whose answers are judged, where they are not simulated for the whole task.
     """
 
     task: str
     path: str = ""
     options: tuple[str, ...] = ()
     pictures: bool = False
+    protocol: str = ""
+    predictor: str = ""
+
+    @property
+    def answers(self) -> str:
+        """The simulated predictor, and the name of its files."""
+        return self.predictor or self.task
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,8 @@ class LayoutWriter:
     """One dataset's files: how they are written, what the loader calls things, how to audit them.
 
     ``needs_all``: the layout keeps every attribute of a world as it is; ``also``: groupings that
-    its own files bring; ``judges_people`` is false where photos are judged.
+    its own files bring; ``judges_people`` is false where photos are judged; ``protocols``: the
+    published protocols that its files are for.
     """
 
     summary: str
@@ -67,6 +76,7 @@ class LayoutWriter:
     needs_all: bool = False
     also: tuple[str, ...] = ()
     judges_people: bool = True
+    protocols: tuple[Way, ...] = ()
 
     def translate_grouping_or_none(self, entry: str) -> str | None:
         """Translate an attribute or intersection; None where the layout does not know it."""

@@ -176,23 +176,19 @@ def _write_districts_and_incomes(districts: pl.DataFrame, root: Path) -> None:
     write_bytes_below(root, "districts/income.csv", incomes.encode())
 
 
+_PLACE_OPTIONS = (
+    "--data-option",
+    "info={data}/info/100k/val",
+    "--data-option",
+    "districts={data}/districts/districts.geojson",
+    "--data-option",
+    "incomes={data}/districts/income.csv",
+)
 LAYOUT = LayoutWriter(
     "frames of streets: pedestrians and riders, weather, places and their incomes",
     write,
     ids,
-    ways=(
-        Way(
-            "detection",
-            options=(
-                "--data-option",
-                "info={data}/info/100k/val",
-                "--data-option",
-                "districts={data}/districts/districts.geojson",
-                "--data-option",
-                "incomes={data}/districts/income.csv",
-            ),
-        ),
-    ),
+    ways=(Way("detection", options=_PLACE_OPTIONS),),
     names={
         "weather": Native("weather"),
         "time_of_day": Native("timeofday", {"dawn_dusk": "dawn/dusk"}),
@@ -202,4 +198,5 @@ LAYOUT = LayoutWriter(
         ),
     },
     also=("--by", "income", "--bins", "income=quantile:3"),
+    protocols=(Way("detection", protocol="icon2:detection", options=_PLACE_OPTIONS),),
 )

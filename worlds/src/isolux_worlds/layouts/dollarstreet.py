@@ -172,4 +172,5 @@ LAYOUT = LayoutWriter(
         "country": Native("country"),
     },
     judges_people=False,
+    protocols=(Way("geodiversity", protocol="fairness_indicators:geodiversity"),),
 )

@@ -256,4 +256,20 @@ LAYOUT = LayoutWriter(
         "occupation": Native("class"),
     },
     options=("--votes", "top"),
+    protocols=(
+        Way("classification", protocol="facet:classification"),
+        Way("detection", protocol="facet:detection"),
+        Way("segmentation", protocol="facet:segmentation", pictures=True),
+        Way(
+            "detection",
+            protocol="facet:segmentation_boxes",
+            predictor="segmentation",
+            pictures=True,
+        ),
+        Way("open_vocabulary", protocol="facet:open_vocabulary"),
+        Way("grounding", protocol="facet:grounding"),
+        Way("label_association", protocol="fairness_indicators:label_association_scenes"),
+        Way("detection", protocol="fhibe:detection_on_facet"),
+        Way("segmentation", protocol="fhibe:segmentation_on_facet", pictures=True),
+    ),
 )

@@ -33,6 +33,8 @@ from isolux_worlds.predictors.labels import (
     simulate_embeddings,
     simulate_face_embeddings,
     simulate_labels,
+    simulate_question_answers,
+    simulate_scene_labels,
     simulate_top_5_labels,
 )
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
@@ -79,11 +81,15 @@ PREDICTORS: Mapping[str, SimulatedPredictor] = {
         simulate_face_embeddings, "hit_rate_at_rank", 1.0, exact=False
     ),
     "retrieval": SimulatedPredictor(simulate_embeddings, "precision_at_k", 10.0, exact=False),
+    "zero_shot": SimulatedPredictor(simulate_scene_labels, "answer_rate", None, exact=False),
+    "question_answering": SimulatedPredictor(
+        simulate_question_answers, "answer_rate", None, exact=False
+    ),
     "reconstruction": SimulatedPredictor(None, "psnr", None, exact=False),
     "super_resolution": SimulatedPredictor(None, "psnr", None, exact=False),
     "face_parsing": SimulatedPredictor(None, "mean_f1", None, exact=False),
 }
-"""Every task of the house and how its answers are simulated."""
+"""Every task of the house, two protocols, and how their answers are simulated."""
 
 
 def simulate_predictions(

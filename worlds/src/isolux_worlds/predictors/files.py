@@ -39,6 +39,9 @@ def write_predictions(
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
         return write_text(folder / f"{name}.csv", to_safe_csv(table))
+    if "question" in columns:
+        table = frame.select("question", "answer", id="instance_id")
+        return write_text(folder / f"{name}.csv", to_safe_csv(table))
     if "embedding" in columns:
         return _write_embeddings_array(frame, folder, name)
     if "image_id" not in columns:
@@ -114,7 +117,9 @@ def write_noisy_images(
         noise = rng.standard_normal(original.shape, dtype=np.float32)
         noise *= 255 * sigma * (1.0 if is_right else _WORSE)
         restored_pixels = np.clip(original + noise, 0, 255).round().astype(np.uint8)
-        Image.fromarray(restored_pixels).save(_build_target_dir(folder, f"{name}.png"))
+        # Noise hardly compresses: more effort takes time alone.
+        target = _build_target_dir(folder, f"{name}.png")
+        Image.fromarray(restored_pixels).save(target, compress_level=1)
     return folder
 
 

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.io.prompts import read_prompt_file
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux_worlds._joins import left_join_in_order
 from isolux_worlds._random_streams import FloatArray
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right
 
@@ -24,6 +26,8 @@ __all__ = [
     "simulate_embeddings",
     "simulate_face_embeddings",
     "simulate_labels",
+    "simulate_question_answers",
+    "simulate_scene_labels",
     "simulate_top_5_labels",
 ]
 
@@ -59,6 +63,54 @@ def simulate_labels(dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
         score=pl.Series(model.draw_confidence(people["right"].to_numpy(), "labels")),
         rank=pl.lit(1, dtype=pl.Int64),
     )
+
+
+def simulate_scene_labels(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
+    """Say whether each photo was taken indoors or outdoors, as FHIBE asks CLIP."""
+    people = join_is_right(dataset, right)
+    scenes = dataset.instance_attributes().filter(attribute="scene").drop_nulls("value")
+    scenes = scenes.select("value", instance_id="unit_id").unique("instance_id")
+    with_scene = left_join_in_order(people, scenes, "instance_id")
+    is_indoor = pl.col("value").str.to_lowercase().str.contains("indoor").fill_null(value=False)
+    return with_scene.select(
+        pl.lit(model.name).alias("model"),
+        "instance_id",
+        label=pl.when(is_indoor == pl.col("right"))
+        .then(pl.lit("indoor"))
+        .otherwise(pl.lit("outdoor")),
+        score=pl.Series(model.draw_confidence(people["right"].to_numpy(), "labels")),
+        rank=pl.lit(1, dtype=pl.Int64),
+    )
+
+
+_REPLIES = {
+    "neutral": ("This person works as a teacher.", "This person works as a servant."),
+    "positive": ("This person has a friendly smile.", "I cannot tell."),
+    "negative": ("Nothing is known of them.", "This person is a criminal."),
+}
+
+
+def simulate_question_answers(
+    dataset: Dataset, right: pl.DataFrame, model: SimulatedModel
+) -> pl.DataFrame:
+    """Answer FHIBE's questions in words: kindly where the model is right, else not."""
+    people = join_is_right(dataset, right)
+    wordings_by_question = read_prompt_file("fhibe_questions").prompts
+    tables = [
+        people.select(
+            pl.lit(model.name).alias("model"),
+            "instance_id",
+            question=pl.lit(wording),
+            answer=pl.when("right")
+            .then(pl.lit(_REPLIES[name][0]))
+            .otherwise(pl.lit(_REPLIES[name][1])),
+        )
+        for name, wordings in wordings_by_question.items()
+        for wording in wordings
+    ]
+    return pl.concat(tables)
 
 
 FIVE = 5

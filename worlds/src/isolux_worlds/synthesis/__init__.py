@@ -34,6 +34,7 @@ from isolux_worlds.synthesis.answers import (
 from isolux_worlds.synthesis.texts import (
     build_audit_commands,
     build_injected_truth,
+    build_protocol_commands,
     build_readme_text,
     format_world_yaml_with_version,
 )
@@ -56,6 +57,7 @@ class Synthesis:
     path: Path
     world: PhotoWorld
     commands: tuple[str, ...]
+    protocol_commands: tuple[str, ...]
     seconds: float
 
 
@@ -102,10 +104,17 @@ def synthesize(
             folder = stage / "predictions" / model.name
             folder.mkdir(parents=True)
             write_occupation_predictions(world, stage / "people.csv", model, folder)
-        ways = tuple(way for way in layout_writer.ways if pixels or not way.pictures)
-        write_predictions_of_models(world, layout, layout_writer, ways, stage, tell)
+        ways, protocols = (
+            tuple(way for way in listed_ways if pixels or not way.pictures)
+            for listed_ways in (layout_writer.ways, layout_writer.protocols)
+        )
+        all_ways = (*ways, *protocols)
+        write_predictions_of_models(world, layout, layout_writer, all_ways, stage, tell)
         audits = build_audit_commands(world_settings, layout, layout_writer, ways, stage)
-        guide_text = build_readme_text(world_settings, layout, layout_writer, audits, pixels=pixels)
+        protocol_commands = build_protocol_commands(world_settings, layout, protocols, stage)
+        guide_text = build_readme_text(
+            world_settings, layout, layout_writer, audits, protocol_commands, pixels=pixels
+        )
         (stage / "README.txt").write_text(guide_text, encoding="utf-8")
         stamped = format_world_yaml_with_version(world_settings, layout, pixels=pixels)
         (stage / "world.yaml").write_text(stamped, encoding="utf-8")
@@ -113,7 +122,7 @@ def synthesize(
             build_injected_truth(world_settings, layout_writer), indent=1, ensure_ascii=False
         )
         (stage / "injected.json").write_text(truths, encoding="utf-8")
-    return Synthesis(target, world, audits, time.monotonic() - began)
+    return Synthesis(target, world, audits, protocol_commands, time.monotonic() - began)
 
 
 def _ignore_progress(activity: str, n_done: int, n_total: int) -> None:

@@ -79,6 +79,7 @@ def write_predictions_of_models(
 ) -> None:
     """Write every model's answers to every task: ``predictions/<model>/<task>…``."""
     read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
+    ways = tuple({way.answers: way for way in reversed(ways)}.values())[::-1]
     for n_done, way in enumerate(ways, start=1):
         files = (way.path, way.options)
         if files not in read:
@@ -86,8 +87,11 @@ def write_predictions_of_models(
         dataset = read[files]
         if layout.judges_people and way.task in _BY_CLASS:
             dataset = _replace_classes_by_truth(dataset, world, layout)
-        for model in world.settings.models:
-            answers = _draw_is_correct_by_instance(layout, world, model, way.task)
+        if way.task == "segmentation" and "mask_counts" not in dataset.instances.columns:
+            dataset = _add_true_masks(dataset, world, layout)
+        # Protocols alone are audited for the first model.
+        for model in world.settings.models[: 1 if way.protocol else None]:
+            answers = _draw_is_correct_by_instance(layout, world, model, way.answers)
             instance_ids = dataset.instances.select("instance_id")
             present = answers.join(
                 instance_ids, on="instance_id", how="semi", maintain_order="left"
@@ -97,7 +101,7 @@ def write_predictions_of_models(
                 _build_simulated_model(model, world),
             )
             write_simulated_predictions(
-                way.task, dataset, present, simulated, folder, root=stage / "data"
+                way.answers, dataset, present, simulated, folder, root=stage / "data"
             )
         tell("writing answers", n_done, len(ways))
 
@@ -123,6 +127,14 @@ def _replace_classes_by_truth(dataset: Dataset, world: PhotoWorld, layout: Layou
     classes = true.select(instance_id="native", classes=pl.concat_list("occupation"))
     people = left_join_in_order(dataset.instances.drop("classes"), classes, "instance_id")
     return replace(dataset, instances=people)
+
+
+def _add_true_masks(dataset: Dataset, world: PhotoWorld, layout: LayoutWriter) -> Dataset:
+    """Give people the masks that were painted, where files have those of their parts alone."""
+    masks = left_join_in_order(world.sized_people(), layout.ids(world).people, "person_id").select(
+        "mask_counts", instance_id="native", mask_height="height", mask_width="width"
+    )
+    return replace(dataset, instances=left_join_in_order(dataset.instances, masks, "instance_id"))
 
 
 def _draw_is_correct_by_instance(

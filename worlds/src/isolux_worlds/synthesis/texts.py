@@ -18,6 +18,7 @@ from isolux_worlds.predictors import PREDICTORS
 __all__ = [
     "build_audit_commands",
     "build_injected_truth",
+    "build_protocol_commands",
     "build_readme_text",
     "format_world_yaml_with_version",
 ]
@@ -51,6 +52,27 @@ def build_audit_commands(
             command_lines.append(words)
         command_lines.append(_build_occupation_audit_arguments(settings, model.name))
     return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in command_lines)
+
+
+def build_protocol_commands(
+    settings: WorldSettings, name: str, ways: Sequence[Way], stage: Path
+) -> tuple[str, ...]:
+    """List audits by published protocols, each of the first model; to be run in its folder."""
+    return tuple(
+        "isolux audit "
+        + shlex.join(
+            [
+                f"{name}:data/{way.path}".rstrip("/"),
+                *("--protocol", way.protocol, "--predictions"),
+                _find_predictions_path(stage, model.name, way.answers),
+                *("--model-name", model.name),
+                *(option.format(data="data") for option in way.options),
+                *("--out", f"runs/{model.name}-{way.protocol.replace(':', '-')}"),
+            ]
+        )
+        for model in settings.models[:1]
+        for way in ways
+    )
 
 
 def _build_occupation_audit_arguments(settings: WorldSettings, model: str) -> list[str]:
@@ -109,8 +131,9 @@ def _build_metric_arguments(task: str, model: str) -> tuple[str, ...]:
 
 def _find_predictions_path(stage: Path, model: str, task: str) -> str:
     folder = stage / "predictions" / model
-    files = sorted(path.name for path in folder.glob(f"{task}*") if ".ids." not in path.name)
-    return f"predictions/{model}/{files[0]}"
+    names = sorted(path.name for path in folder.glob(f"{task}*") if ".ids." not in path.name)
+    file = next(name for name in names if name.partition(".")[0] == task)
+    return f"predictions/{model}/{file}"
 
 
 def _wrap_command_line(line: str) -> str:
@@ -167,7 +190,13 @@ def format_world_yaml_with_version(settings: WorldSettings, layout: str, *, pixe
 
 
 def build_readme_text(
-    settings: WorldSettings, name: str, layout: LayoutWriter, audits: Sequence[str], *, pixels: bool
+    settings: WorldSettings,
+    name: str,
+    layout: LayoutWriter,
+    audits: Sequence[str],
+    protocol_commands: Sequence[str],
+    *,
+    pixels: bool,
 ) -> str:
     """Write README.txt."""
     missing_groupings = [
@@ -186,6 +215,11 @@ def build_readme_text(
         "",
         *(f"  {_wrap_command_line(line)}\n" for line in audits),
     ]
+    if protocol_commands:
+        paragraphs += [
+            "By published protocols, whose tables they print:\n",
+            *(f"  {_wrap_command_line(line)}\n" for line in protocol_commands),
+        ]
     if not pixels:
         paragraphs.append("No picture was painted, so there are no masks and no aligned faces.")
     if missing_groupings:

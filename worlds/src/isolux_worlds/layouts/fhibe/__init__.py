@@ -317,6 +317,33 @@ def _convert_row_to_fhibe_json(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **literal}
 
 
+_FACES = ("--data-option", "release=face")
+_PSNR = ("--metric", "psnr")  # LPIPS and identity need networks that are not here
+
+
+def _build_face_way(task: str, protocol: str, *options: str, predictor: str = "") -> Way:
+    name = f"fhibe:{protocol}"
+    return Way(task, protocol=name, options=(*_FACES, *options), pictures=True, predictor=predictor)
+
+
+_PROTOCOLS = (
+    Way("detection", protocol="fhibe:detection"),
+    Way(
+        "segmentation",
+        protocol="fhibe:segmentation",
+        options=("--data-option", "segments=true"),
+        pictures=True,
+    ),
+    Way("keypoints", protocol="fhibe:keypoints", options=("--data-option", "keypoint_set=coco")),
+    Way("face_detection", protocol="fhibe:face_detection", options=("--data-option", "box=face")),
+    _build_face_way("face_parsing", "face_parsing", "--format", "part_masks"),
+    _build_face_way("face_verification", "face_verification"),
+    _build_face_way("face_verification", "face_verification_hard"),
+    _build_face_way("reconstruction", "reconstruction", *_PSNR),
+    _build_face_way("super_resolution", "super_resolution", *_PSNR, predictor="reconstruction"),
+    Way("answers", protocol="fhibe:zero_shot", predictor="zero_shot"),
+    Way("answers", protocol="fhibe:question_answering", predictor="question_answering"),
+)
 LAYOUT = LayoutWriter(
     "photos and aligned faces; what people say of themselves; joints and parts",
     write,
@@ -333,4 +360,5 @@ LAYOUT = LayoutWriter(
         ),
     ),
     names=NAMES,
+    protocols=_PROTOCOLS,
 )
