@@ -80,3 +80,36 @@ def test_the_flag_that_is_printed_mends_it(names, by, tmp_path, monkeypatch, cap
     assert overall["value"][0] > 0.8
     warnings = json.loads((tmp_path / "run/audit.json").read_text())["warnings"]
     assert not any("other names" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("n_classes", [600, 3000])
+def test_more_classes_than_an_assignment_takes(n_classes) -> None:
+    """Ids that are one too high, ten people a class; and a sound model of as many classes."""
+    rng = np.random.default_rng(2)
+    truth = np.repeat(np.arange(n_classes), 10)
+    right = np.where(rng.random(len(truth)) < 0.7, truth, rng.integers(0, n_classes, len(truth)))
+    race = rng.choice(["A", "B"], len(truth)).tolist()
+    shifted = ((right + 1) % n_classes).astype(str).tolist()
+    (caution, *_) = permuted_classes.check(classify(truth.astype(str).tolist(), shifted, race))
+    assert "fit the truth far better under other names" in caution
+    n_named = caution.count("' for '") + int(
+        re.search(r"and ([\d,]+) more", caution)[1].replace(",", "")
+    )
+    assert n_named > 0.9 * n_classes
+    sound = classify(truth.astype(str).tolist(), right.astype(str).tolist(), race)
+    assert permuted_classes.check(sound) == []
+
+
+def test_pairs_that_do_not_occur_are_not_looked_at(monkeypatch) -> None:
+    """Of many classes the table of all pairs, 36 million cells here, is never made."""
+    from isolux.stats import label_assignment
+
+    sizes = []
+    bincount = np.bincount
+    monkeypatch.setattr(
+        label_assignment.np, "bincount", lambda *a: sizes.append(len(r := bincount(*a))) or r
+    )
+    truth = np.repeat(np.arange(6000), 4)
+    codes = label_assignment.AnswerCodes(truth, (truth + 1) % 6000, 6000, np.arange(len(truth)))
+    assert len(label_assignment.find_label_assignment(codes)) > 4500
+    assert max(sizes) <= len(truth)

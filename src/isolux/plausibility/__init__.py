@@ -16,10 +16,14 @@ from __future__ import annotations
 from types import ModuleType
 
 from isolux.plausibility import (
+    answer_words,
+    constant_answers,
+    failing_groups,
     geometry_transforms,
     group_units,
     missing_group_labels,
     missing_truth,
+    mixed_units,
     numbers_as_classes,
     pair_scores,
     perfect_answers,
@@ -40,7 +44,11 @@ CHECKS: tuple[ModuleType, ...] = (
     geometry_transforms,
     repeated_annotations,
     reversed_scores,
+    constant_answers,
     group_units,
+    mixed_units,
+    failing_groups,
+    answer_words,
     numbers_as_classes,
     pair_scores,
     missing_truth,

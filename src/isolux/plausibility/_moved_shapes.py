@@ -20,9 +20,10 @@ _SHIFT_STEP = 0.25
 _MIN_POSE_IOU = 0.3
 # Two names for nearly the same fit: the simpler one is named.
 _SIMPLER_GAIN = 0.02
-# An image whose boxes are of another format: they fit so much better, and well. In images of one
-# format hardly any box does.
-_MIN_IMAGE_GAIN, _MIN_IMAGE_IOU, _MIN_IMAGES, _MIN_IMAGE_SHARE = 0.3, 0.5, 3, 0.02
+# People whose shapes are in another format: they fit so much better, and well. In a file of one
+# format hardly any shape does.
+_MIN_PERSON_GAIN, _MIN_PERSON_SIMILARITY = 0.3, 0.5
+_MIN_PEOPLE, _MIN_IMAGES, _MIN_SHARE = 5, 3, 0.02
 
 
 def find_moved_shapes(preview: ShapePreview) -> tuple[str, FloatArray, FloatArray] | None:
@@ -191,30 +192,37 @@ def _find_joint_order(preview: ShapePreview, halves: Halves) -> npt.NDArray[np.i
 
 
 def find_mixed_formats(preview: ShapePreview) -> tuple[str, int, int] | None:
-    """Find images whose boxes are of another format: its name, how many, of how many."""
-    if preview.people.points is not None:
-        return None
-    n_images = len(preview.size_px)
-    n_people = np.bincount(preview.people.image, minlength=n_images)
-    has_boxes = np.bincount(preview.predicted.image, minlength=n_images) > 0
+    """Find shapes that fit if read otherwise than all others: words, images with such, of all."""
+    predicted = preview.predicted
+    images = np.unique(predicted.image)
+    before = preview.best_similarity(predicted)
+    best_words, n_best = "", 0
+    for words, transformed in _list_readings(predicted, preview.size_px[predicted.image]):
+        after = preview.best_similarity(transformed)
+        is_other = (after >= before + _MIN_PERSON_GAIN) & (after >= _MIN_PERSON_SIMILARITY)
+        n = len(np.unique(preview.people.image[is_other]))
+        is_many = is_other.sum() >= max(_MIN_PEOPLE, _MIN_SHARE * len(before))
+        if is_many and n >= max(_MIN_IMAGES, _MIN_SHARE * len(images)) and n > n_best:
+            best_words, n_best = words, n
+    return (best_words, n_best, len(images)) if n_best else None
 
-    def image_means(shapes: ShapeRows) -> FloatArray:
-        similarity = preview.best_similarity(shapes)
-        sums = np.bincount(preview.people.image, weights=similarity, minlength=n_images)
-        return np.asarray(sums / np.maximum(n_people, 1))
 
-    before = image_means(preview.predicted)
-    counts = {}
+def _list_readings(shapes: ShapeRows, size_px: FloatArray) -> Iterator[tuple[str, ShapeRows]]:
+    """Yield shapes read in other formats and at other sizes, with words for each."""
     for name, convert in XYWH_CONVERSIONS.items():
-        if name != "xywh":
-            box = convert(*preview.predicted.box_xywh.T)
+        if name != "xywh" and shapes.points is None:
+            box = convert(*shapes.box_xywh.T)
             columns = np.column_stack(
                 [box.x, box.y, np.maximum(box.width, 0), np.maximum(box.height, 0)]
             )
-            after = image_means(replace(preview.predicted, box_xywh=columns))
-            is_other = (after >= before + _MIN_IMAGE_GAIN) & (after >= _MIN_IMAGE_IOU)
-            counts[name] = int((is_other & has_boxes).sum())
-    name, n = max(counts.items(), key=lambda item: item[1])
-    if n < max(_MIN_IMAGES, _MIN_IMAGE_SHARE * has_boxes.sum()):
-        return None
-    return name, n, int(has_boxes.sum())
+            words = f"their four numbers are read as {name}"
+            yield words, replace(shapes, box_xywh=columns)
+    for words, factor in (
+        ("they are multiplied by the size of the image", np.nan_to_num(size_px)),
+        ("they are multiplied by 2", np.full_like(size_px, 2.0)),
+        ("they are halved", np.full_like(size_px, 0.5)),
+    ):
+        points = shapes.points
+        if points is not None:
+            points = np.concatenate([points[:, :, :2] * factor[:, None], points[:, :, 2:]], axis=2)
+        yield words, replace(shapes, box_xywh=shapes.box_xywh * np.tile(factor, 2), points=points)

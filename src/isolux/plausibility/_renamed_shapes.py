@@ -44,6 +44,12 @@ def find_renamed_shapes(preview: ShapePreview, inputs: AuditInputs) -> str | Non
         return _describe_other_classes(
             preview, halves, by_label, judged_labels
         ) or _describe_better_label(preview, halves, by_label, judged_labels, inputs)
+    is_by_class = inputs.task == "open_vocabulary"  # others find objects of any class
+    if is_by_class and len(labels) == 1 < len(classes) and labels[0] in classes:
+        return (
+            f"All predictions of {preview.model!r} are labelled {labels[0]!r}, and the objects are"
+            f" {_join(classes)}: those of other classes count as missed."
+        )
     if set(labels) & set(classes):
         return _describe_assignment(preview, halves, by_label, inputs)
     if len(labels) == 1 and labels[0].lower() not in _PERSON_LABELS:

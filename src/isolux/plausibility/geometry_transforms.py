@@ -19,8 +19,8 @@ INFO = PlausibilityInfo(
     summary="How similar predictions are to people in up to 300 images, as they are and mirrored, "
     "moved, with other joints, formats, labels or images.",
     rule=f"Warns where similarity rises by {MIN_GAIN:g} on average in both halves of the images, "
-    "one of which chose the transformation; of formats from 3 images and 2 % on; and where "
-    "predictions fit other images as well.",
+    "one of which chose the transformation; of some shapes in another format or size from 3 images "
+    "and 2 % of people on; and where predictions fit other images as well.",
     tasks=(
         "detection",
         "face_detection",
@@ -58,11 +58,10 @@ def _describe_moved_shapes(preview: ShapePreview, shapes: str) -> str | None:
         )
     mixed = find_mixed_formats(preview)
     if mixed is not None:
-        name, n, n_images = mixed
+        words, n, n_images = mixed
         return (
-            f"In {n:,} of {n_images:,} images {subject[:1].lower()}{subject[1:]} fit people only if"
-            f" their four numbers are read as {name}, elsewhere as they are. Were files of two"
-            " formats joined? Nothing was changed."
+            f"In {n:,} of {n_images:,} images some {shapes} of {preview.model!r} fit people only if"
+            f" {words}, others as they are. Were files of two formats joined? Nothing was changed."
         )
     return _describe_other_images(preview, verb)
 

@@ -35,22 +35,28 @@ INFO = PlausibilityInfo(
     "fewer than 30 pairs of either kind and one person's are not higher; of a threshold that is "
     "worse by 0.2 in balanced accuracy than 100 times or a hundredth of it, from 30 pairs of each "
     "kind on; of a failure rate that was asked for where no comparison failed.",
-    tasks=("face_verification",),
+    tasks=("face_verification", "classification"),
 )
 
 
 def check(inputs: AuditInputs) -> list[Caution]:
     """Caution on what pair scores cannot mean."""
     cautions: list[Caution] = []
-    is_distance = inputs.options.get("lower_score_means") == "same"
+    is_distance = inputs.options.get("lower_score_means") in ("same", "positive")
     threshold = inputs.options.get("threshold")
-    for model, scores, is_genuine in _read_pairs(inputs):
+    of_people = inputs.task == "classification"
+    for model, scores, is_genuine in (_read_people if of_people else _read_pairs)(inputs):
         genuine, impostors = scores[is_genuine], scores[~is_genuine]
-        if not is_distance:
+        if not is_distance and not of_people:
             cautions += _check_name(model, genuine, impostors)
-        if threshold is not None:
+        if isinstance(threshold, float | int):
             sign = -1.0 if is_distance else 1.0
-            cautions += _check_threshold(model, genuine, impostors, sign, float(threshold))
+            subject = (
+                f"people by {model!r} (both classes"
+                if of_people
+                else (f"pairs by {model!r} (one person's and two people's")
+            )
+            cautions += _check_threshold(subject, genuine, impostors, sign, float(threshold))
     requested = {*inputs.options.get("metric", ()), *inputs.options.get("metrics", ())}
     failures = inputs.scores.units.filter(pl.col("metric") == "failure_rate")["value"]
     if "failure_rate" in requested and len(failures) and failures.max() == 0.0:
@@ -79,6 +85,22 @@ def _read_pairs(inputs: AuditInputs) -> Iterator[tuple[str, FloatArray, npt.NDAr
         )
 
 
+def _read_people(inputs: AuditInputs) -> Iterator[tuple[str, FloatArray, npt.NDArray[np.bool_]]]:
+    """Read each model's scores of one class, and whether it is true: arrays [people]."""
+    evidence = inputs.scores.evidence.get("classification")
+    positive = inputs.options.get("positive")
+    if evidence is None or positive is None:
+        return
+    scored_people = evidence.filter(pl.col("truth").list.len() > 0).drop_nulls("positive_score")
+    for (model,), people in scored_people.group_by(["model"], maintain_order=True):
+        is_positive = people["truth"].list.contains(str(positive))
+        yield (
+            str(model),
+            people["positive_score"].cast(pl.Float64).to_numpy(),
+            is_positive.to_numpy(),
+        )
+
+
 def _check_name(model: str, genuine: FloatArray, impostors: FloatArray) -> list[Caution]:
     """Caution where a column named distance is read as similarity, and no pairs contradict it."""
     n = min(len(genuine), len(impostors))
@@ -95,7 +117,7 @@ def _check_name(model: str, genuine: FloatArray, impostors: FloatArray) -> list[
 
 
 def _check_threshold(
-    model: str, genuine: FloatArray, impostors: FloatArray, sign: float, threshold: float
+    subject: str, genuine: FloatArray, impostors: FloatArray, sign: float, threshold: float
 ) -> list[Caution]:
     """Caution where 100 times the threshold, or a hundredth of it, decides far better."""
     if min(len(genuine), len(impostors)) < _MIN_PAIRS or threshold == 0.0:
@@ -115,8 +137,8 @@ def _check_threshold(
     low, high = sorted(sign * np.quantile(scores, (0.01, 0.99)))
     return [
         Caution(
-            f"The threshold of {threshold:g} is right about {100 * share:.0f} % of pairs by"
-            f" {model!r} (one person's and two people's weighing the same), and"
+            f"The threshold of {threshold:g} is right about {100 * share:.0f} % of {subject}"
+            f" weighing the same), and"
             f" {threshold * best_factor:g} about {100 * best_share:.0f} %: scores run from"
             f" {low:.3g} to {high:.3g}. Is the threshold on their scale?"
         )

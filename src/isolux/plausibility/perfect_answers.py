@@ -19,14 +19,25 @@ _IS_RIGHT = {
     "errors": pl.col("absolute_error") == 0.0,
 }
 """By name of evidence: whether an answer is exactly the truth; null: not judged."""
+_ROUNDING = 1e-6  # of a similarity in single precision
 
 INFO = PlausibilityInfo(
     title="Answers that are all right",
     summary="Whether truth and answers are one column, or every answer is exactly the truth, which "
     "has several values.",
-    rule=f"Warns from {_MIN_PEOPLE} judged people on; where numbers are predicted, from "
+    rule=f"Warns from {_MIN_PEOPLE} judged people on; where numbers or shapes are predicted, from "
     f"{_MIN_PEOPLE_WITH_NUMBERS}; of one column always.",
-    tasks=("classification", "regression", "age_estimation"),
+    tasks=(
+        "classification",
+        "regression",
+        "age_estimation",
+        "detection",
+        "face_detection",
+        "segmentation",
+        "keypoints",
+        "open_vocabulary",
+        "grounding",
+    ),
 )
 
 
@@ -62,4 +73,21 @@ def check(inputs: AuditInputs) -> list[Caution]:
             )
             for model, n in perfect.select("model", "n").collect().iter_rows()
         ]
+    if inputs.task == "segmentation":  # previews hold boxes
+        recalls = inputs.scores.units.filter(metric="average_recall").drop_nulls("value")
+        for (model,), rows in recalls.group_by("model", maintain_order=True):
+            if rows.height >= _MIN_PEOPLE_WITH_NUMBERS and rows["value"].min() == 1.0:
+                cautions.append(_describe_copy(str(model), rows.height))
+        return cautions
+    for preview in inputs.scores.previews:
+        similarity = preview.best_similarity(preview.predicted)
+        if len(similarity) >= _MIN_PEOPLE_WITH_NUMBERS and similarity.min() >= 1.0 - _ROUNDING:
+            cautions.append(_describe_copy(preview.model, len(similarity)))
     return cautions
+
+
+def _describe_copy(model: str, n: int) -> Caution:
+    return Caution(
+        f"The predictions of {model!r} lie exactly on all of {n:,} annotations. Are they a copy of"
+        " the truth?"
+    )

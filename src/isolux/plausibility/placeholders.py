@@ -34,8 +34,8 @@ INFO = PlausibilityInfo(
     "ages and the numbers that bins are made of.",
     rule="Warns of a number such as -1 or 999 that is farther from all others than these are from "
     "each other, or five times as common as any number near it; of -1 where all others are 0 or "
-    "more; of 0 among scores and estimated ages where it stands out likewise; of a true class "
-    "such as -1 or None that no answer names.",
+    "more; of 0 among scores, and predictions of numbers that are never 0, where it stands out "
+    "likewise; of a true class such as -1 or None that no answer names.",
 )
 
 
@@ -116,15 +116,34 @@ def _read_answers(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:
     column = next((c for c in ("value", column) if c in predictions.columns), "")
     if not column or "label" in predictions.columns or not predictions.schema[column].is_numeric():
         return
+    keys = [name for name in ("model", "metric") if name in predictions.columns]
+    for (model, *_), rows in predictions.group_by(keys, maintain_order=True):
+        yield _CheckedNumbers(
+            repr(model),
+            _to_numpy(rows[column]),
+            is_attribute=False,
+            may_be_zero=_may_be_zero(inputs),
+        )
+
+
+def _may_be_zero(inputs: AuditInputs) -> bool:
+    """Return whether an answer of exactly 0 is one like any other."""
+    errors = inputs.scores.evidence.get("errors")
+    if errors is not None:
+        return bool(errors.select((pl.col("truth") <= 0).any()).item())
     is_distance = inputs.options.get("lower_score_means") in ("same", "positive")
-    may_be_zero = inputs.task not in _SCORED_TASKS or is_distance
-    for (model,), rows in predictions.group_by(["model"], maintain_order=True):
-        values = _to_numpy(rows[column])
-        yield _CheckedNumbers(repr(model), values, is_attribute=False, may_be_zero=may_be_zero)
+    return inputs.task not in _SCORED_TASKS or is_distance
 
 
-_SCORED_TASKS = ("age_estimation", "classification", "face_verification")
-"""Tasks whose numbers are hardly ever exactly 0, unless a program had no face to look at."""
+_SCORED_TASKS = (
+    "classification",
+    "face_verification",
+    "identification",
+    "reconstruction",
+    "super_resolution",
+    "text_to_image_retrieval",
+)
+"""Tasks whose numbers are hardly ever exactly 0, unless a program failed."""
 
 
 def _read_groups(inputs: AuditInputs) -> Iterator[_CheckedNumbers]:

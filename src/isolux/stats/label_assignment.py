@@ -29,7 +29,7 @@ _MAX_LOSS_Z = 2.0
 _SMOOTHING = 5.0
 # People added to each class's number, so that a class of one person decides nothing.
 _MAX_LABELS = 500
-# Assignment takes time cubic in the labels; of more, those with the most disagreement are used.
+# Assignment takes time cubic in the labels; of more, pairs are taken that fit each other best.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,9 @@ def _assign(codes: AnswerCodes, weights: FloatArray) -> dict[int, int]:
     disagreement = np.bincount(codes.truth, off_diagonal, codes.n_labels) + np.bincount(
         codes.answers, off_diagonal, codes.n_labels
     )
-    selected_labels = np.argsort(-disagreement, kind="stable")[:_MAX_LABELS]
-    selected_labels = np.sort(selected_labels[disagreement[selected_labels] > 0])
+    selected_labels = np.flatnonzero(disagreement > 0)
+    if len(selected_labels) > _MAX_LABELS:
+        return _pair_best_fits(codes, weights)
     position = np.full(codes.n_labels, -1)
     position[selected_labels] = np.arange(len(selected_labels))
     t, a = position[codes.truth], position[codes.answers]
@@ -132,6 +133,25 @@ def _assign(codes: AnswerCodes, weights: FloatArray) -> dict[int, int]:
         for r, c, is_used in zip(rows, columns, has_label, strict=True)
         if is_used
     }
+
+
+def _pair_best_fits(codes: AnswerCodes, weights: FloatArray) -> dict[int, int]:
+    """Pair each class with its most frequent label, where no other class has it more often.
+
+    Only pairs that occur are looked at, so that time grows with people, not with labels squared.
+    """
+    cells, cell_of_person = np.unique(
+        codes.truth * codes.n_labels + codes.answers, return_inverse=True
+    )
+    truth, answer = np.divmod(cells, codes.n_labels)
+    totals = np.bincount(codes.truth, weights, codes.n_labels)
+    recall = np.bincount(cell_of_person, weights) / (totals[truth] + _SMOOTHING)
+    best_label, best_class = np.full((2, codes.n_labels), -1)
+    order = np.argsort(recall, kind="stable")  # the last that is written is the largest
+    best_label[truth[order]], best_class[answer[order]] = answer[order], truth[order]
+    classes = np.flatnonzero((best_label >= 0) & (totals > 0))
+    is_mutual = best_class[best_label[classes]] == classes
+    return {int(c): int(best_label[c]) for c in classes[is_mutual]}
 
 
 def _list_components(label_by_class: dict[int, int]) -> list[list[int]]:

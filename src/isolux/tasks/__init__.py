@@ -33,6 +33,8 @@ _PREDICTION_COLUMNS = (
 )
 # A caution from this many people, where this share of them has no prediction.
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
+_MISSING_REASONS = ("no prediction", "no value was given")
+_SHAPE_COLUMNS = {"box_x", "mask_counts", "keypoints_x"}
 
 
 def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> Scores:
@@ -123,10 +125,12 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     unknown_values: Any = converted_options.get("unknown_values", UNKNOWN_VALUES)
     _check_any_prediction(predictions, unknown_values)
     scores = cast("Scores", plugin.score(dataset, predictions, **converted_options))
-    # The caution comes before the task's own notes, since it limits whom every number is about.
-    return replace(
-        scores, task=task, notes=(*_caution_on_missing_predictions(scores), *scores.notes)
+    # The cautions come before the task's own notes, since they limit whom every number is about.
+    cautions = (
+        *_caution_on_missing_predictions(scores),
+        *_caution_on_non_finite_scores(predictions),
     )
+    return replace(scores, task=task, notes=(*cautions, *scores.notes))
 
 
 def _check_option_choice(option: Option, value: object) -> None:
@@ -142,14 +146,25 @@ def _check_option_choice(option: Option, value: object) -> None:
 def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
     """Refuse rows without any prediction: equal zeros in all groups would read as no difference.
 
-    A table without rows is a model that detected no one, and is scored as that.
+    A table of shapes without rows is a model that detected no one, and is scored as that.
     """
     rows = to_polars(predictions)
     present_columns = [name for name in _PREDICTION_COLUMNS if name in rows.columns]
     # A column that none of the tasks knows may hold predictions of a plugin's own kind.
-    if rows.is_empty() or not present_columns:
+    if not present_columns or (rows.is_empty() and _SHAPE_COLUMNS & set(rows.columns)):
         return
-    if any(rows[n].null_count() == 0 for n in present_columns if rows.schema[n] != pl.String):
+    if rows.is_empty():
+        raise SpecError(
+            "there are no predictions",
+            expected=f"a row for each answer ({' or '.join(present_columns)})",
+            found="a table without rows",
+            hint="check that the file was written completely",
+        )
+    floats = [name for name in present_columns if rows.schema[name].is_float()]
+    rows = rows.with_columns(pl.col(floats).fill_nan(None))
+    # A score is no answer where labels are: it says how sure one is.
+    answers = [n for n in present_columns if not (n == "score" and "label" in rows.columns)]
+    if any(rows[n].null_count() == 0 for n in answers if rows.schema[n] != pl.String):
         return  # null counts are stored with a column, so that no row is read
     unknown_words = [word.lower() for word in unknown]
     is_unknown_by_column = [
@@ -160,7 +175,7 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
         .str.to_lowercase()
         .is_in(unknown_words)
         .fill_null(value=True)
-        for name in present_columns
+        for name in answers
     ]
     model = pl.col("model") if "model" in rows.columns else pl.lit("the model")
     # Model by model: one complete model would hide another whose column is empty.
@@ -170,7 +185,7 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
     for name in is_empty_by_model.filter(is_empty_by_model.to_series(1))["model"]:
         raise SpecError(
             f"nobody has an answer from {name!r}",
-            expected=f"at least one value ({' or '.join(present_columns)})",
+            expected=f"at least one value ({' or '.join(answers)})",
             found="an empty cell, or a word for unknown, in every row",
             hint="check that the file was written completely; if the model found nobody, say so "
             "with --option detected_column=COLUMN",
@@ -187,11 +202,12 @@ def merge_part_masks(dataset: Dataset) -> Dataset:
 
 def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
     """Caution where many people have no prediction: the others may not represent them."""
-    if not scores.units.select((pl.col("reason") == "no prediction").any()).item():
+    is_missing = pl.col("reason").is_in(_MISSING_REASONS).fill_null(value=False)
+    if not scores.units.select(is_missing.any()).item():
         return []
     units = scores.units.group_by("model", "unit_id").agg(
         # A person whom one metric excludes for another reason does have a prediction.
-        missing=pl.col("reason").eq_missing("no prediction").all()
+        missing=is_missing.all()
     )
     counts = units.group_by("model").agg(n=pl.col("missing").sum(), every=pl.len()).sort("model")
     return [
@@ -202,3 +218,15 @@ def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
         for model, n, n_people in counts.select("model", "n", "every").iter_rows()
         if n_people >= _MIN_PEOPLE and n >= _MAX_MISSING_SHARE * n_people
     ]
+
+
+def _caution_on_non_finite_scores(predictions: object) -> list[Caution]:
+    """Caution where scores are NaN or infinite: no threshold and no rank is right for them."""
+    rows = to_polars(predictions)
+    if "score" not in rows.columns or not rows.schema["score"].is_float():
+        return []
+    n = rows.select((~pl.col("score").is_finite()).sum()).item()
+    text = f"{n:,} of {rows.height:,} scores are NaN or infinite, and count as no score."
+    return [Caution(f"{text} Did a computation fail? Write a number, or leave the cell empty.")] * (
+        n > 0
+    )

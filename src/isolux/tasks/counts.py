@@ -11,7 +11,7 @@ from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._scores import score_rows
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, to_polars
@@ -85,6 +85,8 @@ def score(
     ------
     SpecError
         Rows of several cases that share a cluster.
+    TableError
+        A value other than 1 and 0, or a cell that is counted twice.
     UnknownNameError, JoinError
         A table without one of these columns, or of other cells.
 
@@ -107,6 +109,7 @@ def score(
     # A cell without a count still needs a model, or it would be a model of its own.
     first_model = str(frame["model"][0]) if frame.height else "model"
     counts = frame.select(*_REQUIRED_COLUMNS).rename({"instance_id": "unit_id"})
+    _refuse_invalid_counts(counts)
     rows = units.join(counts, on="unit_id", how="left", maintain_order="left").with_columns(
         pl.col("model").cast(pl.String).fill_null(first_model),
         pl.col("label").cast(pl.String),
@@ -143,6 +146,23 @@ def score(
         task="counts",
         task_choices=_describe_counted(frame, rows),
     )
+
+
+def _refuse_invalid_counts(counts: pl.DataFrame) -> None:
+    """Refuse values other than 0 and 1, and a cell that is counted twice."""
+    key = ["model", "unit_id", "label"]
+    for is_wrong, problem, expected in (
+        (~pl.col("value").is_in([0.0, 1.0]), "a value is neither 1 nor 0", "1: counted; 0: not"),
+        (pl.struct(key).is_duplicated(), "a cell is counted twice", "each cell in one row"),
+    ):
+        row = counts.filter(is_wrong.fill_null(value=False)).head(1)
+        if row.height:
+            raise TableError(
+                problem,
+                expected=expected,
+                found=f"{row['value'][0]} for {row['unit_id'][0]!r}",
+                where="predictions",
+            )
 
 
 def _read_cells(dataset: Dataset) -> pl.DataFrame:

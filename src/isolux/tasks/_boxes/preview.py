@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,9 @@ FloatArray = npt.NDArray[np.float64]
 _MIN_DETECTIONS, _MIN_PEOPLE = 20, 20
 # Checks of formats and scales use this many images, however large the dataset.
 _MAX_IMAGES = 300
+# Of an image with more pairs of a person and a detection, some of its people are taken: checks
+# compare all pairs in dozens of readings.
+_MAX_PAIRS_PER_IMAGE = 250_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,27 @@ def preview_mean_iou(pairs: OverlapPairs, preview: PreviewImages) -> float:
     return _mean_best_iou(pairs, preview.person_mask)
 
 
+def thin_crowds(
+    person_rows: npt.NDArray[np.int64],
+    image_of_person: npt.NDArray[np.integer[Any]],
+    image_of_prediction: npt.NDArray[np.integer[Any]],
+) -> npt.NDArray[np.int64]:
+    """Select people of crowded images, evenly spaced; predictions on the others do not count."""
+    image = image_of_person[person_rows]
+    n_predictions = np.bincount(image_of_prediction, minlength=int(image.max()) + 1)
+    n_people = np.bincount(image, minlength=len(n_predictions))
+    limit = np.maximum(_MAX_PAIRS_PER_IMAGE // np.maximum(n_predictions, 1), _MIN_PEOPLE)
+    if (n_people <= limit).all():
+        return person_rows
+    order = np.argsort(image, kind="stable")
+    first = np.cumsum(n_people) - n_people
+    position = np.empty(len(image), np.int64)
+    position[order] = np.arange(len(image)) - first[image[order]]
+    share = np.minimum(limit / np.maximum(n_people, 1), 1.0)[image]
+    is_kept = np.floor((position + 1) * share) > np.floor(position * share)
+    return np.asarray(person_rows[is_kept])
+
+
 def build_mean_iou(
     preview: PreviewImages, people: AnnotatedInstances
 ) -> Callable[[BoxColumns], float]:
@@ -90,12 +115,9 @@ def build_mean_iou(
 
     It takes the boxes of those detections, so that other readings of them can be compared.
     """
-    person_rows = np.flatnonzero(np.isin(people.truths.image, preview.image_numbers))
-    is_scored, detections, truths = (
-        preview.person_mask[person_rows],
-        preview.predictions.detections,
-        people.truths,
-    )
+    detections, truths = preview.predictions.detections, people.truths
+    scored_rows = np.flatnonzero(preview.person_mask)
+    person_rows = thin_crowds(scored_rows, truths.image, detections.image)
     # Images are numbered anew, since matching keeps an entry for every number up to the largest.
     preview_truths = Truths(
         np.searchsorted(preview.image_numbers, truths.image[person_rows]),
@@ -117,7 +139,7 @@ def build_mean_iou(
         x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in coordinates)
         # Another reading may give negative sides, which overlap no one.
         pairs = find_pairs(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
-        return _mean_best_iou(pairs, is_scored)
+        return _mean_best_iou(pairs, np.ones(len(person_rows), np.bool_))
 
     return mean_iou
 

@@ -15,6 +15,7 @@ from isolux.geometry.matching import Detections, Truths
 from isolux.geometry.previews import ShapePreview, ShapeRows
 from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances
+from isolux.tasks._boxes.preview import thin_crowds
 from isolux.vocabulary.schema import to_polars
 
 # With fewer people or predictions a similarity is too noisy; more tell nothing new.
@@ -104,7 +105,10 @@ def select_preview_rows(predictions: object, people: AnnotatedInstances) -> list
     previews = []
     for model in models or ["model"]:
         rows = frame.filter(pl.col("model") == model) if len(models) > 1 else frame
-        previews.append(PreviewRows(model, person_rows, rows.filter(is_selected)))
+        rows = rows.filter(is_selected)
+        image = rows["image"].to_numpy()
+        kept_people = thin_crowds(person_rows, people.truths.image, image)
+        previews.append(PreviewRows(model, kept_people, rows))
     return [rows for rows in previews if rows.predicted.height >= _MIN_ROWS]
 
 

@@ -12,6 +12,7 @@ from isolux.tasks._images.compare import ERROR_FLOOR, ImageMetricValues
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, TableError
 from isolux.vocabulary.info import Metric
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 NO_PREDICTION = "no prediction"
@@ -105,6 +106,7 @@ MOST_DB = -10 * math.log10(ERROR_FLOOR)
 """The PSNR of identical images."""
 # A cosine in single precision may exceed 1 by rounding.
 _RANGE_TOLERANCE = 1e-4
+_MAX_PSNR_DB = 200.0  # of images that differ by rounding in double precision: about 150
 
 
 def read_unit_values(
@@ -116,11 +118,15 @@ def read_unit_values(
 ) -> tuple[dict[str, dict[str, ImageMetricValues]], list[str]]:
     """Assign values to units, by model and metric."""
     matched_rows = table.join(matched, on="instance_id", maintain_order="left")
-    notes = []
+    notes: list[str] = []
     infinite_rows = matched_rows.filter(pl.col("value").is_infinite(), metric="psnr")
     if infinite_rows.height:
         notes.append(
-            f"{infinite_rows.height:,} values of PSNR are infinite (identical): {MOST_DB:.0f} dB."
+            Caution(
+                f"{infinite_rows.height:,} of {matched_rows.height:,} values of PSNR are infinite,"
+                f" and count as {MOST_DB:.0f} dB: the output is the original itself. Were originals"
+                " compared with themselves?"
+            )
         )
     other_metrics = set(table["metric"]) - {m.name for m in metrics}
     if other_metrics:
@@ -140,18 +146,21 @@ def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Im
     rows = model_rows.filter(pl.col("metric") == metric.name)
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
     low = -np.inf if metric.low is None else metric.low
-    high = np.inf if metric.high is None else metric.high
     is_psnr = metric.name == "psnr"
+    high = np.inf if metric.high is None else metric.high
+    max_value = _MAX_PSNR_DB if is_psnr else high
     out_of_range = np.flatnonzero(
         (numbers < low - _RANGE_TOLERANCE)
-        | (numbers > high + _RANGE_TOLERANCE)
+        | (np.isfinite(numbers) & (numbers > max_value + _RANGE_TOLERANCE))
         | (np.isposinf(numbers) & (not is_psnr))
     )
     if len(out_of_range):
         first = int(out_of_range[0])
         raise TableError(
             f"{len(out_of_range):,} value(s) of {metric.name} cannot be",
-            expected=f"{low:g} to {high:g}" if math.isfinite(high) else f"finite, {low:g} or more",
+            expected=f"{low:g} to {max_value:g}"
+            if math.isfinite(max_value)
+            else f"finite, {low:g} or more",
             found=f"{numbers[first]:g} for {rows['instance_id'][first]!r}",
             where="predictions",
         )

@@ -118,8 +118,7 @@ def score_function_inputs(inputs: FrameInputs) -> tuple[Dataset, Scores] | None:
 
 
 def _score_classes_or_numbers(inputs: FrameInputs) -> tuple[Dataset, Scores] | None:
-    true, pred = (np.asarray(values) for values in (inputs.raw_true, inputs.raw_pred))
-    if true.ndim != 1 or pred.ndim != 1:
+    if any(np.ndim(values) != 1 for values in (inputs.raw_true, inputs.raw_pred)):
         return None
     true, pred = (to_series(values, "y") for values in (inputs.raw_true, inputs.raw_pred))
     is_numeric = [series.dtype.is_numeric() for series in (true, pred)]
