@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from isolux.io.frames import open_bytes
-from isolux.io.json_values import decode_json
+from isolux.io.json_values import decode_json, format_json_id
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import DetectionKind, build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
@@ -43,7 +43,7 @@ INFO = FormatInfo(
 
 
 class _CocoResultCategory(msgspec.Struct, gc=False):
-    id: int | str
+    id: int | float | str
     name: str
 
 
@@ -130,7 +130,7 @@ def _read_wrapped(path: str | Path, source: str) -> tuple[pl.DataFrame, Mapping[
             f"an object that begins with {content.strip()[:60].decode('utf-8', 'replace')!r}",
             source,
         )
-    names = {str(category.id): category.name for category in results.categories}
+    names = {format_json_id(category.id): category.name for category in results.categories}
     frame = read_rows(JsonText(io.BytesIO(bytes(results.annotations)), f"{source}, annotations"))
     return frame, names or None
 
@@ -173,7 +173,7 @@ def _name_categories(
 def _read_category_names(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
         category_file = decode_json(stream.read(), _CocoResultCategories, str(path))
-    return {str(category.id): category.name for category in category_file.categories}
+    return {format_json_id(category.id): category.name for category in category_file.categories}
 
 
 def mismatch(probe: FileProbe) -> str | None:
