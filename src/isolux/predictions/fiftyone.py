@@ -142,7 +142,7 @@ def mismatch(probe: FileProbe) -> str | None:
     --------
     >>> mismatch(FileProbe(Path("samples.json"), "file", b'{"samples": [{"filepath": "1.jpg"}]}'))
     >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7}]'))
-    'it is not an object with samples'
+    'it has no samples'
     """
     is_export = re.match(rb'\s*\{\s*"samples"\s*:', probe.head)
-    return None if is_export else "it is not an object with samples"
+    return None if is_export else "it has no samples"

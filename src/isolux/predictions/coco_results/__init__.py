@@ -183,7 +183,7 @@ def mismatch(probe: FileProbe) -> str | None:
     --------
     >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     >>> mismatch(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
-    'its first objects have no category_id, bbox, segmentation or keypoints'
+    'its first objects have no category, box, mask or keypoints'
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):
         return "it has labels or frames, as Scalabel has"
@@ -193,4 +193,4 @@ def mismatch(probe: FileProbe) -> str | None:
     has_list = re.match(rb'\s*(\[\s*\]|\{.*"annotations"\s*:)', probe.head, re.DOTALL)
     if field_match or has_list:
         return None
-    return "its first objects have no category_id, bbox, segmentation or keypoints"
+    return "its first objects have no category, box, mask or keypoints"
