@@ -821,6 +821,17 @@ def _coco_captions(folder: Path) -> Path:
     return path
 
 
+def _fiftyone_detections(folder: Path) -> Path:
+    path = folder / "net.json"
+    box = '{"label": "person", "bounding_box": [0.25, 0.5, 0.5, 0.25], "confidence": 0.5}'
+    sample = (
+        '{"filepath": "%d.jpg", "metadata": {"width": 40, "height": 30},'
+        ' "predictions": {"_cls": "Detections", "detections": [%s]}}'
+    )
+    path.write_text('{"samples": [' + ", ".join(sample % (i, box) for i in range(N)) + "]}")
+    return path
+
+
 def _scalabel(folder: Path) -> Path:
     path = folder / "net.json"
     label = '{"category": "rider", "score": 0.5, "box2d": {"x1": 4, "y1": 5, "x2": 24, "y2": 35}}'
@@ -898,6 +909,7 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
     "fhibe_api": (BOX_PREDICTIONS, _fhibe_api),
+    "fiftyone": (BOX_PREDICTIONS, _fiftyone_detections),
     "image_files": (IMAGE_FILES, _image_files),
     "part_masks": (PART_MASK_FILES, _part_masks),
     "scalabel": (BOX_PREDICTIONS, _scalabel),

@@ -49,6 +49,31 @@ def test_attributes_are_read_by_name_as_yes_or_no(folder):
     assert len(dataset.inputs) == 3  # boxes are not of the aligned pictures, so they are not read
 
 
+def as_kaggle_has_it(text, header=None):
+    """CSV with a line of names, which holds the picture's too, and no number of rows."""
+    lines = [",".join(line.split()) for line in text.splitlines()]
+    names = header or f"image_id,{lines[1]}"
+    return "\n".join([names, *lines[2 if header is None else 0 :]]) + "\n"
+
+
+def test_kaggles_copy_is_the_same(folder, tmp_path_factory):
+    root = tmp_path_factory.mktemp("kaggle")
+    attributes = as_kaggle_has_it(ATTRIBUTES)
+    assert attributes.startswith("image_id,Smiling,Male,Young\n1.jpg,-1,1,1\n")
+    (root / "list_attr_celeba.csv").write_text(attributes)
+    partition = as_kaggle_has_it(PARTITION, "image_id,partition")
+    (root / "list_eval_partition.csv").write_text(partition)
+    (root / "list_bbox_celeba.csv").write_text("image_id,x_1,y_1,width,height\n1.jpg,95,71,9,9\n")
+    (root / "img_align_celeba" / "img_align_celeba").mkdir(parents=True)
+    dataset = load(root)
+    assert dataset.attributes.equals(load(folder).attributes)
+    assert dataset.images["uri"][0] == "img_align_celeba/img_align_celeba/1.jpg"
+    assert load(root, split="val").instances["instance_id"].to_list() == ["2.jpg"]
+    (root / "list_eval_partition.csv").write_text("1.jpg,0\n2.jpg,1\n3.jpg,2\n")
+    with pytest.raises(FileError, match="does not begin with a line of names"):
+        load(root)
+
+
 def test_identities_are_the_clusters(folder):
     instances = load(folder).instances
     assert instances["subject_id"].to_list() == ["20", "8", "20"]

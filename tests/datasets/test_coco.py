@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from contextlib import suppress
@@ -35,6 +36,23 @@ def test_annotations_become_instances(dataset):
     assert rows["area"].to_list() == [9.25, 4.0, 5.0]
     assert rows["is_crowd"].to_list() == [False, False, True]
     assert rows["ignore"].to_list() == [False, False, True]
+
+
+def test_whole_numbers_may_be_written_as_floats(tmp_path, dataset):
+    """As pandas writes a column of ids that lacked some: 7.0 is 7."""
+    path = tmp_path / "floats.json"
+    document = copy.deepcopy(SMALL)
+    for rows in document.values():
+        for row in rows if isinstance(rows, list) else ():
+            row |= {k: float(v) for k, v in row.items() if type(v) is int}
+    path.write_text(json.dumps(document))
+    floats = load(path)
+    assert floats.instances.equals(dataset.instances)
+    assert floats.images.equals(dataset.images)
+    document["images"][0]["width"] = 8.5
+    path.write_text(json.dumps(document))
+    with pytest.raises(TableError, match=r"(?s)width is not a number of pixels.*8\.5"):
+        load(path)
 
 
 def test_images_have_their_paths_and_sizes(dataset):

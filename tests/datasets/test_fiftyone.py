@@ -17,6 +17,7 @@ from PIL import Image
 from isolux.datasets import cluster_by_requested_column, coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fiftyone import INFO, load, save
+from isolux.predictions import labels_from_attributes, note_answers_of_images
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import (
     FileError,
@@ -196,6 +197,25 @@ def test_without_labels_a_picture_is_a_person(tmp_path):
 def test_a_classification_can_be_the_people(tmp_path):
     read = load(written(tmp_path, SMALL), label_field="weather")
     assert read.instances["classes"].to_list() == [["clear"]]
+
+
+def test_answers_of_a_model_beside_the_truth(tmp_path):
+    """As FiftyOne's apply_model leaves them: a field of the sample, with the truth in another."""
+    samples = [
+        {
+            "filepath": f"{k}.jpg",
+            "ground_truth": {"_cls": "Classification", "label": "cat"},
+            "predictions": {"_cls": "Classification", "label": label, "confidence": 0.8},
+        }
+        for k, label in enumerate(["cat", "dog", "cat"])
+    ]
+    samples[2]["predictions"] = None
+    read = load(written(tmp_path, {"samples": samples}), label_field="ground_truth")
+    assert labels_from_attributes(read, "predictions")["label"].to_list() == ["cat", "dog", None]
+    assert note_answers_of_images(read, "predictions")[0] == (
+        "Labels of 3 images were given to the 3 people there."
+    )
+    assert note_answers_of_images(read, "label") == ()
 
 
 def test_only_the_labels_asked_for(tmp_path):

@@ -193,6 +193,13 @@ def test_label_studio(tmp_path):
     assert "worn" not in frame.columns
 
 
+def test_boxes_of_label_studio_are_no_table(tmp_path):
+    box = {"x": 10, "y": 20, "width": 50, "height": 40, "rectanglelabels": ["face"]}
+    mark = {"from_name": "box", "to_name": "image", "type": "rectanglelabels", "value": box}
+    with pytest.raises(FileError, match=r"(?s)Label Studio are shapes.*Export, COCO.*coco:FILE"):
+        read_table(written(tmp_path, [label_studio_task(1, ([mark], False))]))
+
+
 @pytest.mark.parametrize("is_minimal", [False, True])
 def test_label_studio_with_several_choices(tmp_path, is_minimal):
     """JSON-MIN writes a single choice as text, and several as {"choices": […]}."""

@@ -75,6 +75,14 @@ def test_many_rows_and_gaps_are_read(tmp_path):
     assert read_table(sheet_with(tmp_path, more)).rows()[-1] == ("7", "8")
 
 
+def test_more_rows_than_a_sheet_has_are_refused(tmp_path):
+    """Before they are read: six million rows would take gigabytes, and no program makes them."""
+    for n_rows, cell in ((1_048_577, "A1048577"), (6_000_000, "A6000000")):
+        path = sheet_with(tmp_path, f'<row r="{n_rows}"><c r="{cell}"><v>1</v></c></row>')
+        with pytest.raises(FileError, match=rf"(?s)at most 1,048,576 rows.*{n_rows:,} rows of 2"):
+            read_table(path)
+
+
 def test_only_the_sheet_that_is_read_matters(tmp_path):
     path = sheet_with(tmp_path, FAR, Other=ROWS)
     assert read_table(path, sheet="Other").height == 2

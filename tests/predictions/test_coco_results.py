@@ -212,6 +212,12 @@ def test_the_kind_can_be_chosen(tmp_path):
         read(tmp_path, [both], kind="keypoints")
 
 
+def test_a_category_id_may_be_written_as_a_float(tmp_path):
+    names = tmp_path / "names.json"
+    names.write_text('{"categories": [{"id": 2.0, "name": "person"}]}')
+    assert read(tmp_path, [ROW], categories=names)["label"].to_list() == ["person"]
+
+
 def test_categories_get_their_names(tmp_path):
     file = tmp_path / "truth.json"
     file.write_text('{"images": [], "categories": [{"id": 2, "name": "person"}]}')

@@ -2,7 +2,7 @@
 
 ``list_attr_celeba.txt`` and its like begin with the number of rows and a line of names, which may
 lack the name of the first column; ``list_eval_partition.txt`` and its like begin with a row.
-CelebAMask-HQ keeps the form.
+CelebAMask-HQ keeps the form. Kaggle's copies are CSV with a line of names in each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from isolux.io.text import check_utf8
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
 
-IDENTITY, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
+ATTRIBUTES, IDENTITY, PARTITION = (
+    ("list_attr_celeba.txt", "list_attr_celeba.csv"),
+    ("identity_CelebA.txt", "identity_CelebA.csv"),
+    ("list_eval_partition.txt", "list_eval_partition.csv"),
+)
+"""The lists' names: as published, and as Kaggle's copy has them."""
 SPLITS = ("train", "val", "test")
 """What the partition's codes 0, 1, 2 mean."""
 
@@ -63,7 +68,17 @@ def parse_celeba_list(
     text = _collapse_spaces(check_utf8(content, source))
     first, _, remainder = text.partition(b"\n")
     count = None
-    if column_names is not None:
+    if b"," in first:
+        first, text = first.replace(b",", b" "), remainder.replace(b",", b" ")
+        header, body = list(column_names or first.decode("utf-8").split(" ")), text
+        if not first.startswith(_IMAGE_COLUMNS[0].encode()):
+            raise FileError(
+                "this CSV does not begin with a line of names",
+                expected=f"{_IMAGE_COLUMNS[0]},…",
+                found=first.decode("utf-8", "replace")[:60],
+                where=source,
+            )
+    elif column_names is not None:
         header, body = list(column_names), text
     else:
         if first.isdigit() and len(first) <= _MAX_COUNT_DIGITS:
@@ -158,20 +173,20 @@ def join_celeba_identity_and_split(
     notes: list[str],
 ) -> pl.DataFrame:
     """Add ``subject_id`` and ``split`` from CelebA's lists; null where a list is not at hand."""
-    for name, column, missing_phrase in zip(
+    for names, column, missing_phrase in zip(
         (IDENTITY, PARTITION), ("subject_id", "split"), missing_phrases, strict=True
     ):
-        file = find_first_file_or_none(folder, build_recursive_patterns(name))
+        file = find_first_file_or_none(folder, build_recursive_patterns(*names))
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.String).alias(column))
-            if name == IDENTITY:
+            if names == IDENTITY:
                 notes.append(
-                    f"{name} is not at hand: photographs of one celebrity count as independent, so"
-                    " intervals may be too narrow."
+                    f"{names[0]} is not at hand: photographs of one celebrity count as independent,"
+                    " so intervals may be too narrow."
                 )
             continue
         list_rows = parse_celeba_list(inputs.read(file), str(file), (key, column))
-        if name == PARTITION:
+        if names == PARTITION:
             list_rows = list_rows.with_columns(
                 _convert_split_codes_to_names(list_rows[column], str(file))
             )

@@ -1,7 +1,7 @@
 """CelebA: 202,599 photographs of 10,177 celebrities, forty yes-or-no attributes of each.
 
-Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they are in its folder, the identities
-(CelebA gives them on request), and the partition. No picture is opened.
+Liu et al. (2015). Reads ``list_attr_celeba.txt`` (or Kaggle's ``.csv``) and, where they are in its
+folder, the identities (CelebA gives them on request), and the partition. No picture is opened.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.datasets._celeba import (
+    ATTRIBUTES,
     CELEBA_INFO,
     FACE_CLUSTERS,
     PARTITION,
@@ -33,7 +34,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 
 _ALIGNED_SIZE_PX = (178, 218)  # pixels; every aligned picture is as large
-_FOLDERS = ("img_align_celeba", "img_align_celeba_png")
+_FOLDERS = ("img_align_celeba/img_align_celeba", "img_align_celeba", "img_align_celeba_png")
 
 INFO = replace(
     CELEBA_INFO,
@@ -59,7 +60,7 @@ def load(
     path : str or Path
         A folder with ``list_attr_celeba.txt`` and perhaps ``identity_CelebA.txt``,
         ``list_eval_partition.txt`` (also in folders of theirs); or the first of them; the others
-        are looked for in its folder.
+        are looked for in its folder. Kaggle's copy, with ``.csv`` for ``.txt``, is read too.
     split : {"all", "train", "val", "test"}
         The part to load; needs the partition unless all are loaded.
     attributes : sequence of str, optional
@@ -92,18 +93,18 @@ def load(
     check_literal_settings(load, split=split)
     root_or_file = Path(path).expanduser()
     file = find_single_file(
-        root_or_file, build_recursive_patterns("list_attr_celeba.txt"), "CelebA attributes"
+        root_or_file, build_recursive_patterns(*ATTRIBUTES), "CelebA attributes"
     )
     root, source = file.parent if root_or_file.is_file() else root_or_file, str(file)
     inputs, notes = Inputs(), list[str]()
     faces, names = parse_celeba_attributes(inputs.read(file), source, attributes)
     if (
         split != "all"
-        and find_first_file_or_none(root, build_recursive_patterns(PARTITION)) is None
+        and find_first_file_or_none(root, build_recursive_patterns(*PARTITION)) is None
     ):
         raise FileError(
             f"the part {split!r} cannot be determined without the partition",
-            expected=PARTITION,
+            expected=" or ".join(PARTITION),
             where=str(root),
             hint="name the folder that holds it and the attributes",
         )

@@ -158,7 +158,7 @@ def load(
     if faces.is_empty():
         raise FileError(
             f"no face is known to be in the part {split!r}",
-            expected=f"{_MAPPING_FILE}, and {PARTITION} of CelebA",
+            expected=f"{_MAPPING_FILE}, and {PARTITION[0]} of CelebA",
             where=source,
             hint="copy CelebA's lists into the folder",
         )

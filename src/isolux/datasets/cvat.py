@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ from isolux.io.ids import reduce_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.notes import Caution
 
 INFO = DatasetInfo(
     title="CVAT XML",
@@ -35,10 +39,11 @@ INFO = DatasetInfo(
     label_source="declared by the user",
     assumptions=(
         "images are independent of one another, those in one image are not",
-        "a polygon is taken by the box around it",
+        "a polygon, mask, ellipse or turned box is taken by the box around it",
     ),
 )
 
+_Corners = tuple[float, float, float, float]  # left, upper, right and lower edge in pixels
 _MAX_FRAMES = 1_000_000  # frames of a video
 
 
@@ -56,9 +61,9 @@ def load(path: str | Path) -> Dataset:
     -------
     Dataset
         ``images``: named by their file's name without its suffix; frames of a video (CVAT for
-        video) as ``frame_000012``. ``instances``: the box in pixels (of a polygon the one around
-        it), ``classes``. ``attributes``: ``category``, ``occluded`` and those of CVAT; of a video
-        ``track``, which is the cluster where none is named.
+        video) as ``frame_000012``. ``instances``: the box in pixels (of a polygon, mask, ellipse
+        or turned box the one around it), ``classes``. ``attributes``: ``category``, ``occluded``
+        and those of CVAT; of a video ``track``, which is the cluster where none is named.
 
     Raises
     ------
@@ -91,6 +96,7 @@ def load(path: str | Path) -> Dataset:
         _read_cvat_tracks(tree, tracks, source) if tracks else _read_cvat_images(tree, source)
     )
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
+    unread_note = _note_unread_shapes(tracks or tree.findall("image"))
     return build_box_dataset(
         "cvat",
         INFO,
@@ -99,9 +105,19 @@ def load(path: str | Path) -> Dataset:
         annotations.marks,
         inputs,
         source,
-        annotations.notes,
+        (*annotations.notes, *unread_note),
         cluster="track" if tracks else "image",
     )
+
+
+def _note_unread_shapes(parents: list[Element]) -> tuple[str, ...]:
+    """Count what has no box around it that is read: lines, points, tags of images."""
+    tags = Counter(shape.tag for parent in parents for shape in parent)
+    unread = {tag: n for tag, n in sorted(tags.items()) if tag not in _CORNER_READERS}
+    if not unread:
+        return ()
+    counts = ", ".join(f"{n:,} {tag}" for tag, n in unread.items())
+    return (Caution(f"Shapes and tags of these kinds are not read: {counts}."),)
 
 
 @dataclass(slots=True)
@@ -203,26 +219,10 @@ def _format_cvat_frame_name(number: int) -> str:
 
 
 def _read_cvat_box_or_none(shape: Element, source: str) -> dict[str, Any] | None:
-    if shape.tag == "box":
-        names = ("xtl", "ytl", "xbr", "ybr")
-        x_min, y_min, x_max, y_max = (parse_finite_number(shape.get(n), source, n) for n in names)
-    elif shape.tag == "polygon":
-        pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
-        points = [
-            [parse_finite_number(coordinate, source, "points") for coordinate in pair]
-            for pair in pairs
-        ]
-        if len(points) < 3 or any(len(point) != 2 for point in points):
-            raise TableError(
-                "a polygon is not made of points",
-                expected="x,y;x,y;x,y",
-                found=repr(shape.get("points"))[:80],
-                where=source,
-            )
-        xs, ys = zip(*points, strict=True)
-        x_min, y_min, x_max, y_max = min(xs), min(ys), max(xs), max(ys)
-    else:
+    read_corners = _CORNER_READERS.get(shape.tag)
+    if read_corners is None:
         return None
+    x_min, y_min, x_max, y_max = read_corners(shape, source)
     return {
         "category": shape.get("label"),
         "box_x": x_min,
@@ -232,6 +232,64 @@ def _read_cvat_box_or_none(shape: Element, source: str) -> dict[str, Any] | None
         "ignore": False,
         "is_crowd": False,
     }
+
+
+def _read_numbers(shape: Element, source: str, *names: str) -> list[float]:
+    return [parse_finite_number(shape.get(name), source, name) for name in names]
+
+
+def _read_rotation(shape: Element, source: str) -> tuple[float, float]:
+    """Return the cosine and sine of the angle by which a shape is turned about its centre."""
+    angle = math.radians(parse_finite_number(shape.get("rotation", "0"), source, "rotation"))
+    return abs(math.cos(angle)), abs(math.sin(angle))
+
+
+def _read_box_corners(shape: Element, source: str) -> _Corners:
+    x_min, y_min, x_max, y_max = _read_numbers(shape, source, "xtl", "ytl", "xbr", "ybr")
+    if not shape.get("rotation"):
+        return x_min, y_min, x_max, y_max
+    cos, sin = _read_rotation(shape, source)
+    width, height = x_max - x_min, y_max - y_min
+    x_radius, y_radius = (width * cos + height * sin) / 2, (width * sin + height * cos) / 2
+    x, y = (x_min + x_max) / 2, (y_min + y_max) / 2
+    return x - x_radius, y - y_radius, x + x_radius, y + y_radius
+
+
+def _read_polygon_corners(shape: Element, source: str) -> _Corners:
+    pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
+    points = [
+        [parse_finite_number(coordinate, source, "points") for coordinate in pair] for pair in pairs
+    ]
+    if len(points) < 3 or any(len(point) != 2 for point in points):
+        raise TableError(
+            "a polygon is not made of points",
+            expected="x,y;x,y;x,y",
+            found=repr(shape.get("points"))[:80],
+            where=source,
+        )
+    xs, ys = zip(*points, strict=True)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _read_mask_corners(shape: Element, source: str) -> _Corners:
+    x_min, y_min, width, height = _read_numbers(shape, source, "left", "top", "width", "height")
+    return x_min, y_min, x_min + width, y_min + height
+
+
+def _read_ellipse_corners(shape: Element, source: str) -> _Corners:
+    x, y, x_axis, y_axis = _read_numbers(shape, source, "cx", "cy", "rx", "ry")
+    cos, sin = _read_rotation(shape, source)
+    x_radius = math.hypot(x_axis * cos, y_axis * sin)
+    y_radius = math.hypot(x_axis * sin, y_axis * cos)
+    return x - x_radius, y - y_radius, x + x_radius, y + y_radius
+
+
+_CORNER_READERS: dict[str, Callable[[Element, str], _Corners]] = {
+    "box": _read_box_corners,
+    "polygon": _read_polygon_corners,
+    "mask": _read_mask_corners,
+    "ellipse": _read_ellipse_corners,
+}
 
 
 def _read_cvat_attributes(shape: Element) -> dict[str, str | None]:

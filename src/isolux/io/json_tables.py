@@ -42,7 +42,7 @@ def convert_json_to_lines(content: bytes, source: str) -> bytes:
     >>> convert_json_to_lines(b'{"a.jpg": {"label": "x"}, "b.jpg": {"label": null}}', "net.json")
     b'{"id":"a.jpg","label":"x"}\n{"id":"b.jpg","label":null}\n'
     """
-    document = decode_json(content, Any, source)  # type: ignore[arg-type]
+    document = decode_json(content, Any, source)
     rows = _list_rows(document, source)
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
@@ -53,7 +53,7 @@ def convert_json_to_lines(content: bytes, source: str) -> bytes:
                 where=format_location(source, number),
             )
     if rows and {"annotations", "data"} <= rows[0].keys():
-        rows = [answers for task in rows for answers in _iterate_label_studio_answers(task)]
+        rows = _list_label_studio_answers(rows, source)
     rows = [face for row in rows for face in _iterate_faces(row)]
     _convert_choices_to_lists(rows)
     return msgspec.json.Encoder().encode_lines(rows)
@@ -127,6 +127,24 @@ def _iterate_faces(row: _Row) -> Iterator[_Row]:
         return
     for face in row[name] or [None]:
         yield {**row, name: face}
+
+
+def _list_label_studio_answers(tasks: Sequence[_Row], source: str) -> Sequence[_Row]:
+    """List the answers to whole pictures; shapes alone are refused."""
+    rows = [answers for task in tasks for answers in _iterate_label_studio_answers(task)]
+    task_fields = {"id", "annotator", "annotation_id"} | {
+        name for task in tasks if isinstance(task.get("data"), dict) for name in task["data"]
+    }
+    has_marks = any(a.get("result") for t in tasks for a in t.get("annotations") or ())
+    if has_marks and not any(row.keys() - task_fields for row in rows):
+        raise FileError(
+            "these annotations of Label Studio are shapes in pictures, and no table",
+            expected="choices, ratings or texts about whole pictures",
+            found="boxes, polygons or brushes alone",
+            where=source,
+            hint="in Label Studio: Export, COCO; then coco:FILE reads its result.json",
+        )
+    return rows
 
 
 def _iterate_label_studio_answers(task: _Row) -> Iterator[_Row]:

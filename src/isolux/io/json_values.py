@@ -125,6 +125,29 @@ def _json_value_error(error: Exception, source: str) -> TableError:
     )
 
 
+def format_json_id(raw_id: float | str) -> str:
+    """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
+    # From 2^53 on a float skips whole numbers, so two ids could become one.
+    if isinstance(raw_id, float) and raw_id.is_integer() and abs(raw_id) < 2**53:
+        return str(int(raw_id))
+    return str(raw_id)
+
+
+def format_whole_ids(
+    ids: Sequence[float | str | None], source: str, column: str
+) -> list[str | None]:
+    """Write ids as text; a number with a fraction is no id."""
+    for row, raw_id in enumerate(ids, start=1):
+        if isinstance(raw_id, float) and not raw_id.is_integer():
+            raise TableError(
+                "an id is not a whole number",
+                expected="a whole number or text",
+                found=str(raw_id),
+                where=format_location(source, row, column),
+            )
+    return [None if raw_id is None else format_json_id(raw_id) for raw_id in ids]
+
+
 def raw_values_to_text(values: Sequence[Any], source: str) -> pl.Series:
     """Write raw values as a column of JSON text; null where unset or the file says ``null``."""
     blocks = [values[i : i + _BLOCK_ROWS] for i in range(0, len(values), _BLOCK_ROWS)]

@@ -17,6 +17,8 @@ from typing import Any
 _MAX_BYTES = 3 << 30
 _MAX_CELLS = 30_000_000
 """Of the rectangle, empty ones among them."""
+_MAX_ROWS = 1 << 20
+"""Of a sheet in Excel and LibreOffice; a file with more was not saved by either."""
 
 
 def main() -> None:
@@ -57,7 +59,7 @@ def _read_sheet(workbook: Any, sheet_name: str | None) -> dict[str, Any]:
         return {"sheets": filled or names}
     sheet = workbook.get_sheet_by_name(filled[0])
     end_row, end_column = sheet.end or (0, 0)
-    if (end_row + 1) * (end_column + 1) > _MAX_CELLS:
+    if (end_row + 1) * (end_column + 1) > _MAX_CELLS or end_row + 1 > _MAX_ROWS:
         return {"name": filled[0], "size": [end_row + 1, end_column + 1]}
     rows = enumerate(sheet.to_python(skip_empty_area=False))
     filled_rows = {

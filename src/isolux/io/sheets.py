@@ -252,7 +252,7 @@ def _too_large_error(description: str, source: str) -> FileError:
     return FileError(
         "this workbook is too large to be read: a cell lies far away from the others, or many"
         " repeat a long text",
-        expected="a table of at most 30,000,000 cells, empty ones among them",
+        expected="at most 1,048,576 rows and 30,000,000 cells, empty ones among them",
         found=description,
         where=source,
         hint="delete the cells outside of the table, or save the table alone as CSV",

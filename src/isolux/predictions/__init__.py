@@ -24,7 +24,11 @@ from isolux.io.paths import to_path
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.io.text import check_utf8
-from isolux.predictions._attributes import labels_from_attributes, read_single_values
+from isolux.predictions._attributes import (
+    labels_from_attributes,
+    note_answers_of_images,
+    read_single_values,
+)
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import FileProbe, probe_table, table_format
 from isolux.predictions._format_detection import detect_output_format
@@ -67,6 +71,7 @@ __all__ = [
     "list_image_sizes",
     "list_models",
     "match_image_ids",
+    "note_answers_of_images",
     "probe_table",
     "read_detected_column",
     "read_detected_list",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.predictions._image_ids import note_labels_of_images
 from isolux.predictions._labels.reading import LabelColumns, build_label_rows
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError
@@ -24,7 +25,7 @@ def labels_from_attributes(
     """Take a model's answers from an attribute of the dataset."""
     wide = dataset.instances.select("instance_id")
     for name in dict.fromkeys(n for n in (column, score, detected, question) if n is not None):
-        rows = dataset.values_of(name)
+        rows = _list_values_of_people(dataset, name)
         if rows["unit_id"].equals(wide["instance_id"]):  # one a person, in their order
             wide = wide.with_columns(rows["value"].alias(f"of {name}"))
             continue
@@ -54,7 +55,7 @@ def labels_from_attributes(
 
 def read_single_values(dataset: Dataset, column: str) -> pl.DataFrame:
     """Give each person's value of an attribute: ``instance_id`` and ``value``."""
-    rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
+    rows = _list_values_of_people(dataset, column).select(instance_id="unit_id", value="value")
     is_repeated = rows["instance_id"].is_duplicated()
     if is_repeated.any():
         raise TableError(
@@ -65,3 +66,21 @@ def read_single_values(dataset: Dataset, column: str) -> pl.DataFrame:
         )
     people = dataset.instances.select("instance_id")
     return people.join(rows, on="instance_id", how="left", maintain_order="left")
+
+
+def note_answers_of_images(dataset: Dataset, column: str) -> tuple[str, ...]:
+    """Say how answers that are about images were given to the people there."""
+    rows = dataset.values_of(column)
+    if (rows["unit_kind"] != "image").any():
+        return ()
+    labels = rows.select(model=pl.lit(column), image_id="unit_id")
+    people = dataset.instances.select(pl.col("instance_id", "image_id").cast(pl.String))
+    return tuple(note_labels_of_images(labels, people))
+
+
+def _list_values_of_people(dataset: Dataset, name: str) -> pl.DataFrame:
+    """List an attribute's rows by person; a model's answer to an image is of whom it shows."""
+    rows = dataset.values_of(name)
+    if (rows["unit_kind"] == "instance").any():
+        return rows
+    return dataset.instance_attributes().filter(pl.col("attribute") == name)

@@ -43,11 +43,11 @@ def give_image_labels_to_people(dataset: Dataset, labels: pl.DataFrame) -> Renam
             where="the predictions",
         )
     return RenamedImages(
-        person_rows.select(columns), (*renamed.notes, *_note_on_images(renamed.frame, people))
+        person_rows.select(columns), (*renamed.notes, *note_labels_of_images(renamed.frame, people))
     )
 
 
-def _note_on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
+def note_labels_of_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
     """Say how many images show several people, have several labels, or are of no one."""
     of_images = labels.group_by("model", "image_id").len()
     people_shown = people.filter(pl.col("image_id").is_in(labels["image_id"].unique().implode()))

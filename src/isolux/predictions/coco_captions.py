@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.io.frames import open_bytes
 from isolux.io.ids import read_ids
-from isolux.io.json_values import decode_json
+from isolux.io.json_values import decode_json, format_whole_ids
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import FileProbe
 from isolux.vocabulary.errors import TableError
@@ -45,7 +45,7 @@ INFO = FormatInfo(
 
 
 class _CocoCaption(msgspec.Struct, gc=False):
-    image_id: int | str
+    image_id: int | float | str
     caption: str | None
 
 
@@ -90,7 +90,9 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
             "there is no caption in this file", expected="image_id and caption", where=source
         )
     text = pl.Series([row.caption for row in rows], dtype=pl.String)
-    images = pl.DataFrame({"image_id": [str(row.image_id) for row in rows]})
+    images = pl.DataFrame(
+        {"image_id": format_whole_ids([row.image_id for row in rows], source, "image_id")}
+    )
     ids = read_ids(images, "image_id", source)
     frame = pl.DataFrame(
         {

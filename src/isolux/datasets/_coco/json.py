@@ -22,19 +22,19 @@ from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._keypoints import split_coco_keypoints
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import left_join_in_order
-from isolux.io.json_values import decode_json, raw_values_to_text
+from isolux.io.json_values import decode_json, format_whole_ids, raw_values_to_text
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, format_location
 
-_Id = int | str
+_Id = int | float | str
 _REPEATED_ID_PROBLEM = "two rows have the same id"
 
 
 class _CocoImage(msgspec.Struct, gc=False):
     id: _Id
     file_name: str | None = None
-    width: int | None = None
-    height: int | None = None
+    width: int | float | None = None
+    height: int | float | None = None
 
 
 class _CocoAnnotation(msgspec.Struct, gc=False):
@@ -43,11 +43,11 @@ class _CocoAnnotation(msgspec.Struct, gc=False):
     category_id: _Id
     bbox: tuple[float, float, float, float] | None = None
     area: float | None = None
-    iscrowd: int | bool | None = None
-    ignore: int | bool | None = None
+    iscrowd: int | float | bool | None = None
+    ignore: int | float | bool | None = None
     segmentation: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     keypoints: list[float] | None = None
-    num_keypoints: int | None = None
+    num_keypoints: int | float | None = None
     person_id: _Id | None = None
     facet_person_id: _Id | None = None
     attributes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -101,7 +101,7 @@ def parse_coco_json(content: bytes, source: str, *, with_masks: bool = True) -> 
 def _build_coco_image_table(images: list[_CocoImage], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "image_id": _read_id_field_as_text(images, "id"),
+            "image_id": _read_id_field_as_text(images, "id", source, "images"),
             "uri": pl.Series([row.file_name for row in images], dtype=pl.String),
             "width": _read_pixel_field(images, "width", source, "images"),
             "height": _read_pixel_field(images, "height", source, "images"),
@@ -115,7 +115,7 @@ def _build_coco_image_table(images: list[_CocoImage], source: str) -> pl.DataFra
 def _build_coco_category_table(categories: list[_CocoCategory], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "id": _read_id_field_as_text(categories, "id"),
+            "id": _read_id_field_as_text(categories, "id", source, "categories"),
             "name": pl.Series([row.name for row in categories], dtype=pl.String),
             "supercategory": pl.Series([row.supercategory for row in categories], dtype=pl.String),
             "keypoints": pl.Series([row.keypoints for row in categories], dtype=pl.List(pl.String)),
@@ -132,14 +132,16 @@ def _build_coco_annotation_table(annotations: list[_CocoAnnotation], source: str
     points = [row.keypoints for row in annotations]
     frame = pl.DataFrame(
         {
-            "id": _read_id_field_as_text(annotations, "id"),
-            "image_id": _read_id_field_as_text(annotations, "image_id"),
-            "category_id": _read_id_field_as_text(annotations, "category_id"),
+            "id": _read_id_field_as_text(annotations, "id", source, "annotations"),
+            "image_id": _read_id_field_as_text(annotations, "image_id", source, "annotations"),
+            "category_id": _read_id_field_as_text(
+                annotations, "category_id", source, "annotations"
+            ),
             **_build_box_columns([row.bbox for row in annotations]),
             "area": pl.Series([row.area for row in annotations], dtype=pl.Float64, strict=False),
             "is_crowd": _read_boolean_field(annotations, "iscrowd"),
             "ignore": _read_boolean_field(annotations, "ignore"),
-            "person": _convert_ids_to_text(person),
+            "person": _convert_ids_to_text(person, source, "annotations.person_id"),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
             "num_keypoints": pl.Series(
                 [row.num_keypoints for row in annotations], dtype=pl.Int64, strict=False
@@ -164,16 +166,18 @@ def _build_box_columns(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, p
     }
 
 
-def _read_id_field_as_text(rows: Iterable[Any], field: str) -> pl.Series:
-    return _convert_ids_to_text(list(map(attrgetter(field), rows)))
+def _read_id_field_as_text(
+    rows: Iterable[Any], field: str, source: str, list_name: str
+) -> pl.Series:
+    return _convert_ids_to_text(list(map(attrgetter(field), rows)), source, f"{list_name}.{field}")
 
 
-def _convert_ids_to_text(ids: list[_Id | None]) -> pl.Series:
-    """Write ids as text; numbers all at once where all of them are numbers."""
+def _convert_ids_to_text(ids: list[_Id | None], source: str, column: str) -> pl.Series:
+    """Write ids as text; numbers all at once where all of them are whole."""
     try:
         return pl.Series(ids, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
-        return pl.Series([None if v is None else str(v) for v in ids], dtype=pl.String)
+        return pl.Series(format_whole_ids(ids, source, column), dtype=pl.String)
 
 
 def _read_boolean_field(rows: Iterable[Any], field: str) -> pl.Series:
@@ -183,7 +187,10 @@ def _read_boolean_field(rows: Iterable[Any], field: str) -> pl.Series:
 def _read_pixel_field(rows: Iterable[Any], field: str, source: str, list_name: str) -> pl.Series:
     values = list(map(attrgetter(field), rows))
     # COCO's tools keep sides in 32 bits with a sign.
-    bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
+    bad = next(
+        (i for i, v in enumerate(values) if v is not None and not (0 < v < 2**31 and v == int(v))),
+        None,
+    )
     if bad is not None:
         raise TableError(
             f"an image's {field} is not a number of pixels",
@@ -191,7 +198,7 @@ def _read_pixel_field(rows: Iterable[Any], field: str, source: str, list_name: s
             found=str(values[bad])[:40],
             where=format_location(source, bad + 1, f"{list_name}.{field}"),
         )
-    return pl.Series(values, dtype=pl.Int64)
+    return pl.Series(values, dtype=pl.Int64, strict=False)
 
 
 def _check_ids_are_listed(

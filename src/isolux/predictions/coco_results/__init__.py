@@ -15,7 +15,7 @@ import msgspec
 import polars as pl
 
 from isolux.io.frames import open_bytes
-from isolux.io.json_values import decode_json
+from isolux.io.json_values import decode_json, format_json_id
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import DetectionKind, build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
@@ -43,7 +43,7 @@ INFO = FormatInfo(
 
 
 class _CocoResultCategory(msgspec.Struct, gc=False):
-    id: int | str
+    id: int | float | str
     name: str
 
 
@@ -130,7 +130,7 @@ def _read_wrapped(path: str | Path, source: str) -> tuple[pl.DataFrame, Mapping[
             f"an object that begins with {content.strip()[:60].decode('utf-8', 'replace')!r}",
             source,
         )
-    names = {str(category.id): category.name for category in results.categories}
+    names = {format_json_id(category.id): category.name for category in results.categories}
     frame = read_rows(JsonText(io.BytesIO(bytes(results.annotations)), f"{source}, annotations"))
     return frame, names or None
 
@@ -173,7 +173,7 @@ def _name_categories(
 def _read_category_names(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
         category_file = decode_json(stream.read(), _CocoResultCategories, str(path))
-    return {str(category.id): category.name for category in category_file.categories}
+    return {format_json_id(category.id): category.name for category in category_file.categories}
 
 
 def mismatch(probe: FileProbe) -> str | None:
@@ -183,7 +183,7 @@ def mismatch(probe: FileProbe) -> str | None:
     --------
     >>> mismatch(FileProbe(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     >>> mismatch(FileProbe(Path("net.json"), "file", b'{"answers": []}'))
-    'its first objects have no category_id, bbox, segmentation or keypoints'
+    'its first objects have no category, box, mask or keypoints'
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):
         return "it has labels or frames, as Scalabel has"
@@ -193,4 +193,4 @@ def mismatch(probe: FileProbe) -> str | None:
     has_list = re.match(rb'\s*(\[\s*\]|\{.*"annotations"\s*:)', probe.head, re.DOTALL)
     if field_match or has_list:
         return None
-    return "its first objects have no category_id, bbox, segmentation or keypoints"
+    return "its first objects have no category, box, mask or keypoints"

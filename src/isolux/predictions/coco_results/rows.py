@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.io.json_values import format_json_id
 from isolux.predictions._json_text import JsonText
 from isolux.vocabulary.errors import FileError, TableError, format_location
 
@@ -137,15 +138,9 @@ def _read_ids(values: list[_IdOrScore]) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError):
-        return pl.Series([None if v is None else _format_id(v) for v in values], dtype=pl.String)
-
-
-def _format_id(raw_id: float | str) -> str:
-    """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
-    # From 2^53 on a float skips whole numbers, so two ids could become one.
-    if isinstance(raw_id, float) and raw_id.is_integer() and abs(raw_id) < 2**53:
-        return str(int(raw_id))
-    return str(raw_id)
+        return pl.Series(
+            [None if v is None else format_json_id(v) for v in values], dtype=pl.String
+        )
 
 
 def _read_scores(values: list[_IdOrScore], location: _RowLocation) -> pl.Series:

@@ -23,6 +23,7 @@ from isolux.predictions import (
     join_predictions,
     join_scores,
     labels_from_attributes,
+    note_answers_of_images,
     read_detected_column,
     read_detected_list,
     read_labels,
@@ -127,7 +128,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> PredictionsWithNotes:
         answers = labels_from_attributes(
             dataset, settings.prediction_column, question=question, **options
         )
-        notes: tuple[str, ...] = ()
+        notes = note_answers_of_images(dataset, settings.prediction_column)
     else:
         answers, notes = _join_labels_to_people(
             dataset,
