@@ -126,14 +126,14 @@ def check_one_score_per_pair(
         first_row = repeated_pairs.filter(low=second_row["low"], high=second_row["high"]).row(
             0, named=True
         )
-        other_rows = [f"{other + 1:,}" for other in contradicted["row"][1 : _MAX_LISTED_ROWS + 1]]
+        other_rows = [f"{index + 1:,}" for index in contradicted["row"][1 : _MAX_LISTED_ROWS + 1]]
         ellipsis = ", …" if contradicted.height > _MAX_LISTED_ROWS + 1 else ""
-        more = f"; others in row(s) {', '.join(other_rows)}{ellipsis}" if other_rows else ""
+        rows_text = f"; others in row(s) {', '.join(other_rows)}{ellipsis}" if other_rows else ""
         raise TableError(
             f"{contradicted.select('low', 'high').n_unique():,} pair(s) have two scores",
             expected="one score for two pictures, in whichever order they are named",
             found=f"{ids[0][row]!r} and {ids[1][row]!r}: {first_row['score']:g} in row"
-            f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}{more}",
+            f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}{rows_text}",
             where=format_location(source, row + 1, str(score.name)),
             hint="keep the row that holds, or name the model of each row in a column model",
         )
