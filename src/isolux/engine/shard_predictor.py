@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.inference import LATE_REASON, ModelCaller, ModelResponse, PendingBatch
+from isolux.engine.inference import MIN_TIME_ALONE_S, ModelCaller, ModelResponse, PendingBatch
 from isolux.engine.prefetch import PrefetchedImage, decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
 from isolux.engine.shards import Shard, build_inference_table_schema, compute_shard_key
@@ -196,9 +196,6 @@ def _return_unchanged(read: PrefetchedImage) -> PrefetchedImage:
 
 _MAX_BATCH_BYTES = 1 << 28  # of images per batch: large images go in smaller batches
 _MAX_PENDING_BATCHES = 3  # batches of a model on a GPU: one running, one before, one after
-_MIN_TIME_ALONE_S = 5.0
-"""Seconds that a picture may take by itself once its shard is late (the shard's limit where that
-is less), or its share of the shard's limit where that is more: a network is warm by then."""
 _SWITCH_INTERVAL_S = 2e-4
 """Seconds for which a thread may keep Python's lock while another waits: whatever feeds a GPU lets
 go of it hundreds of times a batch, and would wait for Python's usual 5 ms each time."""
@@ -307,9 +304,14 @@ class ShardPredictor:
         n_hung, deadline = self.caller.n_hung, self._compute_deadline(batch)
         read_responses = self.caller.await_batch(first_pending, deadline)
         if time.monotonic() >= deadline:
-            responses = read_responses()
-            self._retry_late_inputs_alone(batch, responses, deadline)
-            read_responses = partial(list, responses)
+            limit, n = self.settings.time_limit, count_units(batch.shard.images)
+            time_alone = max(limit / n, min(limit, MIN_TIME_ALONE_S))
+            read_responses = self.caller.retry_late_inputs_alone(
+                [read.model_inputs[k] for read, k in batch.inferences],
+                read_responses(),
+                time_alone,
+                deadline + max(limit, 2 * time_alone),
+            )
         for read, k in batch.inferences:  # free the memory of finished inputs
             read.model_inputs[k] = None
         if batch.last:
@@ -322,26 +324,6 @@ class ShardPredictor:
             pending.extend(resubmitted_batches)
         yield from self._store_responses_and_yield_shard(batch, read_responses(), report)
 
-    def _retry_late_inputs_alone(
-        self, batch: _Batch, responses: list[ModelResponse], deadline: float
-    ) -> None:
-        """Ask once more, one at a time, for what shared a batch or a shard with a hanging picture.
-
-        A model that is late twice in a row does not hang at one picture: the rest stays late.
-        """
-        limit = self.settings.time_limit
-        time_alone = max(limit / count_units(batch.shard.images), min(limit, _MIN_TIME_ALONE_S))
-        end = deadline + max(limit, 2 * time_alone)
-        n_late_in_row = 0
-        for position, (read, k) in enumerate(batch.inferences):
-            if responses[position].reason != LATE_REASON or n_late_in_row == 2:
-                continue
-            (responses[position],) = self.caller.predict_batch_or_explain(
-                [read.model_inputs[k]], min(time.monotonic() + time_alone, end)
-            )
-            is_late = responses[position].reason == LATE_REASON
-            n_late_in_row = n_late_in_row + 1 if is_late else 0
-
     def _iterate_batches_of_shards(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
         """Group prefetched images into batches of one shard."""
         self._started_shards.clear()
@@ -352,10 +334,9 @@ class ShardPredictor:
             inferences: list[tuple[PrefetchedImage, int]] = []
             n_bytes = 0
             for picture in shard.images:
-                min_time = min(self.settings.time_limit, _MIN_TIME_ALONE_S)
-                read = self.prefetcher.next(
-                    picture, max(began + self.settings.time_limit, time.monotonic() + min_time)
-                )
+                limit = self.settings.time_limit
+                end = max(began + limit, time.monotonic() + min(limit, MIN_TIME_ALONE_S))
+                read = self.prefetcher.next(picture, end)
                 reads.append(read)
                 inferences += [
                     (read, k) for k, response in enumerate(read.responses) if response is None
