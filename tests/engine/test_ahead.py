@@ -200,5 +200,5 @@ def test_what_waits_behind_a_batch_that_hangs_is_asked_again(tmp_path):
 
     _, _, found = run(paint(tmp_path / "in", 12), tmp_path / "out", Hangs("cuda"), time_limit=3.0)
     free.set()
-    late = found.inferences.drop_nulls("reason")
-    assert late["unit_id"].to_list() == [f"{k:03}.png" for k in range(4)]  # the first shard
+    assert found.inferences["reason"].null_count() == 12  # the first shard's pictures alone
+    assert found.predictions.height == 12

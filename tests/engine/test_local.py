@@ -173,22 +173,37 @@ def test_a_models_own_timeout_or_exit_is_neither_a_limit_nor_the_end(tmp_path, r
     assert reasons(found) == {"000.png": f"the model raised {told}"}
 
 
-def test_a_shard_that_hangs_ends_at_its_limit_and_the_rest_is_done(tmp_path):
-    people, free = paint(tmp_path / "in", 12), threading.Event()
+def test_a_picture_that_hangs_is_asked_alone_once_and_the_rest_is_done(tmp_path):
+    people, free, shown = paint(tmp_path / "in", 12), threading.Event(), []
 
     def net(pictures):
+        shown.append([int(one.mean()) // 5 for one in pictures])
         if any(one.mean() == 25 for one in pictures):
             free.wait(60)
         return brightness(pictures)
 
     began = time.monotonic()
-    _, _, found = run(people, tmp_path / "out", net, time_limit=0.5)
+    _, _, found = run(people, tmp_path / "out", net, time_limit=2.0)
     free.set()
     assert time.monotonic() - began < 20
     late = "not answered within the time limit of its shard"
     # Shard 2 is pictures 4 to 7, its first batch 4 to 6, which hangs at picture 5.
-    assert reasons(found) == {f"00{k}.png": late for k in (4, 5, 6, 7)}
-    assert len(answers(found)) == 8
+    assert reasons(found) == {"005.png": late}
+    assert len(answers(found)) == 11
+    assert shown == [[0, 1, 2], [3], [4, 5, 6], [4], [5], [6], [7], [8, 9, 10], [11]]
+
+
+def test_a_model_that_hangs_at_every_picture_is_asked_for_two_alone(tmp_path):
+    people, free, shown = paint(tmp_path / "in", 8), threading.Event(), []
+
+    def net(pictures):
+        shown.append(len(pictures))
+        free.wait(60)
+
+    _, _, found = run(people, tmp_path / "out", net, time_limit=1.0)
+    free.set()
+    assert set(reasons(found).values()) == {"not answered within the time limit of its shard"}
+    assert shown == [3, 1, 1] * 2  # of each shard of 4: a batch of 3, and two of them alone
 
 
 def test_memory_that_is_too_small_halves_the_batch(tmp_path):

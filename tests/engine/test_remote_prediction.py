@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -60,6 +62,14 @@ def late():
     def answer(pictures):
         if any(one.mean() == 25 for one in pictures):
             time.sleep(60)
+        return brightness(pictures)
+    return answer
+
+def ended():
+    """End the process at picture 5, as a crash of compiled code does."""
+    def answer(pictures):
+        if any(one.mean() == 25 for one in pictures):
+            os._exit(3)
         return brightness(pictures)
     return answer
 
@@ -164,8 +174,23 @@ def test_a_worker_that_holds_pythons_lock_is_ended_and_the_rest_is_done(
 
 def test_a_worker_keeps_its_time_limit_as_one_process_does(people, tmp_path):
     for name, workers in (("here", 0), ("there", 1)):
-        run(people, tmp_path / name, "late", workers=workers, time_limit=1.0)
+        run(people, tmp_path / name, "late", workers=workers, time_limit=2.0)
     assert everything(tmp_path / "here") == everything(tmp_path / "there")
+
+
+@pytest.mark.parametrize(("factory", "code"), [("ended", 3), ("net", 0)])
+def test_a_model_that_ends_the_process_is_named(people, tmp_path, factory, code):
+    rows = "".join(f"{k:03}.png,a\n" for k in range(12))
+    (tmp_path / "people.csv").write_text("image,light\n" + rows)
+    command = ["predict", "table:people.csv", "--images", "in", "--id", "image", "--out", "o"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "isolux", *command,
+         "--model", f"python:isolux_apart_nets:{factory}", "--batch", "3"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == code, ran.stderr
+    said = f"the process ended while '{factory}' was answering: the model ended it (os._exit"
+    assert (said in ran.stderr) == bool(code)
 
 
 def test_answers_that_do_not_fit_end_the_work(people, tmp_path):

@@ -157,6 +157,36 @@ def test_a_text_tower_has_no_part_in_embeddings(tmp_path):
     assert_frame_equal(asked(model), before)
 
 
+def changed(data, suffix):
+    """Change a file: the last number of weights, the first letters of a text."""
+    if suffix == ".safetensors":
+        return data[:-1] + bytes([data[-1] ^ 1])
+    if suffix == ".json":
+        return b"\n" + data
+    return data.replace(b"nurse", b"baker").replace(b"1", b"7").replace(b"car", b"van")
+
+
+@pytest.mark.parametrize("kind", ["clip", "vilt", "fairface", "open_clip", "timm", "torchvision"])
+def test_each_file_that_a_model_opens_is_its_key(kind, tmp_path):
+    if kind in KINDS:
+        folder, options = checkpoint(kind, tmp_path)
+        spec = f"hf:{folder}"
+    else:
+        sample, told = SAMPLES[kind](tmp_path)
+        spec, options = f"{kind}:{sample}", [f"{key}={value}" for key, value in told.items()]
+    whole = open_model(spec, options).key
+    assert open_model(spec, options).key == whole
+    held = [p for p in tmp_path.rglob("*") if p.is_file() and p.name != f"{tiny.TINY}.json"]
+    if "prompts" not in KINDS.get(kind, ()):
+        held = [p for p in held if p.name != "prompts.yaml"]
+    assert len(held) >= (1 if kind in ("fairface", "open_clip") else 2)
+    for path in held:
+        before = path.read_bytes()
+        path.write_bytes(changed(before, path.suffix))
+        assert open_model(spec, options).key != whole, path.name
+        path.write_bytes(before)
+
+
 def test_a_changed_shard_is_another_model(tmp_path):
     folder, _ = checkpoint("classifier", tmp_path)
     whole = transformers().ViTForImageClassification.from_pretrained(folder)

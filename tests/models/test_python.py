@@ -110,6 +110,24 @@ def test_neighbours_that_a_module_imports_are_the_key(module, tmp_path, source):
     assert keys[0] == keys[1] != keys[2]
 
 
+def test_a_module_of_another_folder_is_the_key(module, tmp_path_factory, monkeypatch):
+    """The first folder that Python looks in counts; a library's modules do not."""
+    source = "def net():\n    import isolux_test_far, json\n    return print\n"
+    keys = []
+    for name in ("second", "first"):
+        folder = tmp_path_factory.mktemp(name)
+        monkeypatch.syspath_prepend(folder)
+        for limit in (1, 2):
+            (folder / "isolux_test_far.py").write_text(f"LIMIT = {limit}\n")
+            keys.append(open_model(f"{module(source)}:net").identity["own"]["source"])
+            sys.modules.pop("isolux_test_far", None)
+    one, two, again, shadowed = keys
+    assert one != two
+    assert again == one  # the first folder's, with what the second held before
+    assert shadowed == two
+    assert set(one) == {"isolux_test_nets.py", "isolux_test_far"}
+
+
 def test_weights_that_nothing_names_are_said(module, tmp_path):
     (note,) = open_model(f"{module()}:net").notes
     assert "not the files that it reads" in note

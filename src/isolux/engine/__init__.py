@@ -14,7 +14,10 @@ others, of this machine or on Ray. Whatever it is, the files are the same.
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from isolux.engine.remote_prediction import predict_missing_shards_remotely
@@ -66,11 +69,40 @@ def predict_missing_shards_in_process(
     expected = sum(len(shard.images) for shard in shards if shard.index not in committed)
     predictor = ShardPredictor(model, folder, run_key, settings, expected=expected)
     try:
-        return _LocalRun(predictor, shards, store, report or (lambda *_: None)).execute(
-            stop or (lambda: False)
-        )
+        with _report_end_of_process(model.name):
+            return _LocalRun(predictor, shards, store, report or (lambda *_: None)).execute(
+                stop or (lambda: False)
+            )
     finally:
         predictor.close()
+
+
+_END_OF_PROCESS = (
+    "isolux: the process ended while {!r} was answering: the model ended it (os._exit, or a crash"
+    " of its code), or the system did (no memory). Finished shards are kept. --workers 1 runs the"
+    " model in another process, goes on when that ends, and says in which shard."
+)
+
+
+@contextmanager
+def _report_end_of_process(model_name: str) -> Iterator[None]:
+    """Have a shell say that this process ended, which nothing within it can say."""
+    shell = shutil.which("sh")
+    if shell is None:  # pragma: no cover - Windows
+        yield
+        return
+    script = 'read -r _ || printf "%s\\n" "$1" >&2'  # the pipe ends with the process
+    reporter = subprocess.Popen(  # noqa: S603 - our own words
+        [shell, "-c", script, "sh", _END_OF_PROCESS.format(model_name)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        process_group=0,
+    )
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            reporter.communicate(b"done\n")
 
 
 @dataclass

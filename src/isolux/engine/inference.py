@@ -19,6 +19,10 @@ from isolux.vocabulary.errors import IsoluxError
 
 LATE_REASON = "not answered within the time limit of its shard"
 
+MIN_TIME_ALONE_S = 5.0
+"""Seconds that a picture may take by itself once its shard is late (the shard's limit where that
+is less), or its share of the shard's limit where that is more: a network is warm by then."""
+
 _CLOSE_WAIT_S = 2.0  # seconds to wait for an abandoned batch when closing
 _PendingCall = AsyncResult[Any]
 _ResponseSource = Callable[[], list["ModelResponse"]]
@@ -118,6 +122,28 @@ class ModelCaller:
             )
             position += len(batch_part)
         return lambda: [response for source in sources for response in source()]
+
+    def retry_late_inputs_alone(
+        self,
+        model_inputs: Sequence[Any],
+        responses: Sequence[ModelResponse],
+        time_alone: float,
+        end: float,
+    ) -> Callable[[], list[ModelResponse]]:
+        """Ask once more, one at a time, for what shared a batch or a shard with a hanging input.
+
+        A model that is late twice in a row does not hang at one input: the rest stays late.
+        """
+        retried, n_late_in_row = list(responses), 0
+        for position, model_input in enumerate(model_inputs):
+            if retried[position].reason != LATE_REASON or n_late_in_row == 2:
+                continue
+            (retried[position],) = self.predict_batch_or_explain(
+                [model_input], min(time.monotonic() + time_alone, end)
+            )
+            is_late = retried[position].reason == LATE_REASON
+            n_late_in_row = n_late_in_row + 1 if is_late else 0
+        return lambda: retried
 
     def _predict_part(
         self, batch_part: Sequence[Any], deadline: float, pending_call: _PendingCall | None = None

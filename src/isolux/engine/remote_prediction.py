@@ -154,9 +154,10 @@ def _check_same_model(model: Model, request: ModelRequest) -> None:
     )
 
 
-_TIME_LIMIT_MARGIN = 1.1, 30.0
-"""A worker keeps its shard's time limit itself; one that cannot even do that (it hangs while it
-holds Python's lock) is ended after so many times the limit, and so many seconds more."""
+_TIME_LIMIT_MARGIN = 2.1, 30.0
+"""A worker keeps its shard's time limit itself, and as much again for pictures alone; one that
+cannot even do that (it hangs while it holds Python's lock) is ended after so many times the limit,
+and so many seconds more."""
 
 
 def predict_missing_shards_remotely(

@@ -16,11 +16,16 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.inference import ModelCaller, ModelResponse, PendingBatch
+from isolux.engine.inference import MIN_TIME_ALONE_S, ModelCaller, ModelResponse, PendingBatch
 from isolux.engine.prefetch import PrefetchedImage, decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
 from isolux.engine.shards import Shard, build_inference_table_schema, compute_shard_key
-from isolux.engine.source_images import DecodedImage, SourceImage, hash_image_file
+from isolux.engine.source_images import (
+    DecodedImage,
+    SourceImage,
+    count_units,
+    hash_image_file,
+)
 from isolux.io.cpu_count import count_cores
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model, Preprocessing
@@ -296,8 +301,17 @@ class ShardPredictor:
     ) -> Iterator[ShardPredictions]:
         """Finish the batch that was submitted first."""
         batch, first_pending = pending.popleft()
-        n_hung = self.caller.n_hung
-        read_responses = self.caller.await_batch(first_pending, self._compute_deadline(batch))
+        n_hung, deadline = self.caller.n_hung, self._compute_deadline(batch)
+        read_responses = self.caller.await_batch(first_pending, deadline)
+        if time.monotonic() >= deadline:
+            limit, n = self.settings.time_limit, count_units(batch.shard.images)
+            time_alone = max(limit / n, min(limit, MIN_TIME_ALONE_S))
+            read_responses = self.caller.retry_late_inputs_alone(
+                [read.model_inputs[k] for read, k in batch.inferences],
+                read_responses(),
+                time_alone,
+                deadline + max(limit, 2 * time_alone),
+            )
         for read, k in batch.inferences:  # free the memory of finished inputs
             read.model_inputs[k] = None
         if batch.last:
@@ -320,7 +334,9 @@ class ShardPredictor:
             inferences: list[tuple[PrefetchedImage, int]] = []
             n_bytes = 0
             for picture in shard.images:
-                read = self.prefetcher.next(picture, began + self.settings.time_limit)
+                limit = self.settings.time_limit
+                end = max(began + limit, time.monotonic() + min(limit, MIN_TIME_ALONE_S))
+                read = self.prefetcher.next(picture, end)
                 reads.append(read)
                 inferences += [
                     (read, k) for k, response in enumerate(read.responses) if response is None

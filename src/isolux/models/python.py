@@ -12,6 +12,7 @@ import importlib
 import inspect
 import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -244,7 +245,7 @@ def _call_factory_with_settings(
 
 
 def _hash_module_and_local_imports(module: ModuleType) -> dict[str, str]:
-    """Hash the module's file and the neighbours that it imports: its own code, not a library's."""
+    """Hash the module's file and what it imports from no library: neighbours, or by PYTHONPATH."""
     module_file = getattr(module, "__file__", None)
     if module_file is None:
         return {}
@@ -262,19 +263,19 @@ def _hash_module_and_local_imports(module: ModuleType) -> dict[str, str]:
             names_by_path[path] = path.relative_to(folder).as_posix() if is_neighbour else name
     waiting = [] if _LIBRARIES & set(folder.parts) else list(names_by_path)
     while waiting:
-        for path in _list_local_imports(waiting.pop(), folder):
+        for path, import_path in _list_local_imports(waiting.pop(), folder).items():
             if path not in names_by_path:
-                names_by_path[path] = path.relative_to(folder).as_posix()
+                names_by_path[path] = import_path
                 waiting.append(path)
     return {name: sha256_file(path) for path, name in sorted(names_by_path.items())}
 
 
-def _list_local_imports(source: Path, folder: Path) -> list[Path]:
-    """Find the files of a folder that a source imports anywhere, also within functions."""
+def _list_local_imports(source: Path, folder: Path) -> dict[Path, str]:
+    """Find the files that a source imports anywhere, also within functions, from no library."""
     try:
         tree = ast.parse(source.read_bytes() if source.suffix == ".py" else "")
     except (SyntaxError, ValueError):  # it cannot be imported either
-        return []
+        return {}
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -282,9 +283,34 @@ def _list_local_imports(source: Path, folder: Path) -> list[Path]:
         elif isinstance(node, ast.ImportFrom):
             start = f"{node.module}." if node.module else ""
             names |= {start.rstrip("."), *(start + alias.name for alias in node.names)}
-    paths = [Path(base, *name.split(".")) for base in {folder, source.parent} for name in names]
-    files = [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
-    return sorted({file for file in files if file.is_file()})
+    files: dict[Path, str] = {}
+    for name in names:
+        for base in {folder, source.parent}:
+            for file in _list_module_files(base, name):
+                is_inside = file.is_relative_to(folder)
+                files[file] = file.relative_to(folder if is_inside else base).as_posix()
+        elsewhere = (_list_module_files(base, name) for base in _list_own_import_folders())
+        for file in next(filter(None, elsewhere), []):  # the first folder counts, as for Python
+            files.setdefault(file, name)
+    return files
+
+
+def _list_module_files(folder: Path, name: str) -> list[Path]:
+    path = Path(folder, *name.split("."))
+    return [p for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file()]
+
+
+def _list_own_import_folders() -> list[Path]:
+    """List where Python imports from, but for its own library, packages and isolux."""
+    folders = [Path(entry).resolve() for entry in sys.path]
+    library, isolux = Path(sysconfig.get_paths()["stdlib"]).resolve(), Path(__file__).parents[2]
+    return [
+        folder
+        for folder in folders
+        if not _LIBRARIES & set(folder.parts)
+        and not folder.is_relative_to(library)
+        and folder != isolux.resolve()
+    ]
 
 
 def _hash_file_or_keep_setting(setting_value: Any) -> Any:

@@ -210,21 +210,27 @@ def tokenise_prompts(loaded: LoadedCheckpoint, texts: Sequence[str]) -> Any:
     A mask would hide the padding, which SigLIP's towers were trained to read (its released code
     has none); a tokenizer of another model, such as Gemma's, makes one unless it is told.
     """
-    tokenizer, length = loaded.processor.tokenizer, describe_prompt_length(loaded)
+    tokenizer, (max_tokens, padded_to) = loaded.processor.tokenizer, _find_prompt_lengths(loaded)
     for text in texts:
         n = len(tokenizer(text, verbose=False)["input_ids"])
-        if n > length["max_tokens"]:
-            raise build_long_prompt_error(text, length["max_tokens"], f"{n}")
+        if n > max_tokens:
+            raise build_long_prompt_error(text, max_tokens, f"{n}")
     padding: dict[str, Any] = {"padding": True}
-    if length["padded_to"] is not None:
-        padding = {"padding": "max_length", "max_length": length["padded_to"]}
+    if padded_to is not None:
+        padding = {"padding": "max_length", "max_length": padded_to}
     if is_sigmoid_model(loaded):
         padding["return_attention_mask"] = False
     return tokenizer(list(texts), **padding, return_tensors="pt").to(loaded.device)
 
 
 def describe_prompt_length(loaded: LoadedCheckpoint) -> dict[str, int | None]:
-    """Say how many tokens a prompt may have, and to how many it is padded (None: the longest).
+    """Say for the record how many tokens a prompt may have, and to how many it is padded."""
+    max_tokens, padded_to = _find_prompt_lengths(loaded)
+    return {"max_tokens": max_tokens, "padded_to": padded_to}
+
+
+def _find_prompt_lengths(loaded: LoadedCheckpoint) -> tuple[int, int | None]:
+    """Find how many tokens a prompt may have, and to how many it is padded (None: the longest).
 
     The text towers of SigLIP and OWL-ViT were trained on prompts of their full length, whatever
     length the tokenizer names.
@@ -241,10 +247,8 @@ def describe_prompt_length(loaded: LoadedCheckpoint) -> dict[str, int | None]:
     ]
     tokenizer_length = int(loaded.processor.tokenizer.model_max_length)
     is_padded = is_sigmoid_model(loaded) or "owl" in str(config.model_type)
-    return {
-        "max_tokens": min([*tower_lengths, tokenizer_length]),
-        "padded_to": min(tower_lengths) if is_padded and tower_lengths else None,
-    }
+    padded_to = min(tower_lengths) if is_padded and tower_lengths else None
+    return min([*tower_lengths, tokenizer_length]), padded_to
 
 
 def is_sigmoid_model(loaded: LoadedCheckpoint) -> bool:
