@@ -182,7 +182,7 @@ def test_a_table_of_hostile_names_is_escaped():
 
 def test_what_cannot_be_compared_is_refused():
     one, two = audited("x", drawn(1, 0.8, 0.8)), audited("y", drawn(2, 0.8, 0.8))
-    with pytest.raises(SpecError, match="there are no two models"):
+    with pytest.raises(SpecError, match="there are no two runs"):
         isolux.side_by_side([one])
     with pytest.raises(SpecError, match="two runs are of the model 'x'"):
         isolux.side_by_side([one, two, one])
@@ -224,7 +224,7 @@ def test_by_the_command_line_three_models_are_laid_out(monkeypatch, capsys, fold
     assert "From plain to gap" in seen
     assert "Accuracy of night against day (by" in seen
     assert "From gap to two seeds" in seen
-    names = {f"{table}.{kind}" for table in ("values", "changes", "ranks")
+    names = {f"{table}.{kind}" for table in ("values", "changes", "ranks", "gaps")
              for kind in ("parquet", "csv")}  # fmt: skip
     held = {path.name for path in out.iterdir()}
     assert held == {*names, "values.tex", "ranks.tex", "report.html", "side_by_side.json"}
@@ -334,3 +334,59 @@ def test_names_that_stand_twice_are_refused(monkeypatch, capsys, folders):
     ran = run(monkeypatch, capsys, "compare", f"a={folders / 'plain'}", f"a={folders / 'gap'}")
     assert ran.code != 0
     assert "two models are called 'a'" in ran.plain
+
+
+def test_the_mean_over_seeds_of_one_model_by_group_and_of_its_gap(tmp_path):
+    """Five runs of one model alone: value, gap and what differs between runs, by hand."""
+    rates = np.random.default_rng(0).normal(0.75, 0.05, 5)
+    runs = [audited("nih", drawn(k, rate, rate - 0.15)) for k, rate in enumerate(rates)]
+    found = isolux.side_by_side({"nih": runs})
+    assert found.changes.height == 0
+    by_run = [dict(r.group_metrics.select("group", "value").iter_rows()) for r in runs]
+    for row in found.values.iter_rows(named=True):
+        own = [one[row["group"]] for one in by_run]
+        assert row["value"] == pytest.approx(np.mean(own), abs=1e-12)
+        assert row["seed_sd"] == pytest.approx(np.std(own, ddof=1), abs=1e-12)
+    (gap,) = found.gaps.iter_rows(named=True)
+    gaps = np.array([one["a"] - one["b"] for one in by_run])
+    assert (gap["group_a"], gap["group_b"], gap["runs"]) in {("a", "b", 5), ("b", "a", 5)}
+    sign = 1.0 if gap["group_a"] == "a" else -1.0
+    assert gap["value"] == pytest.approx(sign * gaps.mean(), abs=1e-12)
+    assert gap["seed_sd"] == pytest.approx(gaps.std(ddof=1), abs=1e-12)
+    # Each run answers on its own here, so what people share between runs is next to nothing: the
+    # interval is near Student's over five runs, and never shorter than that of people alone.
+    student = stats.t.interval(0.95, 4, gaps.mean(), gaps.std(ddof=1) / 5**0.5)
+    low, high = sorted(sign * np.array([gap["low"], gap["high"]]))
+    assert high - low == pytest.approx(student[1] - student[0], rel=0.25)
+    assert (gap["p_adjusted"] <= 0.05) == (gap["low"] > 0 or gap["high"] < 0)
+    page = found.report(tmp_path / "out").read_text()
+    assert "nih: the mean of 5 runs" in page
+    assert "Gaps of models of several runs" in page
+    assert "<h2>Changes</h2>" not in page
+
+
+def test_seeds_that_do_not_differ_add_nothing_to_a_gap():
+    """Runs with the same answers: the gap's interval is that of one run."""
+    values = drawn(3, 0.9, 0.7)
+    swapped = values.copy()
+    # Two answers of group a exchanged: the runs are not one and the same, and no value moves.
+    right, wrong = values[0::2].index(1.0) * 2, values[0::2].index(0.0) * 2
+    swapped[right], swapped[wrong] = swapped[wrong], swapped[right]
+    runs = [audited("m", values), audited("m", swapped)]
+    gap = isolux.side_by_side({"m": runs}).gaps.row(0, named=True)
+    alone = runs[0].disparities.filter(kind="difference").row(0, named=True)
+    assert gap["seed_sd"] == pytest.approx(0.0, abs=1e-12)
+    bounds = sorted(abs(x) for x in (gap["low"], gap["high"]))
+    assert bounds == pytest.approx(sorted(abs(alone[k]) for k in ("low", "high")), abs=0.004)
+
+
+def test_with_a_reference_gaps_are_those_to_it():
+    runs = []
+    for seed in range(2):
+        ids = [f"p{i}" for i in range(600)]
+        values = (np.random.default_rng(seed).random(600) < 0.8).astype(float)
+        scores = pl.DataFrame({"unit_id": ids, "value": values, "model": "m"})
+        who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b", "c"] * 200})
+        runs.append(isolux.audit(scores, who, by="tone", reference="tone=b", **SETTINGS))
+    pairs = isolux.side_by_side({"m": runs}).gaps.select("group_a", "group_b").rows()
+    assert sorted(pairs) == [("a", "b"), ("c", "b")]

@@ -36,7 +36,8 @@ def compare(
 
     For two runs, the changes are printed. More runs, or runs of one model with several seeds
     (NAME=RUN,RUN), are shown side by side: models as columns, which gaps grew and which shrank,
-    classes by disparity, as a page and as Parquet, CSV and LaTeX.
+    classes by disparity, as a page and as Parquet, CSV and LaTeX. Runs of one model alone give the
+    mean over its seeds, by group and of the gaps.
 
     Only people who are in all runs are compared: people who withdrew from one are left out of all.
 
@@ -136,9 +137,15 @@ def _compare_side_by_side(
 
 
 def _print_side_by_side(comparison: SideBySide) -> None:
-    """Print warnings, each step's gaps, and a table with models as columns."""
+    """Print warnings, each step's gaps, and tables with models as columns and of gaps."""
+    import polars as pl
+
     from isolux.cli.table_output import print_unbroken_table
-    from isolux.report.side_by_side import describe_gap_changes, pivot_values_by_model
+    from isolux.report.side_by_side import (
+        describe_gap_changes,
+        format_gaps_as_text,
+        pivot_values_by_model,
+    )
 
     for text in comparison.record["warnings"]:
         command_output.report_warning(text)
@@ -146,6 +153,7 @@ def _print_side_by_side(comparison: SideBySide) -> None:
         print_clean_lines(f"• {text}")
     command_output.add_table_to_json("values", comparison.values)
     command_output.add_table_to_json("changes", comparison.changes)
+    command_output.add_table_to_json("gaps", comparison.gaps)
     if comparison.models is not None:
         from isolux.cli.table_output import print_table_in_column_blocks
 
@@ -161,6 +169,12 @@ def _print_side_by_side(comparison: SideBySide) -> None:
     ]
     print_clean_lines()
     print_unbroken_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
+    main_gaps = comparison.gaps.filter(pl.col(k).eq_missing(first[k]) for k in line)
+    gaps = format_gaps_as_text(main_gaps.head(_MAX_ROWS), comparison.values).drop("metric")
+    if gaps.height:
+        print_clean_lines()
+        heading = f"{first['metric']}: gaps, mean over runs"
+        print_unbroken_table(heading, gaps.columns, [list(row) for row in gaps.iter_rows()])
     for text in comparison.record["notes"]:
         command_output.report_note(text)
 

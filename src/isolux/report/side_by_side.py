@@ -238,7 +238,9 @@ def write_side_by_side_page(
     pivoted_values = pivot_values_by_model(values, models)
     page = render_page(
         "side_by_side.html.j2",
-        title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side",
+        title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side"
+        if len(models) > 1
+        else f"{models[0]}: the mean of {record['models'][models[0]]} runs",
         models=[(name, runs) for name, runs in record["models"].items()],
         units=record["units"],
         level=f"{100 * record['level']:g} %",
@@ -253,6 +255,7 @@ def write_side_by_side_page(
         else "",
         values=_to_template_table(pivoted_values),
         changes=_to_template_table(_format_changes_as_text(changes, values)),
+        gaps=_to_template_table(format_gaps_as_text(tables["gaps"], values)),
         ranks=_to_template_table(tables["ranks"].with_columns(pl.selectors.float().round(3))),
         most=_MAX_TABLE_ROWS,
     )
@@ -349,6 +352,37 @@ def _format_changes_as_text(changes: pl.DataFrame, metric_values: pl.DataFrame) 
             )
         )
     names = ["models", "metric", "attribute", "group", "change", "interval", "adjusted p", "shown"]
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def format_gaps_as_text(gaps: pl.DataFrame, metric_values: pl.DataFrame) -> pl.DataFrame:
+    """Print the gaps of models of several runs as text, in the order of the table."""
+    units, metrics = _load_units_by_metric(metric_values), _load_metrics_by_name(metric_values)
+    rows = []
+    for row in gaps.iter_rows(named=True):
+        unit = units.get(row["metric"], "fraction")
+        rows.append(
+            (
+                f"{row['model']} ({row['runs']} runs)",
+                _format_line_title(row, metrics),
+                row["attribute"],
+                f"{row['group_a']} against {row['group_b']}",
+                format_bare_value(row["value"], unit, with_sign=True),
+                format_interval(row["low"], row["high"], unit),
+                format_bare_value(row["seed_sd"], unit),
+                format_p_value(row["p_adjusted"]),
+            )
+        )
+    names = [
+        "model",
+        "metric",
+        "attribute",
+        "groups",
+        "gap",
+        "interval",
+        "SD of runs",
+        "adjusted p",
+    ]
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 

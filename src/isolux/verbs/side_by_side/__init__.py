@@ -1,8 +1,9 @@
 """Any number of models on the same people: one table with models as columns, and every change.
 
-Runs of one model with several seeds count as one model: its value is their mean, and its interval
-includes the variance between seeds and that of sampling people. Each two models are compared
-paired, as ``isolux.compare`` compares two; p-values are over all pairs of models.
+One model of several runs may stand alone: its values and gaps, without changes. Runs of one model
+with several seeds count as one model: its value is their mean, and its interval includes the
+variance between seeds and that of sampling people. Each two models are compared paired, as
+``isolux.compare`` compares two; p-values are over all pairs of models.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from isolux.verbs.compare import requested_metrics
 from isolux.verbs.compare.notes import note_differences_of_many, order_models, order_runs
 from isolux.verbs.compare.person_matching import single_model_name
 from isolux.verbs.side_by_side.changes import compare_pairs
+from isolux.verbs.side_by_side.gaps import build_model_gaps
 from isolux.verbs.side_by_side.model_descriptions import (
     build_model_table,
     read_model_descriptions,
@@ -55,7 +57,7 @@ from isolux.vocabulary.notes import Caution, split_cautions_from_notes
 from isolux.vocabulary.spec import read_recorded_spec
 from isolux.vocabulary.survey_sample import is_survey_sample
 
-_MIN_MODELS = 2
+_MIN_RUNS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ class SideBySide:
         grew, shrank, or not shown; ``next``: whether the two stand side by side in the order given.
     ranks : polars.DataFrame
         Classes by disparity: a rank and a gap for each model.
+    gaps : polars.DataFrame
+        Of each model of several runs: the gap of each two groups (with a reference, of each group
+        and it), the mean over runs with its interval, and the standard deviation between runs.
     record : mapping
         Models, their runs, settings, warnings and notes.
     models : polars.DataFrame, optional
@@ -82,6 +87,7 @@ class SideBySide:
     values: pl.DataFrame
     changes: pl.DataFrame
     ranks: pl.DataFrame
+    gaps: pl.DataFrame
     record: Mapping[str, Any]
     models: pl.DataFrame | None = None
 
@@ -93,7 +99,12 @@ class SideBySide:
         OutputError
             When the folder exists and ``overwrite`` is not set, or cannot be written.
         """
-        tables = {"values": self.values, "changes": self.changes, "ranks": self.ranks}
+        tables = {
+            "values": self.values,
+            "changes": self.changes,
+            "ranks": self.ranks,
+            "gaps": self.gaps,
+        }
         if self.models is not None:
             tables["models"] = self.models
         return write_side_by_side(tables, self.record, out, overwrite=overwrite)
@@ -114,7 +125,8 @@ def side_by_side(
     ----------
     runs : sequence of runs, or mapping of str to a run or a list of runs
         Finished audits, in the order to be read. A name with a list is one model that was trained
-        with several seeds. The first run's settings and attributes are used for all.
+        with several seeds; it may be the only one. The first run's settings and attributes are
+        used for all.
     id_from : {"column", "basename", "stem"}, optional
         The part of the ids by which runs name people; default: the whole id.
     allow_disagreement : float
@@ -137,7 +149,7 @@ def side_by_side(
     Raises
     ------
     SpecError
-        Fewer than two models; two of one name; runs of different tasks or of counts; weights in one
+        Fewer than two runs; two of one name; runs of different tasks or of counts; weights in one
         run and none in another; an id of ``withdrawn`` that names no one.
     JoinError
         Runs without a person in common, or that do not agree on them.
@@ -214,9 +226,9 @@ def side_by_side(
             values,
             {name: len(model_runs) for name, model_runs in runs_by_model.items()},
         )
-    return SideBySide(
-        values, changes, rank_classes_by_gap(values, list(runs_by_model)), record, described
-    )
+    gaps = build_model_gaps(estimates, seed_labels, spec.statistics.level, reference_groups)
+    ranks = rank_classes_by_gap(values, list(runs_by_model))
+    return SideBySide(values, changes, ranks, gaps, record, described)
 
 
 def _load_runs_by_model(
@@ -238,10 +250,11 @@ def _load_runs_by_model(
                     found=name,
                 )
             runs_by_model[name] = [run]
-    if len(runs_by_model) < _MIN_MODELS or not all(runs_by_model.values()):
+    n_runs = sum(map(len, runs_by_model.values()))
+    if n_runs < _MIN_RUNS or not all(runs_by_model.values()):
         raise SpecError(
-            "there are no two models to compare",
-            expected="runs of two models or more",
+            "there are no two runs to compare",
+            expected="runs of two models or more, or NAME=RUN,RUN for the seeds of one",
             found=", ".join(runs_by_model) or "none",
         )
     _refuse_duplicate_runs(runs_by_model)
@@ -382,6 +395,6 @@ def rank_classes_by_gap(values: pl.DataFrame, models: Sequence[str]) -> pl.DataF
             if ranks is None
             else ranks.join(model_ranks, on=_CLASS_KEY, how="full", coalesce=True, nulls_equal=True)
         )
-    assert ranks is not None  # noqa: S101 - there are two models or more
+    assert ranks is not None  # noqa: S101 - there is a model
     best_rank = pl.min_horizontal(pl.col("^rank: .*$"))
     return ranks.sort("metric", "threshold", "attribute", best_rank, "label", nulls_last=True)

@@ -75,6 +75,12 @@ def compare_pairs(
 ) -> pl.DataFrame:
     """Compare each two models, in the order given: the table ``changes`` of ``SideBySide``."""
     names = list(models.runs)
+    if len(names) == 1:
+        return (
+            _add_missing_change_columns(pl.DataFrame())
+            .with_columns(next=pl.lit(None, dtype=pl.Boolean), word=pl.lit(None, dtype=pl.String))
+            .clear()
+        )
     pairs = list(combinations(range(len(names)), 2))
     frames = []
     for i, j in pairs:
@@ -215,11 +221,7 @@ def _compare_means(
             second - first for first in run_replicates[0] for second in run_replicates[1]
         ]
         error_ratios = compute_error_ratios(
-            estimates,
-            average_b.replicates - average_a.replicates,
-            run_differences,
-            run_replicates,
-            int(a[0]),
+            average_b.replicates - average_a.replicates, run_differences, run_replicates
         )
         half_width_below, half_width_above = (
             _scale_half_widths(widths[column].fill_null(np.nan).to_numpy(), error_ratios)
@@ -341,6 +343,7 @@ def _compare_gaps(
 def _add_missing_change_columns(rows: pl.DataFrame) -> pl.DataFrame:
     """Complete the table's columns, with null where a row has none."""
     column_types = {
+        **dict.fromkeys(("value", "low", "high", "threshold"), pl.Float64),
         "p_value": pl.Float64,
         "p_adjusted": pl.Float64,
         "detectable": pl.Float64,

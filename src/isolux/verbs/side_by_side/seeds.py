@@ -27,7 +27,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.groups.interval_methods import standard_error
+from isolux.io.threads import ignore_runtime_warnings
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
@@ -114,11 +114,9 @@ class SamplingError:
 
 
 def compute_error_ratios(
-    estimates: Estimates,
     mean: FloatArray,
     single_runs: Sequence[FloatArray],
     runs_by_model: Sequence[Sequence[FloatArray]],
-    column: int,
 ) -> SamplingError:
     """Compute the standard error of a mean over runs, and of its shared part, over one run's.
 
@@ -126,8 +124,9 @@ def compute_error_ratios(
     """
 
     def variance(replicates: FloatArray) -> FloatArray:
-        error = standard_error(replicates, estimates.n_clusters[:, column], estimates.cluster_sums)
-        return np.asarray(error**2)
+        # Without the factor of the number of clusters, which the ratios do not have.
+        with ignore_runtime_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.nanvar(replicates, axis=-1, ddof=1))
 
     run_variance = np.mean([variance(run_replicates) for run_replicates in single_runs], axis=0)
     mean_variance = variance(mean)
@@ -237,9 +236,7 @@ def _combine_interval(
     estimates: Estimates, average: SeedAverage, columns: IntArray, measure: Measure, level: float
 ) -> tuple[FloatArray, FloatArray]:
     run_replicates = [estimates.replicates[:, j] for j in columns]
-    error_ratios = compute_error_ratios(
-        estimates, average.replicates, run_replicates, [run_replicates], int(columns[0])
-    )
+    error_ratios = compute_error_ratios(average.replicates, run_replicates, [run_replicates])
     half_widths = []
     for bound in (estimates.interval.low, estimates.interval.high):
         run_bound = average.estimates + (bound[:, columns] - estimates.value[:, columns]).mean(
