@@ -101,6 +101,23 @@ def test_weighted_kappa_of_a_group_with_its_interval(weights):
             assert row["low"] < expected < row["high"]
 
 
+def test_two_annotators_of_three_may_be_chosen():
+    given = said("a x 1", "a y 1", "a z 2", "b x 1", "b y 2", "b z 2", "c x 2", "c y 2", "c z 1",
+                 "d x 2", "d y 2", "d z 2")  # fmt: skip
+    pairs = {}
+    for two in ("xy", "xz", "yz"):
+        found = score(items(*"abcd"), given, metrics=["cohen_kappa"], only_annotators=list(two))
+        statistic = found.info.metric("cohen_kappa").statistic
+        assert found.evidence["answers"]["model"].unique().to_list() == [f"{two[0]} and {two[1]}"]
+        pairs[two] = float(statistic(found.evidence["answers"], np.ones(4)))
+    # The answers of a to d: x 1 1 2 2, y 1 2 2 2, z 2 2 1 2.
+    by_name = {"x": [1, 1, 2, 2], "y": [1, 2, 2, 2], "z": [2, 2, 1, 2]}
+    expected = {t: cohen_kappa_score(by_name[t[0]], by_name[t[1]]) for t in pairs}
+    assert pairs == pytest.approx(expected, abs=1e-12)
+    with pytest.raises(UnknownNameError, match="'w'"):
+        score(items(*"abcd"), given, only_annotators=["w"])
+
+
 def test_an_empty_answer_is_none_and_a_word_may_be():
     given = said("a x 1", "a y  ", "b x 1", "b y Unsure", "b z 1")
     found = score(items("a", "b"), given, metrics="unanimity_rate", ignored_answers=("unsure",))

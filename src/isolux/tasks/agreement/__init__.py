@@ -25,6 +25,7 @@ from isolux.tasks.agreement.answers import (
     collect_by_item,
     group_annotators,
     read_answers,
+    select_annotators,
 )
 from isolux.tasks.agreement.metrics import (
     EVIDENCE,
@@ -67,6 +68,7 @@ def score(
     *,
     scale: Scale = "nominal",
     annotators_by: str | None = None,
+    only_annotators: Sequence[str] = (),
     ignored_answers: Sequence[str] = (),
     metrics: Sequence[str] = (),
 ) -> Scores:
@@ -84,6 +86,8 @@ def score(
         difference. The last two need numbers.
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
+    only_annotators : sequence of str
+        The annotators whose answers count, by name: two of three for Cohen's kappa. None: all.
     ignored_answers : sequence of str
         Answers that do not count ("cannot tell"), compared without case. Default: every word is an
         answer like any other.
@@ -127,12 +131,13 @@ def score(
         (ignored_answers,) if isinstance(ignored_answers, str) else tuple(ignored_answers)
     )
     rows, notes = read_answers(to_polars(predictions), item_ids, ignored_words)
+    rows = select_annotators(rows, only_annotators)
     requested = read_metrics(INFO, metrics)
     names = _select_metrics(rows, scale, requested)
     # Only the Jaccard index allows several answers of one annotator.
     if set(names) - {"mean_jaccard"}:
         check_single_answers(rows)
-    grouped_rows, group_notes = group_annotators(rows, annotators_by)
+    grouped_rows, group_notes = group_annotators(rows, annotators_by, only_annotators)
     items, values = collect_by_item(grouped_rows, dataset, scale)
     _check_kappas(items, names)
     _check_value_count(values, names)

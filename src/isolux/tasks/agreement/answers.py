@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.vocabulary.formatting import join_words
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.placeholders import caution_on_placeholder_labels
 from isolux.vocabulary.tables import INSTANCES
@@ -57,9 +58,26 @@ def read_answers(
     return matched, [*([note] if n_unmatched else []), *blanks]
 
 
-def group_annotators(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
+def select_annotators(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Keep the answers of the annotators of these names, or all where none is named."""
+    if not names:
+        return rows
+    names = (names,) if isinstance(names, str) else names
+    existing_names = rows["annotator"].unique().sort().to_list()
+    for name in names:
+        if name not in existing_names:
+            raise UnknownNameError("annotator", name, existing_names, where=_SOURCE)
+    return rows.filter(pl.col("annotator").is_in(list(names)))
+
+
+def group_annotators(
+    rows: pl.DataFrame, by: str | None, names: Sequence[str] = ()
+) -> tuple[pl.DataFrame, list[str]]:
     """Repeat the answers for all annotators and for each group of them; with notes."""
-    overall_rows = rows.with_columns(model=pl.lit(ALL_ANNOTATORS))
+    # Of chosen annotators the table and sentences name those, and never "all".
+    names = (names,) if isinstance(names, str) else names
+    overall_name = join_words(names, conjunction="and") if names else ALL_ANNOTATORS
+    overall_rows = rows.with_columns(model=pl.lit(overall_name))
     if by is None:
         return overall_rows, []
     if by not in rows.columns:

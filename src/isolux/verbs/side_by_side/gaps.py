@@ -68,7 +68,7 @@ def _iterate_gaps(
     attributes = dict.fromkeys(g.attribute for g in estimates.groups if g.attribute is not None)
     for columns_by_model in find_model_columns(estimates, models).values():
         columns = columns_by_model[name]
-        is_comparable = estimates.is_comparable()[:, columns].all(axis=1)
+        is_comparable = np.asarray(estimates.is_comparable()[:, columns].all(axis=1))
         for attribute in attributes:
             rows = estimates.attribute_rows(attribute)
             pairs = _pair_rows(estimates, rows[is_comparable[rows]], references.get(attribute))
@@ -108,6 +108,8 @@ def _build_gap_rows(
     below = np.mean([differences[:, k] - i.low for k, i in enumerate(intervals)], axis=0)
     above = np.mean([i.high - differences[:, k] for k, i in enumerate(intervals)], axis=0)
 
+    width_to_zero = np.asarray(np.where(mean > 0, below, above), dtype=np.float64)
+
     def scale(width: FloatArray) -> SamplingError:
         return SamplingError(width * ratios.mean, width * ratios.shared)
 
@@ -125,7 +127,7 @@ def _build_gap_rows(
         "low": mean - combine_half_widths(scale(below), between, level),
         "high": mean + combine_half_widths(scale(above), between, level),
         "seed_sd": np.sqrt(between[0][0] * n_runs),
-        "p_value": p_values(mean, scale(np.where(mean > 0, below, above)), between, level),
+        "p_value": p_values(mean, scale(width_to_zero), between, level),
         "p_adjusted": None,
         "runs": n_runs,
         "family": None,
