@@ -35,7 +35,7 @@ from isolux.stats.multiplier_bootstrap import (
     replicate_correlation_matrix,
 )
 from isolux.stats.sampling import sum_by_stratum
-from isolux.stats.statistic import FloatArray, IntArray, NoiseBias
+from isolux.stats.statistic import FloatArray, IntArray, NoiseBias, PairStatistic
 from isolux.stats.survey_sums import (
     SurveyClusterSums,
     survey_strata_or_none,
@@ -143,7 +143,10 @@ class ReplicateComparisons:
         complement_value = self._replace_invalid(complements.value)
         if e.measures[j].is_fraction:
             # At exactly 0 or 1 the logit interval is that of Wilson, by clusters.
-            at_end = _is_complement_at_limit(complements.value, complement_se, n_effective)
+            # One pair of a million changes a rate of pairs by far less than one person's share.
+            is_pair_rate = isinstance(e.measures[j].info.statistic, PairStatistic)
+            n_steps = e.n_units[0, j] - e.n_units[first, j] if is_pair_rate else n_effective
+            at_end = _is_complement_at_limit(complements.value, complement_se, n_steps)
             complement_value = np.where(
                 at_end, np.round(np.clip(complements.value, 0.0, 1.0)), complement_value
             )
@@ -306,16 +309,16 @@ def scale_complement_difference_to_overall(
 
 
 def _is_complement_at_limit(
-    complement_value: FloatArray, error: FloatArray, n_effective: FloatArray
+    complement_value: FloatArray, error: FloatArray, n_steps: FloatArray
 ) -> npt.NDArray[np.bool_]:
     """Tell which complements are at 0 or 1 without variance, within what the mixture resolves.
 
-    One over the effective sample size is the step by which one cluster changes the value.
+    ``n_steps``: the effective clusters, or the pairs, of which one changes the value by a step.
     """
     distance = np.minimum(np.abs(complement_value), np.abs(1.0 - complement_value))
     is_outside = (complement_value < 0.0) | (complement_value > 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        resolution = 1.0 / n_effective
+        resolution = 1.0 / n_steps
         is_at_limit = (is_outside | (distance < resolution)) & (error < 0.5 * resolution)
     return np.asarray(is_at_limit, dtype=np.bool_)
 
