@@ -193,14 +193,14 @@ def _find_scenario_group(
     if scenario.metric and scenario.metric not in lines:
         raise UnknownNameError("metric of this run", scenario.metric, lines, where="scenarios")
     table = lines[scenario.metric] if scenario.metric else section.main
-    rows = {_normalise_group_name(row.group): row for row in table.rows}
-    if _normalise_group_name(scenario.group) not in rows:
+    rows = {_unify_crossing_signs(row.group): row for row in table.rows}
+    if _unify_crossing_signs(scenario.group) not in rows:
         names = [row.group for row in table.rows]
         raise UnknownNameError(f"group of {name}", scenario.group, names, where="scenarios")
-    return section, table, rows[_normalise_group_name(scenario.group)]
+    return section, table, rows[_unify_crossing_signs(scenario.group)]
 
 
-def _normalise_group_name(group: str) -> str:
+def _unify_crossing_signs(group: str) -> str:
     return "*".join(component.strip() for component in group.replace("×", "*").split("*"))
 
 

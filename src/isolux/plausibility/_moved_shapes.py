@@ -26,7 +26,9 @@ _MIN_PERSON_GAIN, _MIN_PERSON_SIMILARITY = 0.3, 0.5
 _MIN_PEOPLE, _MIN_IMAGES, _MIN_SHARE = 5, 3, 0.02
 
 
-def find_moved_shapes(preview: ShapePreview) -> tuple[str, FloatArray, FloatArray] | None:
+def find_best_transformation_with_similarities(
+    preview: ShapePreview,
+) -> tuple[str, FloatArray, FloatArray] | None:
     """Find the transformation of predictions that fits people far better, with both similarities.
 
     Returns words for it and the similarities before and after, ``[m]``, or None.

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from isolux.geometry.previews import ShapePreview
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.plausibility._moved_shapes import find_mixed_formats, find_moved_shapes
+from isolux.plausibility._moved_shapes import (
+    find_best_transformation_with_similarities,
+    find_mixed_formats,
+)
 from isolux.plausibility._renamed_shapes import find_renamed_shapes
 from isolux.plausibility._shape_halves import MIN_GAIN
 from isolux.vocabulary.info import PlausibilityInfo
@@ -48,7 +51,7 @@ def check(inputs: AuditInputs) -> list[Caution]:
 def _describe_moved_shapes(preview: ShapePreview, shapes: str) -> str | None:
     subject = f"The {shapes} of {preview.model!r}"
     verb = "overlap" if preview.people.points is None else "resemble"
-    transformation = find_moved_shapes(preview)
+    transformation = find_best_transformation_with_similarities(preview)
     if transformation is not None:
         words, before, after = transformation
         return (

@@ -270,7 +270,7 @@ def _add_baseline_comparisons(evaluation: RuleEvaluation, inputs: PolicyInputs) 
     if baseline.paired_estimates is not None:
         _add_paired_baseline_comparisons(evaluation, inputs, baseline)
     elif baseline.independent_estimates is not None:
-        _add_independent_baseline_comparisons(evaluation, inputs, baseline.independent_estimates)
+        _add_baseline_comparisons_or_note(evaluation, inputs, baseline.independent_estimates)
 
 
 def _add_paired_baseline_comparisons(
@@ -324,7 +324,7 @@ def _add_paired_baseline_comparisons(
             )
 
 
-def _add_independent_baseline_comparisons(
+def _add_baseline_comparisons_or_note(
     evaluation: RuleEvaluation, inputs: PolicyInputs, baseline_estimates: Estimates
 ) -> None:
     """Compare a model with the baseline on other people: two independent samples."""

@@ -178,10 +178,10 @@ def _build_format_error(
     hint = f"--option box_format={best} (box_format={best!r})"
     problem = f"the boxes of {model!r} are {best}, and were read as xywh"
     if best == "yxhw":  # then the dataset's boxes, read so, overlap the predictions as well
-        predicted_outside = _share_outside_image(
+        predicted_outside = _share_beyond_image_edge(
             boxes, preview.predictions.rows["image_id"], people
         )
-        annotated_outside = _share_outside_image(
+        annotated_outside = _share_beyond_image_edge(
             box_columns(people.rows), people.rows["image_id"], people
         )
         turn = "and width and height) in the annotations"
@@ -202,7 +202,7 @@ def _build_format_error(
     return TableError(problem, expected=expected, found=observed, hint=hint)
 
 
-def _share_outside_image(
+def _share_beyond_image_edge(
     box: BoxColumns, image_ids: pl.Series, people: AnnotatedInstances
 ) -> float:
     """Return the share of boxes that leave their images by more than rounding."""

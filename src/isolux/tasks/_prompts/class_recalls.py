@@ -104,12 +104,12 @@ def _class_mean_metric(name: str, detection_phrase: str, reference: Reference) -
         evidence=EVIDENCE,
         # A mean of class means has the form of balanced accuracy: sums and counts by class. Without
         # its size rule, because FACET's row "avg" averages over the classes that occur in a group.
-        statistic=SumStatistic(_build_class_sums(column), BALANCED_ACCURACY.finish),
+        statistic=SumStatistic(_build_class_sums_by_person(column), BALANCED_ACCURACY.finish),
         reference=reference,
     )
 
 
-def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
+def _build_class_sums_by_person(column: str) -> Callable[[pl.DataFrame], FloatArray]:
     """Build the function of what each person adds to each class's sum and count: ``[n, 2c]``."""
 
     def class_sums(evidence: pl.DataFrame) -> FloatArray:

@@ -33,7 +33,7 @@ from isolux.verbs.side_by_side.seeds import (
     compute_error_ratios,
     find_model_columns,
     p_values,
-    quantile_t,
+    two_sided_t_quantile,
 )
 from isolux.vocabulary.spec import ComparisonSettings
 from isolux.vocabulary.tables import Status
@@ -315,7 +315,7 @@ def _compare_gaps(
             seed_sd, on=_GAP_KEY, how="left", nulls_equal=True, maintain_order="left"
         )
     first_seeds, second_seeds = (
-        (float(quantile_t(spec.level, len(model_runs) - 1.0)), pl.col(f"sd_{order}") ** 2)
+        (float(two_sided_t_quantile(spec.level, len(model_runs) - 1.0)), pl.col(f"sd_{order}") ** 2)
         for order, model_runs in zip(("first", "second"), runs, strict=True)
     )
     seed_variance = (

@@ -96,7 +96,7 @@ def average_seeds(estimates: Estimates, columns: IntArray) -> SeedAverage:
     return SeedAverage(values.mean(axis=1), replicates, between, n)
 
 
-def quantile_t(level: float | FloatArray, dof: float | FloatArray) -> FloatArray:
+def two_sided_t_quantile(level: float | FloatArray, dof: float | FloatArray) -> FloatArray:
     """Student's t quantile of a two-sided interval; with 0 degrees of freedom the normal one."""
     from scipy.special import ndtri, stdtrit
 
@@ -147,7 +147,7 @@ def combine_half_widths(
     sampling_error: SamplingError, between: SeedVariances, level: float
 ) -> FloatArray:
     """Combine the half-widths of sampling people and of seeds (Cochran), ``[g]``."""
-    z = quantile_t(level, 0.0)
+    z = two_sided_t_quantile(level, 0.0)
     return _cochran_half_width(
         (sampling_error.mean / z) ** 2, (sampling_error.shared / z) ** 2, between, level
     )
@@ -156,12 +156,12 @@ def combine_half_widths(
 def _cochran_half_width(
     mean: FloatArray, shared: FloatArray, between: SeedVariances, level: float | FloatArray
 ) -> FloatArray:
-    z = quantile_t(level, 0.0)
+    z = two_sided_t_quantile(level, 0.0)
     total = shared + np.sum([v for v, _ in between], axis=0)
     weighted_sum = shared * z
     for variance, n_runs in between:
         if n_runs > 1:
-            weighted_sum = weighted_sum + variance * quantile_t(level, float(n_runs - 1))
+            weighted_sum = weighted_sum + variance * two_sided_t_quantile(level, float(n_runs - 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         cochran = np.where(total == 0, 0.0, weighted_sum / np.sqrt(total))
     return np.asarray(np.maximum(cochran, np.sqrt(mean) * z))
@@ -172,7 +172,7 @@ def p_values(
 ) -> FloatArray:
     """Invert the interval: the level at which it would reach 0, by bisection, ``[g]``."""
     mean, shared = (
-        (half_width / quantile_t(level, 0.0)) ** 2
+        (half_width / two_sided_t_quantile(level, 0.0)) ** 2
         for half_width in (sampling_error.mean, sampling_error.shared)
     )
     low, high = np.full(len(differences), np.log(1e-12)), np.zeros(len(differences))
