@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.plausibility import group_units
 from isolux.plausibility._audit_inputs import AuditInputs
+from isolux.plausibility._group_units import caution_on_groups_in_other_units
 from isolux.plausibility._model_numbers import (
     FACTORS,
     ModelNumbers,
@@ -43,7 +43,7 @@ INFO = PlausibilityInfo(
 
 def check(inputs: AuditInputs) -> list[Caution]:
     """Caution on each model of which some numbers are in another unit."""
-    if group_units.check(inputs):  # then they are of a group
+    if caution_on_groups_in_other_units(inputs):  # then they are of a group
         return []
     cautions: list[Caution] = []
     for numbers in read_numbers(inputs):
