@@ -332,9 +332,8 @@ class ShardPredictor:
             shard, began = self._started_shards.popleft(), time.monotonic()
             reads: list[PrefetchedImage] = []
             inferences: list[tuple[PrefetchedImage, int]] = []
-            n_bytes = 0
+            n_bytes, limit = 0, self.settings.time_limit
             for picture in shard.images:
-                limit = self.settings.time_limit
                 end = max(began + limit, time.monotonic() + min(limit, MIN_TIME_ALONE_S))
                 read = self.prefetcher.next(picture, end)
                 reads.append(read)
