@@ -127,11 +127,10 @@ class MaxNormalTail:
         """Return the probability of a largest |z| at least this; NaN stays NaN."""
         observed = np.abs(np.asarray(z, dtype=np.float64))
         start, p_start = self._find_tail_start()
-        return np.where(
-            observed <= start,
-            adjust_p_max_t(observed, self.null_max),
-            self._tail_p(observed, start, p_start),
-        )
+        simulated = adjust_p_max_t(observed, self.null_max)
+        if not 0.0 < start < np.inf:  # nothing varies in most replicates
+            return simulated
+        return np.where(observed <= start, simulated, self._tail_p(observed, start, p_start))
 
     def find_critical_value(self, alpha: float) -> float:
         """Return the |z| at which ``adjust_p`` is alpha; never less than that of one test."""
@@ -140,7 +139,7 @@ class MaxNormalTail:
 
         start, p_start = self._find_tail_start()
         single = float(-ndtri(alpha / 2.0))
-        if alpha >= p_start or not np.isfinite(start):
+        if alpha >= p_start or not 0.0 < start < np.inf:
             return max(max_t_critical_value(self.null_max, alpha), single)
         low, high = max(start, single), -float(ndtri(alpha / (2.0 * self.n_tests)))  # Bonferroni's
         if low >= high or self._tail_p(np.array(low), start, p_start) <= alpha:
@@ -163,8 +162,6 @@ class MaxNormalTail:
         """Return p beyond ``start``, from the effective number of tests; p_start before it."""
         from scipy.special import ndtr
 
-        if not 0.0 < start < np.inf:  # nothing varies
-            return np.where(np.isnan(z), np.nan, p_start)
         z = np.maximum(z, start)
         n_start = min(np.log1p(-p_start) / np.log1p(-2.0 * ndtr(-start)), float(self.n_tests))
         growth = _MULTIPLICITY_GROWTH * (1.0 - n_start / self.n_tests)
