@@ -28,6 +28,7 @@ from isolux.vocabulary.plugin_options import (
 from isolux.vocabulary.spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
+    TASK_SETTINGS_WITHOUT_FLAG,
     AuditSpec,
     flatten_task_setting,
     has_own_flag,
@@ -94,10 +95,16 @@ def list_stage_flags() -> list[Flag]:
 
 def list_settings_without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
     """List the settings of some stages that ``--option NAME=VALUE`` sets."""
-    return [
+    flags = [
         _build_stage_setting_flag(name)
         for name, (stage, _) in SETTING_BY_FLAT_NAME.items()
         if stage in stages and not has_own_flag(name)
+    ]
+    return flags + [
+        build_option_flag(list_task_options(task)[name], panel=f"Task {task}")
+        for task, names in TASK_SETTINGS_WITHOUT_FLAG.items()
+        for name in names
+        if "task" in stages
     ]
 
 
@@ -170,7 +177,7 @@ def list_task_flags(task: str) -> list[Flag]:
         )
         for name, option in list_task_options(task).items()
     ]
-    return [flag for flag in flags if "." not in flag.name]
+    return [flag for flag in flags if "." not in flag.name and has_own_flag(flag.name)]
 
 
 def build_option_flag(

@@ -104,7 +104,7 @@ def _refuse_other_bins(first: Measure, second: Measure) -> None:
             f"{first.info.title} of the two models is over different bins",
             expected="two audits with the same settings of the task",
             found=f"{first.model} and {second.model} with other numbers of bins",
-            hint="audit both with the same number of bins (--calibration-bins)",
+            hint="audit both with the same number of bins (--option calibration_bins=15)",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +20,7 @@ from isolux.tasks._numbers.numeric_predictions import (
 from isolux.tasks._scores import score_rows, stack_scores
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.info import Metric, Reference
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
@@ -72,6 +73,12 @@ def pearson_metric(
         "undefined": "one of the two numbers is the same for everyone here",
     }
     return Metric(**(declared | changes))
+
+
+def remove_correlation_unit(task_info: TaskInfo) -> TaskInfo:
+    """Leave correlations without a unit; the declaration's placeholder is for each run to fill."""
+    metrics = (replace(m, unit="") if m.name in CORRELATIONS else m for m in task_info.metrics)
+    return replace(task_info, metrics=tuple(metrics))
 
 
 def compute_errors(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:

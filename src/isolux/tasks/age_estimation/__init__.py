@@ -23,6 +23,7 @@ from isolux.tasks._numbers.errors import (
     error_rows,
     pearson_metric,
     read_errors,
+    remove_correlation_unit,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks.age_estimation.age_composition import (
@@ -116,7 +117,7 @@ METRICS = (
         opposite=_FPR,
         meaning="people of legal age who do not pass",
     ),
-    pearson_metric("prediction", "truth", "estimated and true age", unit=""),
+    pearson_metric("prediction", "truth", "estimated and true age"),
 )
 
 INFO = TaskInfo(
@@ -229,7 +230,7 @@ def score(
     }
     return Scores(
         units=_build_score_rows(errors, names, within, legal_age, challenge_age, youngest),
-        info=restrict_task_info(INFO, names),
+        info=remove_correlation_unit(restrict_task_info(INFO, names)),
         evidence={EVIDENCE: errors},
         notes=(
             *_caution_on_implausible_ages(errors, target),

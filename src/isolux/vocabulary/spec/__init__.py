@@ -10,6 +10,7 @@ from __future__ import annotations
 from isolux.vocabulary.spec.audit_spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
+    TASK_SETTINGS_WITHOUT_FLAG,
     AuditSpec,
     expand_option_assignments,
     find_setting_declaration,
@@ -49,6 +50,7 @@ from isolux.vocabulary.spec.task import (
 __all__ = [
     "SETTING_BY_FLAT_NAME",
     "STAGES",
+    "TASK_SETTINGS_WITHOUT_FLAG",
     "UNKNOWN_VALUES",
     "AbsentHandling",
     "AuditSpec",

@@ -263,8 +263,12 @@ def expand_option_assignments(values: Mapping[str, Any]) -> dict[str, Any]:
     return other_settings | option_values
 
 
+TASK_SETTINGS_WITHOUT_FLAG = {"classification": ("calibration_bins", "calibration_binning")}
+"""Tasks' own settings that audits seldom need: ``--option`` alone sets them (decision 15)."""
+
+
 def has_own_flag(setting_name: str) -> bool:
-    """Tell whether a name is not one of a stage's settings that ``--option`` alone sets.
+    """Tell whether a name is not one of the settings that ``--option`` alone sets.
 
     Examples
     --------
@@ -272,7 +276,7 @@ def has_own_flag(setting_name: str) -> bool:
     (True, False, True)
     """
     if setting_name not in SETTING_BY_FLAT_NAME:
-        return True
+        return not any(setting_name in names for names in TASK_SETTINGS_WITHOUT_FLAG.values())
     stage, field = SETTING_BY_FLAT_NAME[setting_name]
     extra = STAGES[stage].model_fields[field].json_schema_extra
     return not isinstance(extra, dict) or bool(extra.get("flag", True))
