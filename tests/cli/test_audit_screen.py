@@ -65,7 +65,7 @@ def test_a_row_marks_what_is_shown_and_gives_no_p_where_nothing_is(
     monkeypatch, capsys, people, tmp_path
 ):
     out = audit(monkeypatch, capsys, people, tmp_path / "run")
-    shown = r"70\.0  \d\d\.\d–\d\d\.\d .* 200 +−14\.7\d* +0\.005  worse$"
+    shown = r"70\.0  \d\d\.\d–\d\d\.\d .* 200 +−14\.7\d* +< 0\.001  worse$"
     assert re.search(shown, row_of(out, "b"))
     assert re.search(r"100 +\+3\.3\d* +~$", row_of(out, "d"))
     small = row_of(out, "e")

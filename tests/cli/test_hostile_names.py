@@ -111,7 +111,7 @@ STEPS = [
     ("explain {f}/{run} --analysis power --out {f}/{explained}", 0),
     ("explain {f}/{run} --analysis {other} --out {f}/x", 2),
     ("compare {f}/{run} {f}/{later}", 0),
-    ("compare --datasets {model}={f}/{run} {other}={f}/{later}", 2),
+    ("compare --datasets {model}={f}/{run} {other}={f}/{later}", 0),
     ("gate {f}/{run} --policy {f}/policy.yaml", 3),
     ("gate --init {f}/{run}", 0),
     ("card {f}/{run} --kind bias_profile", 0),

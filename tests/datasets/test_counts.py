@@ -134,8 +134,8 @@ def test_a_thousand_million_comparisons_cost_what_their_cells_do(monkeypatch, ca
     wide = float(ends.low[0]), float(ends.high[0])
     assert (row["low"], row["high"]) == pytest.approx(wide, rel=1e-6)
     gaps = pl.read_parquet(tmp_path / "run" / "disparities.parquet").filter(kind="difference")
-    # The least that 200 replicates can say.
-    assert gaps["p_adjusted"].drop_nulls().max() == pytest.approx(1 / 201)
+    # A question with one comparison, so its own p: z is far beyond 8.
+    assert gaps["p_adjusted"].drop_nulls().max() < 1e-12
 
 
 def test_several_measures_and_models_are_parted(monkeypatch, capsys, tmp_path):

@@ -109,7 +109,7 @@ def test_a_table_of_json_lines_and_what_is_no_attribute_in_it(tmp_path):
     dataset = load(tmp_path)
     assert dataset.values_of("tone")["value"].to_list() == ["3", "4"]
     assert values(dataset, "class") == {"a/1.jpg": "a"}
-    assert dataset.notes == ("Not read as attributes from metadata.jsonl: 'objects', 'class'.",)
+    assert dataset.notes == ("Not read as attributes from metadata.jsonl: 'class'.",)
 
 
 def test_a_table_elsewhere_that_names_less_than_the_path(tmp_path):

@@ -44,7 +44,7 @@ def find_renamed_shapes(preview: ShapePreview, inputs: AuditInputs) -> str | Non
         return _describe_other_classes(
             preview, halves, by_label, judged_labels
         ) or _describe_better_label(preview, halves, by_label, judged_labels, inputs)
-    is_by_class = inputs.task == "open_vocabulary"  # others find objects of any class
+    is_by_class = inputs.task in ("grounding", "open_vocabulary")  # others find any class
     if is_by_class and len(labels) == 1 < len(classes) and labels[0] in classes:
         return (
             f"All predictions of {preview.model!r} are labelled {labels[0]!r}, and the objects are"
