@@ -326,7 +326,7 @@ def test_facets_52_classes_are_counted_unasked_and_sixty_one_are_not():
 
 
 def test_intervals_of_independent_people_are_those_of_few_rows_or_wilsons():
-    """41 of 60: .5577 to .7869 by Wilson (1927); of metrics the end near 1 is nearer to the exact .7974."""
+    """41 of 60 is .5577 to .7869 (Wilson); metrics have an end nearer to the exact .7974."""
     import isolux
 
     right = [1.0] * 41 + [0.0] * 19
