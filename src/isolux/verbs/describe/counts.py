@@ -20,7 +20,8 @@ from isolux.groups.display_order import sort_groups_for_display
 from isolux.groups.intersections import parse_intersection
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.membership import build_membership
-from isolux.stats.proportions import estimate_design_effect, wilson_interval
+from isolux.stats.intervals import score_interval, two_sided_normal_quantile
+from isolux.stats.proportions import estimate_design_effect
 from isolux.verbs.describe.balance import Target
 from isolux.verbs.describe.diversity import measure_diversity
 from isolux.verbs.describe.tables import (
@@ -271,7 +272,7 @@ def _build_composition_tables(
 def _build_composition(
     people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
-    """Compute each group's share of the known people, with a clustered Wilson interval."""
+    """Compute each group's share of the known people, with a clustered score interval."""
     memberships = select_known_memberships(people, names)
     cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
     known_people = people.people.select("instance_id", cluster=cluster).join(
@@ -289,10 +290,12 @@ def _build_composition(
         group_design_effect = estimate_design_effect(
             np.bincount(group_clusters, minlength=len(sizes)), sizes
         )
-        interval = wilson_interval(
-            len(group_clusters), known_people.height, LEVEL, group_design_effect
+        interval = score_interval(
+            np.array([len(group_clusters) / known_people.height]),
+            np.array([known_people.height / group_design_effect]),
+            two_sided_normal_quantile(LEVEL),
         )
-        low, high = 100.0 * float(interval.low), 100.0 * float(interval.high)
+        low, high = 100.0 * interval.low.item(), 100.0 * interval.high.item()
         rows.append(
             (
                 group,
