@@ -219,6 +219,7 @@ def test_label_studio_with_several_choices(tmp_path, is_minimal):
         ({"info": {}, "categories": {}, "items": []}, r"(?s)file of Datumaro.*-f coco"),
         ({"samples": []}, r"(?s)file of FiftyOne.*fiftyone:FOLDER"),
         ({"a": 1}, r"(?s)this JSON is no table.*an object with 'a'"),
+        ({"columns": ["a", "b"], "data": [[1, 2], [3]]}, r"(?s)this JSON is no table"),
         ({}, "(?s)this JSON is no table.*nothing in it"),
         (7, "(?s)this JSON is no table.*a single int"),
         ([{"id": 1}, [2]], r"(?s)an item of the list is not an object.*row 2"),

@@ -89,8 +89,10 @@ def _list_rows_by_key(document: Mapping[str, Any]) -> Sequence[Any] | None:
     """Make rows of an object by id, of one by column, and of what pandas writes."""
     values = list(document.values())
     if {"columns", "data"} <= document.keys() and isinstance(document["columns"], list):
-        columns = document["columns"]  # pandas, orient="split"
-        return [dict(zip(columns, cells, strict=False)) for cells in document["data"]]
+        columns, rows = document["columns"], document["data"]  # pandas, orient="split"
+        if any(not isinstance(cells, list) or len(cells) != len(columns) for cells in rows):
+            return None
+        return [dict(zip(columns, cells, strict=True)) for cells in rows]
     first = values[0]
     if all(isinstance(value, dict) for value in values):
         numbers = [str(k) for k in range(len(first))]

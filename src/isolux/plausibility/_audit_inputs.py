@@ -13,6 +13,16 @@ from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, TIMES
 
+SHAPE_TASKS = (
+    "detection",
+    "face_detection",
+    "segmentation",
+    "keypoints",
+    "open_vocabulary",
+    "grounding",
+)
+"""Tasks whose predictions are boxes, masks or poses."""
+
 
 @dataclass(frozen=True, slots=True)
 class AuditInputs:

@@ -1,4 +1,4 @@
-"""The factor by which a group's numbers are larger than those of all others."""
+"""One group whose numbers are in another unit: months for years, percent for fractions."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isolux.geometry.previews import ShapePreview
-from isolux.plausibility._audit_inputs import AuditInputs
+from isolux.plausibility._audit_inputs import SHAPE_TASKS, AuditInputs
 from isolux.plausibility._moved_shapes import (
     find_best_transformation_with_similarities,
     find_mixed_formats,
@@ -24,14 +24,7 @@ INFO = PlausibilityInfo(
     rule=f"Warns where similarity rises by {MIN_GAIN:g} on average in both halves of the images, "
     "one of which chose the transformation; of some shapes in another format or size from 3 images "
     "and 2 % of people on; and where predictions fit other images as well.",
-    tasks=(
-        "detection",
-        "face_detection",
-        "segmentation",
-        "keypoints",
-        "open_vocabulary",
-        "grounding",
-    ),
+    tasks=SHAPE_TASKS,
 )
 
 

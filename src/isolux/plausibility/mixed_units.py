@@ -1,7 +1,7 @@
-"""Some numbers in another unit, whoever they are of: two files joined, two programs in a team.
+"""Numbers in two units: those of one group, or a part that follows no group.
 
-Ages partly in months and scores partly in percent follow no group: every mean and threshold is
-wrong, and gaps between groups shrink in the noise.
+A group whose ages are in months is 12 times as far off as any other, and reads as the one that is
+served worst. Where two files of different units were joined, every mean and threshold is wrong.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ _TOLERANCE_OF_SCORES = 1.4  # scores up to 1 and above: hardly any honest file h
 
 INFO = PlausibilityInfo(
     title="Numbers in two units",
-    summary="The ratio of each number to the truth; without one, the numbers above and below their "
-    "widest gap (of scores: above and below 1).",
-    rule=f"Warns where {_MIN_NUMBERS} numbers and 2 % or more are 12, 100, 255, 365.25 or 1000 "
-    "times as large as the truth, and most others near it; without a truth where three quantiles "
+    summary="The size and spread of each group's numbers against those of all others; then the "
+    "ratio of each number to the truth; without one, the numbers above and below their widest gap "
+    "(of scores: above and below 1).",
+    rule="Warns where a group's size and spread both differ by one round factor (12, 100, 255, "
+    "365.25, 1000 or its inverse), from 20 people in the group and outside it on; without a truth "
+    f"where three quantiles differ by 100, 255 or 1000. Else where {_MIN_NUMBERS} numbers and 2 % "
+    "or more are 12, 100, 255, 365.25 or 1000 times as large as the truth, and most others near it; without a truth where three quantiles "
     "of both parts differ by one such factor.",
 )
 
 
 def check(inputs: AuditInputs) -> list[Caution]:
-    """Caution on each model of which some numbers are in another unit."""
-    if caution_on_groups_in_other_units(inputs):  # then they are of a group
-        return []
-    cautions: list[Caution] = []
+    """Caution on groups whose numbers are in another unit, or on models with some such numbers."""
+    cautions = caution_on_groups_in_other_units(inputs)
+    if cautions:
+        return cautions
     for numbers in read_numbers(inputs):
         split = _split_by_size if numbers.truth is None else _split_by_truth
         found_factor = split(numbers)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.plausibility._audit_inputs import AuditInputs
+from isolux.plausibility._audit_inputs import SHAPE_TASKS, AuditInputs
 from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.info import PlausibilityInfo
 from isolux.vocabulary.notes import Caution
@@ -27,17 +27,7 @@ INFO = PlausibilityInfo(
     "has several values.",
     rule=f"Warns from {_MIN_PEOPLE} judged people on; where numbers or shapes are predicted, from "
     f"{_MIN_PEOPLE_WITH_NUMBERS}; of one column always.",
-    tasks=(
-        "classification",
-        "regression",
-        "age_estimation",
-        "detection",
-        "face_detection",
-        "segmentation",
-        "keypoints",
-        "open_vocabulary",
-        "grounding",
-    ),
+    tasks=("classification", "regression", "age_estimation", *SHAPE_TASKS),
 )
 
 

@@ -13,20 +13,14 @@ from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
 from isolux.predictions._detections import BOX, build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
+from isolux.vocabulary import citations
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="FiftyOne",
     summary="samples.json of a FiftyOneDataset whose samples hold a model's Detections in a field.",
-    references=(
-        Reference(
-            key="fiftyone",
-            citation="Moore, B. E., & Corso, J. J. (2020). FiftyOne. Voxel51.",
-            location="the format: FiftyOneDataset, in Exporting FiftyOne Datasets",
-            url="https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset",
-        ),
-    ),
+    references=(citations.FIFTYONE,),
     assumptions=("bounding_box is left, upper, width and height, in shares of the picture",),
     suffixes=(".json",),
 )

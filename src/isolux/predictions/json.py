@@ -9,19 +9,13 @@ import polars as pl
 
 from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_label_file
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary import citations
+from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="JSON",
     summary="A list of objects, or an object of them by id; an answer may be an object of scores.",
-    references=(
-        Reference(
-            key="rfc8259",
-            citation="Bray, T. (Ed.). (2017). The JavaScript Object Notation (JSON) data"
-            " interchange format. RFC 8259, STD 90.",
-            url="https://www.rfc-editor.org/rfc/rfc8259",
-        ),
-    ),
+    references=(citations.JSON,),
     assumptions=(
         "a field of a field is a column: face.age",
         "each face of a picture is a row",

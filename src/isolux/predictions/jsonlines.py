@@ -9,18 +9,14 @@ import polars as pl
 
 from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_label_file
+from isolux.vocabulary import citations
 from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="JSON lines",
     summary="A JSON object a line, arrays for several answers of one judgement.",
     references=(
-        Reference(
-            key="rfc8259",
-            citation="Bray, T. (Ed.). (2017). The JavaScript Object Notation (JSON) data"
-            " interchange format. RFC 8259, STD 90.",
-            url="https://www.rfc-editor.org/rfc/rfc8259",
-        ),
+        citations.JSON,
         Reference(
             key="jsonlines",
             citation="Ward, I. JSON Lines: documentation for the JSON Lines text file format.",

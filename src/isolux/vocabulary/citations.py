@@ -101,3 +101,15 @@ WIDER_FACE = Reference(
     "Recognition (CVPR) (pp. 5525–5533).",
     url="http://shuoyang1213.me/WIDERFACE/",
 )
+FIFTYONE = Reference(
+    "fiftyone",
+    "Moore, B. E., & Corso, J. J. (2020). FiftyOne. Voxel51.",
+    "the format: FiftyOneDataset, in Exporting FiftyOne Datasets",
+    "https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset",
+)
+JSON = Reference(
+    "rfc8259",
+    "Bray, T. (Ed.). (2017). The JavaScript Object Notation (JSON) data interchange format. RFC "
+    "8259, STD 90.",
+    url="https://www.rfc-editor.org/rfc/rfc8259",
+)

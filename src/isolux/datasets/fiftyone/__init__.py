@@ -34,9 +34,10 @@ from isolux.datasets.fiftyone.files import (
 )
 from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field_or_none
 from isolux.datasets.fiftyone.masks import BoxMask, convert_box_masks_to_columns, unpack_mask
+from isolux.vocabulary import citations
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load", "save"]
@@ -60,14 +61,7 @@ INFO = DatasetInfo(
     title="a FiftyOne dataset",
     summary="What FiftyOne exports as JSON: boxes, masks, keypoints, classes and fields of any"
     " kind.",
-    references=(
-        Reference(
-            key="fiftyone",
-            citation="Moore, B. E., & Corso, J. J. (2020). FiftyOne. Voxel51.",
-            location="the format: FiftyOneDataset, in Exporting FiftyOne Datasets",
-            url="https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset",
-        ),
-    ),
+    references=(citations.FIFTYONE,),
     licence="the licence of your own data",
     label_source="declared by the user",
     assumptions=(
