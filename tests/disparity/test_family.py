@@ -182,8 +182,9 @@ def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
     assert above.any()
 
 
-def test_nothing_to_compare_is_an_empty_family():
-    _, found = _family(members(g=["a"] * 16))
+@pytest.mark.parametrize("correction", ["max-t", "holm"])
+def test_nothing_to_compare_is_an_empty_family(correction):
+    _, found = _family(members(g=["a"] * 16), correction=correction)
     assert found.tested == {}
     assert found.sizes == {}
 

@@ -112,6 +112,11 @@ class AttributeTests:
     family: str = ""
     critical: float = float("nan")
 
+    @property
+    def n_tests(self) -> int:
+        """How many contrasts could be tested."""
+        return int(np.isfinite(self.null.t).sum())
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonFamily:
@@ -139,15 +144,15 @@ def run_family_tests(
     }
     share = share if spec.correction != "none" else 1.0
     pairs_name = f"all {'comparisons' if references else 'pairs'} and groups against the rest"
-    families = (
-        _split_into_questions(estimates, list(plans))
-        if spec.correction == "max-t"
-        else {"metrics and attributes of this audit": (list(plans), 1.0)}
-    )
+    families: dict[str, tuple[list[Key], float]] = {}
+    if spec.correction == "max-t":
+        families = _split_into_questions(estimates, list(plans))
+    elif plans:
+        families = {"metrics and attributes of this audit": (list(plans), 1.0)}
     corrected: dict[Key, AttributeTests] = {}
     sizes: dict[str, int] = {}
     for scope, (keys, family_share) in families.items():
-        size = int(sum(np.isfinite(tested[key].null.t).sum() for key in keys))
+        size = sum(tested[key].n_tests for key in keys)
         name = f"{pairs_name}, {scope} (m = {size})"
         if family_share * share < 1.0:
             name += f", {100 * family_share * share:.3g} % of the error rate of the report"
@@ -435,7 +440,7 @@ def _correct_family(
     tested: dict[Key, AttributeTests], name: str, spec: ComparisonSettings, share: float
 ) -> dict[Key, AttributeTests]:
     """Adjust the p-values of one family, and find its critical value."""
-    n_tests = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
+    n_tests = sum(test.n_tests for test in tested.values())
     null_max = np.zeros(spec.replicates)
     for test in tested.values():
         null_max = np.maximum(null_max, test.null.max_z)

@@ -155,9 +155,9 @@ def _check_same_model(model: Model, request: ModelRequest) -> None:
 
 
 _TIME_LIMIT_MARGIN = 2.1, 30.0
-"""A worker keeps its shard's time limit itself, and as much again for pictures alone; one that
-cannot even do that (it hangs while it holds Python's lock) is ended after so many times the limit,
-and so many seconds more."""
+"""Factor of a shard's time limit, and seconds added to it, after which a worker is killed. A worker
+keeps the limit itself, and takes as much again to retry pictures one by one; it cannot if a call
+hangs without releasing Python's lock."""
 
 
 def predict_missing_shards_remotely(

@@ -30,7 +30,7 @@ INFO = PlausibilityInfo(
 
 
 def check(inputs: AuditInputs) -> list[Caution]:
-    """Caution on answers that are no words of the task."""
+    """Caution on placeholders among the answers, and on two spellings of one answer."""
     rows = inputs.predictions
     if rows is None or "label" not in rows.columns:
         return []

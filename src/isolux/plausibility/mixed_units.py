@@ -40,7 +40,8 @@ INFO = PlausibilityInfo(
     "365.25, 1000 or its inverse), from 20 people in the group and outside it on; without a truth "
     f"where three quantiles differ by 100, 255 or 1000. Else where {_MIN_NUMBERS} numbers and 2 % "
     "or more are 12, 100, 255, 365.25 or 1000 times as large as the truth, and "
-    "most others near it; without a truth where three quantiles of both parts differ by one such factor.",
+    "most others near it; without a truth where three quantiles of both parts differ by "
+    "one such factor.",
 )
 
 

@@ -230,7 +230,7 @@ def describe_prompt_length(loaded: LoadedCheckpoint) -> dict[str, int | None]:
 
 
 def _find_prompt_lengths(loaded: LoadedCheckpoint) -> tuple[int, int | None]:
-    """Find how many tokens a prompt may have, and to how many it is padded (None: the longest).
+    """Find the most tokens of a prompt, and the padded length; None: that of the longest prompt.
 
     The text towers of SigLIP and OWL-ViT were trained on prompts of their full length, whatever
     length the tokenizer names.
