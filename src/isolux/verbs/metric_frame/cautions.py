@@ -49,7 +49,7 @@ def warn_of_function_inputs(
 ) -> None:
     """Warn of what functions get; ``scored``: their inputs as classes or numbers, where they are.
 
-    What is missing, their functions know.
+    Missing values are counted, but not called mistakes: a function may treat them as it likes.
     """
     checked = () if scored is None else _check_plausibility(*scored, inputs)
     for text in (*checked, *_list_missing(inputs, by_name=False)):
