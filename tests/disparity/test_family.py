@@ -173,6 +173,27 @@ def test_single_classes_do_not_cost_the_metric_over_all_classes():
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "shares"),
+    [
+        (("g", "g*h"), [("metrics by g", 80), ("metrics by g*h", 10),
+                        ("single classes by g", 5), ("single classes by g*h", 5)]),
+        (("g*h",), [("metrics by g*h", 50), ("single classes by g*h", 50)]),
+    ],
+)  # fmt: skip
+def test_intersections_and_classes_have_a_tenth_each(asked, shares):
+    scores = scored(VALUES, SUBJECTS)
+    by_class = [scores.units.with_columns(label=pl.lit(name)) for name in ("cat", "dog")]
+    scores = replace(scores, units=pl.concat([scores.units, *by_class]))
+    crossed = [f"{a} × {b}" for a, b in zip(BETWEEN, WITHIN, strict=True)]
+    groups = {"g": BETWEEN, "g*h": crossed}
+    _, found = _family(members(**{name: groups[name] for name in asked}), scores=scores)
+    for scope, percent in shares:
+        (name,) = [n for n in found.sizes if f", {scope} (m = " in n]
+        assert name.endswith(f"), {percent} % of the error rate of the report")
+    assert len(found.sizes) == len(shares)
+
+
 def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
     values = [1.0] * 30 + [1.0, 0.0] * 15
     _, found = _family(members(g=["a"] * 30 + ["b"] * 30), scores=scored(values), replicates=999)

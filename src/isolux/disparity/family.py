@@ -17,6 +17,7 @@ this makes the joint maximum a little larger than it is, and adjusted p-values a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _ATTRIBUTES_SHARE = 0.8
-"""Part of the error rate for attributes; intersections and single classes have the rest."""
+"""Part of the error rate for attributes; intersections and single classes share the rest."""
+_ATTRIBUTE, _INTERSECTION, _CLASSES = "attribute", "intersection", "single classes"
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
 _RELATIVE_TOLERANCE = 1e-12
@@ -168,31 +170,31 @@ def _split_into_questions(
 ) -> dict[str, tuple[list[Key], float]]:
     """Group tests by what one person asks; give each question its part of the error rate.
 
-    Attributes on whole metrics share four fifths equally, intersections and single classes one
-    fifth; where only one of the two is asked, it has everything.
+    Attributes on whole metrics share four fifths equally. Of the rest intersections have one half
+    and single classes the other. A kind that nobody asks leaves its part: to the other of these
+    two, or to all.
     """
     labels: dict[tuple[str, str], set[str | None]] = {}
     for measure in estimates.measures:
         labels.setdefault((measure.model, measure.metric), set()).add(measure.label)
-    keys_by_question: dict[tuple[str, bool], list[Key]] = {}
+    keys_by_question: dict[tuple[str, str], list[Key]] = {}
     for attribute, j in keys:
         measure = estimates.measures[j]
-        is_class = measure.label is not None and len(labels[measure.model, measure.metric]) > 1
-        keys_by_question.setdefault((attribute, is_class), []).append((attribute, j))
-    is_main = {
-        (attribute, is_class): not is_class and len(split_intersection(attribute)) == 1
-        for attribute, is_class in keys_by_question
-    }
-    n_main = sum(is_main.values())
-    n_other = len(is_main) - n_main
-    main_share = _ATTRIBUTES_SHARE if n_main and n_other else 1.0
-    other_share = 1.0 - main_share if n_main else 1.0
+        kind = _ATTRIBUTE if len(split_intersection(attribute)) == 1 else _INTERSECTION
+        if measure.label is not None and len(labels[measure.model, measure.metric]) > 1:
+            kind = _CLASSES
+        keys_by_question.setdefault((kind, attribute), []).append((attribute, j))
+    n_questions = Counter(kind for kind, _ in keys_by_question)
+    n_other_kinds = len(n_questions.keys() - {_ATTRIBUTE})
+    attributes_share = _ATTRIBUTES_SHARE if _ATTRIBUTE in n_questions and n_other_kinds else 0.0
+    share_by_kind = dict.fromkeys(n_questions, (1.0 - attributes_share) / max(n_other_kinds, 1))
+    share_by_kind[_ATTRIBUTE] = attributes_share or 1.0
     return {
-        f"{'single classes' if question[1] else 'metrics'} by {question[0]}": (
+        f"{'single classes' if kind == _CLASSES else 'metrics'} by {attribute}": (
             question_keys,
-            main_share / n_main if is_main[question] else other_share / n_other,
+            share_by_kind[kind] / n_questions[kind],
         )
-        for question, question_keys in keys_by_question.items()
+        for (kind, attribute), question_keys in keys_by_question.items()
     }
 
 

@@ -199,14 +199,18 @@ def _find_metrics_without_findings(
     established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
     unestablished: dict[str, tuple[MetricLine, tuple[str, ...]]] = {}
     by_metric: dict[str, list[str]] = {}
+    main_metric = next((line.metric for line in lines.values()), None)
     for row in blocks.iter_rows(named=True):
         if (row["metric"], row["attribute"]) not in established:
             by_metric.setdefault(row["metric"], []).append(row["attribute"])
     for line in lines.values():
         attributes = dict.fromkeys(by_metric.get(line.metric, ()))
         single_attributes = [a for a in attributes if len(split_intersection(a)) == 1]
-        if attributes and line.metric not in unestablished:
-            unestablished[line.metric] = line, tuple(single_attributes or attributes)
+        # Of single classes that nobody named, intersections would say this of every small cell.
+        is_asked = line.label is None or line.metric == main_metric
+        shown = tuple(single_attributes or (attributes if is_asked else ()))
+        if shown and line.metric not in unestablished:
+            unestablished[line.metric] = line, shown
     return unestablished
 
 
