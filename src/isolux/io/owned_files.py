@@ -25,7 +25,7 @@ _FILES_BY_KIND: dict[str, tuple[str, ...]] = {
         "report.html",
         *(
             f"{name}.{suffix}"
-            for name in ("values", "changes", "ranks", "models")
+            for name in ("values", "changes", "gaps", "ranks", "models")
             for suffix in ("parquet", "csv", "tex")
         ),
     ),
