@@ -115,3 +115,18 @@ def test_an_intersection_hardly_changes_what_is_said_of_race(crossed):
     row = {"world": world, "claim": "the gap of race is found", **_share_of_claims(p)}
     record(f"question-race-{crossed}", [row], worlds=WORLDS, replicates=REPLICATES)
     assert row["isolux, %"] >= at_least(0.8, WORLDS, full=0.8), row
+
+
+def test_rare_errors_of_small_groups_beside_a_large_one_are_claimed_too_often():
+    """A limit, on the page: ten groups of 50 and one of 5,000, everyone right with .99."""
+    worlds, groups = scaled(1000, 60), np.repeat(np.arange(11), [5_000] + [50] * 10)
+    spec, claims = ComparisonSettings(replicates=REPLICATES), 0
+    for number in range(worlds):
+        is_right = np.random.default_rng([34, number]).random(len(groups)) < 0.99
+        family = run_family_tests(_estimates({"a": groups}, is_right), spec, {})
+        claims += bool(np.nanmin(family.tested["a", 0].adjusted) <= 0.05)
+    row = {"groups": "10 of 50 and one of 5,000", "rate": "0.99", "p <= .05, %": claims / worlds}
+    record("rare-errors-small-groups", [row], worlds=worlds, replicates=REPLICATES)
+    assert claims / worlds <= at_most(0.16, worlds, full=0.16), row
+    # If this fails, the limit on the page is gone: change the page.
+    assert claims / worlds > 0.03, row
