@@ -153,9 +153,9 @@ def run_family_tests(
         families = {"metrics and attributes of this audit": (list(plans), 1.0)}
     corrected: dict[Key, AttributeTests] = {}
     sizes: dict[str, int] = {}
-    for scope, (keys, family_share) in families.items():
+    for question, (keys, family_share) in families.items():
         size = sum(tested[key].n_tests for key in keys)
-        name = f"{pairs_name}, {scope} (m = {size})"
+        name = f"{pairs_name}, {question} (m = {size})"
         if family_share * share < 1.0:
             name += f", {100 * family_share * share:.3g} % of the error rate of the report"
         sizes[name] = size
@@ -171,7 +171,7 @@ def _split_into_questions(
     """Group tests by what one person asks; give each question its part of the error rate.
 
     Attributes on whole metrics share four fifths equally. Of the rest intersections have one half
-    and single classes the other. A kind that nobody asks leaves its part: to the other of these
+    and single classes the other. A kind of question that nobody asks leaves its part: to the other of these
     two, or to all.
     """
     labels: dict[tuple[str, str], set[str | None]] = {}
@@ -180,21 +180,21 @@ def _split_into_questions(
     keys_by_question: dict[tuple[str, str], list[Key]] = {}
     for attribute, j in keys:
         measure = estimates.measures[j]
-        kind = _ATTRIBUTE if len(split_intersection(attribute)) == 1 else _INTERSECTION
+        scope = _ATTRIBUTE if len(split_intersection(attribute)) == 1 else _INTERSECTION
         if measure.label is not None and len(labels[measure.model, measure.metric]) > 1:
-            kind = _CLASSES
-        keys_by_question.setdefault((kind, attribute), []).append((attribute, j))
-    n_questions = Counter(kind for kind, _ in keys_by_question)
-    n_other_kinds = len(n_questions.keys() - {_ATTRIBUTE})
-    attributes_share = _ATTRIBUTES_SHARE if _ATTRIBUTE in n_questions and n_other_kinds else 0.0
-    share_by_kind = dict.fromkeys(n_questions, (1.0 - attributes_share) / max(n_other_kinds, 1))
-    share_by_kind[_ATTRIBUTE] = attributes_share or 1.0
+            scope = _CLASSES
+        keys_by_question.setdefault((scope, attribute), []).append((attribute, j))
+    n_questions = Counter(scope for scope, _ in keys_by_question)
+    n_other_scopes = len(n_questions.keys() - {_ATTRIBUTE})
+    attributes_share = _ATTRIBUTES_SHARE if _ATTRIBUTE in n_questions and n_other_scopes else 0.0
+    share_by_scope = dict.fromkeys(n_questions, (1.0 - attributes_share) / max(n_other_scopes, 1))
+    share_by_scope[_ATTRIBUTE] = attributes_share or 1.0
     return {
-        f"{'single classes' if kind == _CLASSES else 'metrics'} by {attribute}": (
+        f"{'single classes' if scope == _CLASSES else 'metrics'} by {attribute}": (
             question_keys,
-            share_by_kind[kind] / n_questions[kind],
+            share_by_scope[scope] / n_questions[scope],
         )
-        for (kind, attribute), question_keys in keys_by_question.items()
+        for (scope, attribute), question_keys in keys_by_question.items()
     }
 
 
