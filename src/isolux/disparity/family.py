@@ -171,8 +171,8 @@ def _split_into_questions(
     """Group tests by what one person asks; give each question its part of the error rate.
 
     Attributes on whole metrics share four fifths equally. Of the rest intersections have one half
-    and single classes the other. A kind of question that nobody asks leaves its part: to the other of these
-    two, or to all.
+    and single classes the other. A kind of question that nobody asks leaves its part: to the other
+    of these two, or to all.
     """
     labels: dict[tuple[str, str], set[str | None]] = {}
     for measure in estimates.measures:
