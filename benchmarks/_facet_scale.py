@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, BOX_PREDICTIONS, INSTANCES
 
 IMAGES, PEOPLE, BOXES_AN_IMAGE, GROUPS = 31_702, 49_551, 100, 206
 WIDTH, HEIGHT = 1_500.0, 1_000.0

@@ -37,9 +37,9 @@ from isolux.groups.option_parsing import read_groupings
 from isolux.people.loading import load_audit_people
 from isolux.report.html import write_report
 from isolux.tasks import score
-from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.inputs import read_predictions, build_task_options
-from isolux.vocabulary.spec import parse_spec
+from isolux.api.audit import run_audit
+from isolux.api.audit.inputs import read_predictions, build_task_options
+from isolux.core.spec import parse_spec
 mark("import")
 spec = parse_spec(json.loads(sys.argv[1]))
 people = load_audit_people(spec); mark("load")

@@ -34,7 +34,7 @@ from isolux.analyses.confounders.groups import ExplanatoryStrata, SensitiveAttri
 from isolux.analyses.confounders.metric_cases import build_case_and_add_to_family
 from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout, build_stratum_layout
 from isolux.analyses.confounders.tables import build_tables_by_caption
-from isolux.vocabulary.registry import task_info
+from isolux.core.registry import task_info
 
 GROUPS, EXPLANATORY, VALUES, REPLICATES = 3, 5, 3, 200
 

@@ -32,9 +32,9 @@ import polars as pl
 import isolux
 from benchmarks._facet_peers import hotcoco, pycocotools
 from benchmarks._facet_scale import BY, GROUPS, World, make
+from isolux.core.containers import Dataset
 from isolux.groups import build_membership
 from isolux.groups.measure import average_metrics_by_group
-from isolux.vocabulary.containers import Dataset
 
 OVERLAPS = tuple(np.linspace(0.5, 0.95, 10).tolist())
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)

@@ -30,9 +30,9 @@ from PIL import Image
 
 import isolux
 from benchmarks._timing import cpu_seconds, last_line, quick
+from isolux.core.containers import Dataset
 from isolux.io.images import decode_image
 from isolux.models import open_model
-from isolux.vocabulary.containers import Dataset
 from scripts.onnx_file import Node, onnx_bytes
 
 DISTINCT = 50  # small pictures; the others are links to them

@@ -18,9 +18,9 @@ import numpy as np
 import isolux
 from benchmarks._facet_scale import BY, make
 from benchmarks.detection_groups import SHARES, best, growth
+from isolux.core.spec import Statistics
 from isolux.groups import build_membership
 from isolux.groups.measure import average_metrics_by_group, measure_groups
-from isolux.vocabulary.spec import Statistics
 
 REPLICATES = 2_000
 SPEC = Statistics(replicates=REPLICATES)

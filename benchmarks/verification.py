@@ -17,13 +17,13 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.groups.measure.pair_rows import build_pair_rows
 from isolux.groups.measure.pairs import evaluate_rates_by_group
 from isolux.stats.verification import tar_at_far_statistic
 from isolux.tasks.face_verification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 IMAGES, WIDTH, GROUPS, FAR = 10_000, 512, 60, 0.001
 PHOTOS = 5

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds.drawing.anatomy import PersonFigure, build_person_figure
 from isolux_worlds.drawing.rendering import render_photos
 from isolux_worlds.photo_world.vocabulary import BUILT_IN_ATTRIBUTES, MONK_TONES

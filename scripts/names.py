@@ -45,8 +45,8 @@ MAX_BLOCK_LINES = 3
 EXCEPTIONS: dict[tuple[str, str], str] = {
     # (name, part of the path) or (name, "field"): why it may be used there
     ("by", ""): "the attributes that groups are formed by, as in data frame libraries",
-    ("found", "vocabulary/errors.py"): "a field of every error, printed",
-    ("where", "vocabulary/errors.py"): "a field of every error, printed",
+    ("found", "core/errors.py"): "a field of every error, printed",
+    ("where", "core/errors.py"): "a field of every error, printed",
     ("left", "/geometry/"): "the edge of a box",
     ("kind", "field"): "a column of stored tables",
     ("info", "field"): "what a plugin or dataset says about itself",
@@ -95,8 +95,8 @@ CEILINGS: dict[str, Ceiling] = {
     "src/isolux/statements": Ceiling(5, 0, 0, 0, 0),
     "src/isolux/stats": Ceiling(0, 0, 0, 1, 1),
     "src/isolux/tasks": Ceiling(13, 27, 0, 1, 0),
-    "src/isolux/verbs": Ceiling(16, 6, 0, 1, 0),
-    "src/isolux/vocabulary": Ceiling(9, 2, 0, 1, 0),
+    "src/isolux/api": Ceiling(16, 6, 0, 1, 0),
+    "src/isolux/core": Ceiling(9, 2, 0, 1, 0),
     "worlds": Ceiling(40, 0, 1, 1, 0),
 }
 """A ratchet: lower a row when its package is renamed; a package without a row may have none."""

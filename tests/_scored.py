@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.tables import MEMBERSHIP, SCORES, check
 from isolux.tasks.classification.evidence import CalibrationBins
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 ERROR = Metric(name="error", title="Error", definition="share wrong", direction="lower")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.vocabulary.registry import ROOMS
+from isolux.core.registry import ROOMS
 
 HEAVY = (
     "altair",
@@ -28,13 +28,13 @@ NOT_FOR_A_PLAIN_AUDIT = (
     "isolux.engine",
     "isolux.models",
     "isolux.people.shards",
-    "isolux.verbs.predict",
+    "isolux.api.predict",
     "numpy.f2py.f2py2e",
     "pyarrow",
 )
 
 EVERY_PLUGIN = f"""
-from isolux.vocabulary import registry
+from isolux.core import registry
 for room in {tuple(ROOMS)!r}:
     for name in registry.names(room):
         registry.load_info(room, name)
@@ -70,7 +70,7 @@ def test_a_plain_audit_loads_only_what_it_needs(tmp_path: Path) -> None:
         "    assert not end.code"
     )
     loaded = _modules_after(code)
-    assert "isolux.verbs.audit" in loaded
+    assert "isolux.api.audit" in loaded
     assert (tmp_path / "run" / "report.html").is_file()
     assert not loaded & {*HEAVY, *NOT_FOR_A_PLAIN_AUDIT}
 

@@ -1,4 +1,4 @@
-"""The pytest plugin beside the table of cases (``tests/verbs/test_gate_table.py``)."""
+"""The pytest plugin beside the table of cases (``tests/api/test_gate_table.py``)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 ABOUT_DATA = ("describe", "check", "sample")
 
@@ -124,7 +124,7 @@ def test_a_world_is_written_with_the_truth_beside_it(tmp_path):
 
 
 def test_without_the_worlds_package_it_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr("isolux.verbs.synthesize.entry_points", lambda group: ())
+    monkeypatch.setattr("isolux.api.synthesize.entry_points", lambda group: ())
     with pytest.raises(SpecError, match="comes with the package isolux-worlds"):
         isolux.synthesize("fair", out=tmp_path / "w")
 

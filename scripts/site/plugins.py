@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cli.listing import LISTABLE_KINDS, SETTING_FLAGS, find_package_of_kind
-from isolux.vocabulary import registry
-from isolux.vocabulary.formatting import describe_accepted_values
-from isolux.vocabulary.info import (
+from isolux.core import registry
+from isolux.core.formatting import describe_accepted_values
+from isolux.core.info import (
     CardInfo,
     CheckInfo,
     DatasetInfo,
@@ -21,7 +21,7 @@ from isolux.vocabulary.info import (
     PluginInfo,
     TaskInfo,
 )
-from isolux.vocabulary.plugin_options import list_keyword_options
+from isolux.core.plugin_options import list_keyword_options
 from scripts.site.words import code, plain, table
 
 __all__ = ["write_plugins"]

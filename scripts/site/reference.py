@@ -8,8 +8,8 @@ from pathlib import Path
 import isolux
 import isolux_curate
 from isolux.cli.app import build_cli_program, is_command_group
-from isolux.vocabulary import tables
-from isolux.vocabulary.schema import Table
+from isolux.core import tables
+from isolux.core.schema import Table
 from scripts.site.words import code, plain, table
 
 __all__ = ["write_reference"]

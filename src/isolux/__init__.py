@@ -16,34 +16,34 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isolux.api.across import CrossDatasetTables, across
+    from isolux.api.audit import Audit, audit
+    from isolux.api.audit_estimator import audit_estimator, estimator_predictions
+    from isolux.api.card import card
+    from isolux.api.check import check
+    from isolux.api.compare import Comparison, compare
+    from isolux.api.crop import crop
+    from isolux.api.describe import describe
+    from isolux.api.explain import explain
+    from isolux.api.gate import gate
+    from isolux.api.metric_frame import MetricFrame, metric_frame
+    from isolux.api.monitor import Monitoring, monitor
+    from isolux.api.plot import plot
+    from isolux.api.predict import PredictionResult, predict
+    from isolux.api.sample import sample
+    from isolux.api.side_by_side import SideBySide, side_by_side
+    from isolux.api.synthesize import synthesize
+    from isolux.api.train_fairface import train_fairface
+    from isolux.api.train_finetune import train_finetune
+    from isolux.api.train_probe import train_probe
+    from isolux.api.view import view
     from isolux.cards import Card
+    from isolux.core.containers import Dataset, Run, Scores
+    from isolux.core.spec import AuditSpec
     from isolux.datasets import load
     from isolux.policy import Decision
     from isolux.predictions import read_predictions
     from isolux.tasks import score
-    from isolux.verbs.across import CrossDatasetTables, across
-    from isolux.verbs.audit import Audit, audit
-    from isolux.verbs.audit_estimator import audit_estimator, estimator_predictions
-    from isolux.verbs.card import card
-    from isolux.verbs.check import check
-    from isolux.verbs.compare import Comparison, compare
-    from isolux.verbs.crop import crop
-    from isolux.verbs.describe import describe
-    from isolux.verbs.explain import explain
-    from isolux.verbs.gate import gate
-    from isolux.verbs.metric_frame import MetricFrame, metric_frame
-    from isolux.verbs.monitor import Monitoring, monitor
-    from isolux.verbs.plot import plot
-    from isolux.verbs.predict import PredictionResult, predict
-    from isolux.verbs.sample import sample
-    from isolux.verbs.side_by_side import SideBySide, side_by_side
-    from isolux.verbs.synthesize import synthesize
-    from isolux.verbs.train_fairface import train_fairface
-    from isolux.verbs.train_finetune import train_finetune
-    from isolux.verbs.train_probe import train_probe
-    from isolux.verbs.view import view
-    from isolux.vocabulary.containers import Dataset, Run, Scores
-    from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
     "Audit",
@@ -88,44 +88,44 @@ __all__ = [
 ]
 
 _HOME = {
-    "CrossDatasetTables": "verbs.across",
-    "Audit": "verbs.audit",
-    "AuditSpec": "vocabulary.spec",
+    "CrossDatasetTables": "api.across",
+    "Audit": "api.audit",
+    "AuditSpec": "core.spec",
     "Card": "cards",
-    "Comparison": "verbs.compare",
-    "Dataset": "vocabulary.containers",
+    "Comparison": "api.compare",
+    "Dataset": "core.containers",
     "Decision": "policy.decision",
-    "MetricFrame": "verbs.metric_frame",
-    "Monitoring": "verbs.monitor",
-    "PredictionResult": "verbs.predict",
-    "Run": "vocabulary.containers",
-    "Scores": "vocabulary.containers",
-    "SideBySide": "verbs.side_by_side",
-    "across": "verbs.across",
-    "estimator_predictions": "verbs.audit_estimator",
-    "audit": "verbs.audit",
-    "audit_estimator": "verbs.audit_estimator",
-    "card": "verbs.card",
-    "check": "verbs.check",
-    "compare": "verbs.compare",
-    "crop": "verbs.crop",
-    "describe": "verbs.describe",
-    "explain": "verbs.explain",
-    "gate": "verbs.gate",
+    "MetricFrame": "api.metric_frame",
+    "Monitoring": "api.monitor",
+    "PredictionResult": "api.predict",
+    "Run": "core.containers",
+    "Scores": "core.containers",
+    "SideBySide": "api.side_by_side",
+    "across": "api.across",
+    "estimator_predictions": "api.audit_estimator",
+    "audit": "api.audit",
+    "audit_estimator": "api.audit_estimator",
+    "card": "api.card",
+    "check": "api.check",
+    "compare": "api.compare",
+    "crop": "api.crop",
+    "describe": "api.describe",
+    "explain": "api.explain",
+    "gate": "api.gate",
     "load": "datasets",
-    "metric_frame": "verbs.metric_frame",
-    "monitor": "verbs.monitor",
-    "plot": "verbs.plot",
-    "predict": "verbs.predict",
+    "metric_frame": "api.metric_frame",
+    "monitor": "api.monitor",
+    "plot": "api.plot",
+    "predict": "api.predict",
     "read_predictions": "predictions",
-    "sample": "verbs.sample",
+    "sample": "api.sample",
     "score": "tasks",
-    "side_by_side": "verbs.side_by_side",
-    "synthesize": "verbs.synthesize",
-    "train_fairface": "verbs.train_fairface",
-    "train_finetune": "verbs.train_finetune",
-    "train_probe": "verbs.train_probe",
-    "view": "verbs.view",
+    "side_by_side": "api.side_by_side",
+    "synthesize": "api.synthesize",
+    "train_fairface": "api.train_fairface",
+    "train_finetune": "api.train_finetune",
+    "train_probe": "api.train_probe",
+    "view": "api.view",
 }
 
 
@@ -138,7 +138,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(importlib.import_module(f"isolux.{_HOME[name]}"), name)
         if not isinstance(value, type):
-            from isolux.vocabulary.arguments import explain_argument_errors
+            from isolux.core.arguments import explain_argument_errors
 
             value = explain_argument_errors(value)
             value.__module__ = __name__  # where it is found again, by pickle too

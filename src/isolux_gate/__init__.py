@@ -85,7 +85,7 @@ class _Gate(pytest.Collector):
     def collect(self) -> Iterator[pytest.Item]:
         """Ask once, and give an item for each rule."""
         import isolux
-        from isolux.vocabulary.errors import IsoluxError
+        from isolux.core.errors import IsoluxError
 
         run, policy, baseline = self.asked
         try:

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 SPEC = {
     "data": "table:made.csv", "task": "detection", "by": ["tone"], "min_units": 1,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import isolux
+from isolux.core.containers import Run, Scores
 from isolux.tasks import score
-from isolux.vocabulary.containers import Run, Scores
 from isolux_worlds import Detector, Effect, Scene
 from isolux_worlds.scenes.scene import SceneAttribute
 from isolux_worlds.scenes.scene_world import simulate_scene

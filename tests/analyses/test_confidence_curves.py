@@ -9,8 +9,8 @@ import pytest
 
 from isolux.analyses import confidence_curves
 from isolux.analyses.confidence_curves import CAPTION, explain
-from isolux.verbs.explain import list_default_analyses
-from isolux.vocabulary.errors import SpecError
+from isolux.api.explain import list_default_analyses
+from isolux.core.errors import SpecError
 from tests.contracts import _runs
 
 

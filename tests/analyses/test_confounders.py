@@ -13,10 +13,10 @@ import isolux
 from isolux.analyses import confounders
 from isolux.analyses.confounders.audit_tests import MaxStatistic, replicate_se_with_minimum
 from isolux.analyses.confounders.effects import ReplicatedValue
+from isolux.api.explain import run_analyses
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.tables import DISPARITIES, FINDINGS, check
 from isolux.tasks import score
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.tables import DISPARITIES, FINDINGS, check
 from isolux_worlds import confounded_scene, simulate_scene
 from tests.analyses._confounded import attributes, evidence_of, run_of
 

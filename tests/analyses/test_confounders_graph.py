@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.analyses.confounders.graph import Graph, parse_causal_graph
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 
 def separated(arrows, a, b, given):

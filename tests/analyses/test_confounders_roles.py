@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from isolux.analyses import confounders
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.api.explain import run_analyses
+from isolux.core.errors import SpecError, UnknownNameError
 from tests.analyses._confounded import attributes, run_of
 from tests.laws._causes import run_of as world
 

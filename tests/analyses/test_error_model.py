@@ -18,10 +18,10 @@ from isolux.analyses.error_model.forest import (
 )
 from isolux.analyses.error_model.groups import ErrorTree, bootstrap_se_of_mean_differences
 from isolux.analyses.error_model.sentences import ErrorModelContext
+from isolux.core.errors import SpecError
+from isolux.core.spec import Bootstrap
+from isolux.core.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check
 from isolux.statements.run_terms import RunTerms
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Bootstrap
-from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check
 from tests.laws._discovery import a_run, a_world
 
 QUICK = {"check_trees": 10, "bootstrap": 300}

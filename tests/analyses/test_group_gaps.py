@@ -8,10 +8,8 @@ import pytest
 
 import isolux
 from isolux.analyses.group_gaps import INFO, explain
-from isolux.statements.answer import answer_from_run
-from isolux.stats.references import list_method_references
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import (
+from isolux.core.containers import Run
+from isolux.core.tables import (
     ATTRIBUTES,
     DISPARITIES,
     FINDINGS,
@@ -20,6 +18,8 @@ from isolux.vocabulary.tables import (
     Status,
     check,
 )
+from isolux.statements.answer import answer_from_run
+from isolux.stats.references import list_method_references
 from tests.statements._runs import block, run_of, small
 
 RACE = block({"A": 0.60, "B": 0.95, "C": 0.93}, ("A", "B", 0.001), ("A", "C", 0.002))

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from isolux.analyses import label_errors
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux.api.explain import run_analyses
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.tables import ATTRIBUTES, FINDINGS, check
 from tests.analyses._confounded import attributes, run_of
 
 # Labelled a: 100 with 76 right; labelled b: 50 with 24 right (tests/stats/test_label_noise.py).

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from isolux.analyses._model_columns import find_prediction_columns
+from isolux.core.spec import Predictions
 from isolux.io import run_directory
-from isolux.vocabulary.spec import Predictions
 from tests.cli._run import isolux
 
 DEMO = ["tone", "job", "prediction_aurora", "score_aurora", "prediction_borealis", "score_borealis"]

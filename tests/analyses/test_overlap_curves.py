@@ -9,8 +9,8 @@ import pytest
 
 from isolux.analyses import overlap_curves
 from isolux.analyses.overlap_curves import CAPTION, explain
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.errors import SpecError
+from isolux.api.explain import run_analyses
+from isolux.core.errors import SpecError
 from tests.analyses._scene import scene_run
 
 

@@ -18,11 +18,11 @@ from isolux.analyses.patterns.rules import (
     split_sample_by_clusters,
 )
 from isolux.analyses.patterns.sentences import format_no_pattern
+from isolux.api.explain import run_analyses
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.tables import ATTRIBUTES, COMPARISONS, FINDINGS, SCORES, check
 from isolux.statements.run_terms import RunTerms
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS, SCORES, check
 from tests.laws._discovery import a_run, a_world
 
 LIMITS = RuleLimits(0.05, 3, 10, 5)

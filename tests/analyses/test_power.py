@@ -10,9 +10,9 @@ import pytest
 
 import isolux
 from isolux.analyses import power
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import (
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,

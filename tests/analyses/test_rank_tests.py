@@ -9,10 +9,10 @@ from scipy.stats import mannwhitneyu
 
 import isolux
 from isolux.analyses.rank_tests import explain
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import (
+from isolux.api.explain import run_analyses
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses.size_and_occlusion import CAPTION, explain
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from tests.analyses._scene import scene_run
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from isolux.analyses.slices import CAPTION, explain, search
 from isolux.analyses.slices.search import is_in_held_out_clusters
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
+from isolux.api.explain import run_analyses
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.tables import COMPARISONS, FINDINGS, check
 from tests.laws._discovery import a_run
 
 SETTINGS = {"replicates": 499, "min_units": 30}

@@ -9,8 +9,8 @@ import pytest
 import isolux
 from isolux.analyses._survey_sample import FIXED_WEIGHTS_NOTE
 from isolux.analyses.slices.search import build_survey_sample_of_half, is_in_held_out_clusters
+from isolux.core.errors import SpecError
 from isolux.stats.sampling import Strata
-from isolux.vocabulary.errors import SpecError
 
 _READ = ("confounders", "rank_tests", "slices", "power")
 

@@ -21,13 +21,13 @@ from isolux.analyses.tradeoffs.tradeoff_kernels import (
     find_equal_tpr_thresholds,
     sum_weights_within_coverages,
 )
+from isolux.api.explain import run_analyses
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import COMPARISONS, FINDINGS, check
 from isolux.tasks import score
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
 from tests.analyses._scene import scene_run
 
 SPEC = ComparisonSettings(replicates=200, min_units=1, min_clusters=1)

@@ -10,8 +10,8 @@ import pytest
 
 import isolux
 from isolux.analyses.trends import explain
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.tables import ATTRIBUTES, FINDINGS, check
 
 N, PHOTOS = 600, 3
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.verbs.view.person_images import PredictedBoxes, RunImages
+from isolux.api.view.person_images import PredictedBoxes, RunImages
 from isolux.viewer import DisplayedRun, Site, build_page_contents, serve_until_interrupted
 from tests.browser._viewing import violations
 from tests.browser.conftest import Watch

@@ -13,7 +13,7 @@ import pytest
 import isolux
 from isolux.cards import Card
 from isolux.cards._document import CardTable
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 
 NO_HUB = "HUGGINGFACE_HUB ABSENT: no metadata of a card was written or read back; isolux[cards]"
 NO_CROISSANT = "MLCROISSANT ABSENT: no Croissant file was validated; isolux[cards] brings it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.core.errors import UnknownNameError
 from tests.cards._cards import run_of_people, tables_of, traced
 
 SCENARIO = {

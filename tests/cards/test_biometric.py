@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.cards._cards import run_of_people, tables_of
 
 FMR = {"overall": 0.02, "a": 0.01, "b": 0.02, "c": 0.04, "few": 0.5}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from tests.cards._cards import run_of_people, with_croissant
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its parser of JSON-LD

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 from isolux.cards import build_facts_json_schema, load_all_fact_fields, read_facts
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, UnknownNameError
+from isolux.core import registry
+from isolux.core.errors import FileError, IsoluxError, SpecError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIO = {"attribute": "light", "group": "night", "harm": "is not let in"}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from tests.cards._cards import run_of_people, tables_of
 
 # 6 RCNY § 5-301(c): of so many so many score above the median; the rates and ratios that it prints.

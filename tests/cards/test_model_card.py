@@ -7,7 +7,7 @@ import json
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from tests.cards._cards import HOSTILE, run_of_people, traced, with_hub
 
 

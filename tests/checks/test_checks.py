@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from isolux.checks import boxes, ids, keypoints, masks, splits, value_ranges
+from isolux.core.errors import SpecError
 from isolux.geometry.masks import masks_to_coco
-from isolux.vocabulary.errors import SpecError
 from tests._masks import masks_from_bitmaps
 from tests.checks._dataset import dataset
 

@@ -14,7 +14,7 @@ from isolux.checks import duplicates, image_sizes, images, metadata, missing_fil
 from isolux.checks._image_files import NoImages, locate_images
 from isolux.checks._inspection import inspect_images
 from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from tests.checks._dataset import dataset, picture, with_files
 from tests.laws import _photographs as made
 

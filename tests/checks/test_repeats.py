@@ -10,7 +10,7 @@ import pytest
 
 import isolux
 from isolux.checks.repeats import check
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from tests.checks._dataset import dataset
 
 _BOX = (10.0, 20.0, 30.0, 60.0)

@@ -11,8 +11,8 @@ import pytest
 
 from isolux.cli._flags import list_settings_without_flag
 from isolux.cli.app import build_cli_program
-from isolux.vocabulary import registry
-from isolux.vocabulary.spec import list_task_options
+from isolux.core import registry
+from isolux.core.spec import list_task_options
 from tests.cli._run import isolux
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "isolux"

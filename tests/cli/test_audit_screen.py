@@ -153,8 +153,8 @@ def test_colour_is_for_terminals_that_want_it(
 
 def test_every_warning_is_there_and_the_fourth_is_one_line(monkeypatch, capsys, tmp_path):
     from isolux.cli.audit_screen import print_audit
-    from isolux.vocabulary.containers import Run
-    from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+    from isolux.core.containers import Run
+    from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
     tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     warnings = [f"Warning number {k}: {'many words ' * 20}" for k in range(5)]

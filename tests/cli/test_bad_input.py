@@ -249,7 +249,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(ask, monkeypatch):
 
 
 def test_an_unforeseen_error_is_called_a_bug(ask, monkeypatch):
-    from isolux.verbs.audit import pipeline
+    from isolux.api.audit import pipeline
 
     def broken(*args: object, **kwargs: object) -> None:
         raise ZeroDivisionError("oops")

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import isolux as isolux_library
+from isolux.core.errors import RunError
 from isolux.io import run_directory
 from isolux.io.run_changes import list_changed_files
-from isolux.vocabulary.errors import RunError
 from tests.cli._run import isolux
 from tests.viewer._runs import audited
 
@@ -99,7 +99,7 @@ def test_what_reads_a_changed_run_says_so_itself():
         for path in SOURCES.rglob("*.py")
         if re.search(r"load_run\([^)]*on_change=", path.read_text(encoding="utf-8"))
     }
-    assert found == {"cli/view.py", "verbs/view/__init__.py", "verbs/_tables_from_memory.py"}
+    assert found == {"cli/view.py", "api/view/__init__.py", "api/_tables_from_memory.py"}
 
 
 @pytest.mark.parametrize("kind", ["added", "lost", "record"])

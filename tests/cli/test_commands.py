@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.api.audit.inputs import read_audit_settings
 from isolux.cli.audit import build_audit_command
 from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
-from isolux.verbs.audit.inputs import read_audit_settings
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import (
+from isolux.core import registry
+from isolux.core.errors import SpecError
+from isolux.core.spec import (
     SETTING_BY_FLAT_NAME,
     find_setting_declaration,
     flatten_task_setting,

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, SpecError, TableError
 from isolux.predictions import detect_output_format, read_labels, read_outputs, read_predictions
-from isolux.vocabulary.errors import FileError, SpecError, TableError
 from tests.cli._run import isolux as run
 from tests.contracts._samples import FORMATS, OUTPUTS, N
 

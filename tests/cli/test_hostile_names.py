@@ -21,8 +21,8 @@ from PIL import Image
 from isolux import cli
 from isolux.cli.progress import ProgressLine
 from isolux.cli.streams import guard_streams
+from isolux.core.printable import clean_line
 from isolux.policy.proposal import _quote_yaml_name as quoted
-from isolux.vocabulary.printable import clean_line
 from isolux_curate import commands
 from tests.cli._run import isolux
 from tests.cli.test_json import every_command

@@ -169,7 +169,7 @@ def test_a_usage_error_and_a_bug_are_told(monkeypatch, capsys):
     assert (said["exit_code"], said["error"]["kind"]) == (2, "MissingParameter")
     said = json.loads(run(monkeypatch, capsys, "audit", "x:y", "--jso", "--json").out)
     assert said["error"]["where"] == "--jso"
-    monkeypatch.setattr("isolux.verbs.check.check", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("isolux.api.check.check", lambda *_, **__: 1 / 0)
     said = json.loads(run(monkeypatch, capsys, "check", "table:x", "--json").out)
     assert said["exit_code"] == 70
     assert "ZeroDivisionError" in said["error"]["problem"]

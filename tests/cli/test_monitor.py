@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from isolux.io import run_directory
+from tests.api.test_monitor import day
 from tests.cli._run import isolux as run_cli
-from tests.verbs.test_monitor import day
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import io
 
 from isolux.cli import progress
 from isolux.cli.progress import ProgressLine
-from isolux.vocabulary.progress import listen_to_steps
+from isolux.core.progress import listen_to_steps
 from tests.cli._run import isolux as run
 
 

@@ -66,7 +66,7 @@ def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, cap
 
 
 def test_a_rate_at_a_rate_is_said_in_english():
-    from isolux.vocabulary import registry
+    from isolux.core import registry
 
     found = registry.task_info("face_verification").metric("tar_at_far").format_title(0.001)
     assert found == "True accept rate at a false accept rate of 0.001"

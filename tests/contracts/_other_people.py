@@ -20,9 +20,9 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, PART_MASK_FILES
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, PART_MASK_FILES
 
 N, PER_PICTURE = 160, 2
 WIDTH, HEIGHT = 640, 480

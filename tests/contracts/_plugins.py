@@ -9,8 +9,8 @@ from typing import Never
 
 import pytest
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.info import PluginInfo
+from isolux.core import registry
+from isolux.core.info import PluginInfo
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ MENDED_BY = {
         "file": "io/frames.refuse_unless_file",
         "json": "io/json_values.decode, whose form it is",
         "path": "io/paths.inside",
-        "cell": "vocabulary/tables.check",
+        "cell": "core/tables.check",
     },
 }
 """What a reader that fails a contract is to call, by its room."""

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 import isolux
-from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, INSTANCES, LABEL_PREDICTIONS
+from isolux.core.containers import Dataset, Run
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, BOX_PREDICTIONS, INSTANCES, LABEL_PREDICTIONS
 
 N = 1200
 CLASSES = ("drummer", "guard", "nurse")

@@ -25,12 +25,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
-from isolux.predictions._outputs import is_label_format
-from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import (
+from isolux.core.containers import Dataset, Run
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import (
     ATTRIBUTES,
     BOX_PREDICTIONS,
     EMBEDDINGS,
@@ -39,6 +36,9 @@ from isolux.vocabulary.tables import (
     PART_MASK_FILES,
     Table,
 )
+from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
+from isolux.models.fairface import Heads, build_resnet34, heads_to_metadata
+from isolux.predictions._outputs import is_label_format
 from tests._sheets import frame_rows, write_ods, write_xlsx
 from tests.checks._dataset import picture, with_files
 from tests.contracts import _runs

@@ -15,13 +15,13 @@ from typing import Any
 
 from polars.testing import assert_frame_equal
 
+from isolux.api.error_budget import label_exploratory
+from isolux.api.explain import run_analyses
+from isolux.core.containers import Run, tables_to_json
+from isolux.core.plugin_options import parse_option_assignments
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from isolux.report.html import render_comparison_report, render_report
 from isolux.report.summary import summarise_run
-from isolux.verbs.error_budget import label_exploratory
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.containers import Run, tables_to_json
-from isolux.vocabulary.plugin_options import parse_option_assignments
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import AnalysisSample, sample_of
 

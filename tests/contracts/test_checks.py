@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from isolux.checks._image_files import locate_images
 from isolux.checks._inspection import inspect_images as opened
 from isolux.checks._problems import PROBLEMS
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.schema import check
+from isolux.core.containers import Dataset
+from isolux.core.schema import check
 from tests.checks._dataset import MADE_UP, picture
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import sample_of

@@ -14,11 +14,11 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.audit.pipeline import run_pipeline
+from isolux.core.containers import Run
+from isolux.core.errors import IsoluxError
+from isolux.core.spec import parse_spec
 from isolux.predictions import join_predictions
-from isolux.verbs.audit.pipeline import run_pipeline
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.spec import parse_spec
 from tests.contracts._damage import EXCEPTIONS, KINDS
 from tests.contracts._other_people import CASES, Case
 

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests.contracts._plugins import Plugin, mend, of_room
 from tests.contracts._samples import dataset_file
 

@@ -13,8 +13,8 @@ import polars as pl
 from PIL import Image
 from polars.testing import assert_frame_equal
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import ATTRIBUTES, check
+from isolux.core.containers import Dataset
+from isolux.core.tables import ATTRIBUTES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import MADE_UP
 

@@ -11,9 +11,9 @@ from collections import defaultdict
 
 import pytest
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.info import Metric, PluginInfo, TaskInfo
-from isolux.vocabulary.plugin_options import list_keyword_options
+from isolux.core import registry
+from isolux.core.info import Metric, PluginInfo, TaskInfo
+from isolux.core.plugin_options import list_keyword_options
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
 from tests.contracts._samples import sample_of
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError
+from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.predictions import FileProbe, detect_output_format, read_outputs
 from isolux.predictions._file_probe import probe_path
 from isolux.predictions._outputs import is_label_format
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import CLASSES, N, answers_file, outputs_of
 

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import IsoluxError
+from isolux.core.notes import Caution
 from isolux.datasets.counts import load
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.notes import Caution
 
 FULL = os.environ.get("ISOLUX_HOSTILE_JOIN") == "full"
 SEEDS = range(30) if FULL else range(3)

@@ -30,10 +30,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, InputError, IsoluxError
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.io.images import MAX_PIXELS, read_image
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, InputError, IsoluxError
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests._left_open import open_below
 from tests.cli._run import isolux
 from tests.contracts import _hostile as hostile
@@ -316,8 +316,8 @@ MEMORY_MIB = 900
 _BOMBS = """
 import json, sys
 from pathlib import Path
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
 from isolux.io.images import read_image
 from tests.faults._memory import peak_mib
 base = peak_mib()

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
+from isolux.core.notes import Caution
 from isolux.groups.membership import build_membership
 from isolux.plausibility import AuditInputs, check_plausibility
 from isolux.predictions import join_predictions
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.notes import Caution
 from tests.contracts._other_people import CASES, WAYS, fits
 
 FULL = os.environ.get("ISOLUX_HOSTILE_JOIN") == "full"

@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import IsoluxError, TableError
+from isolux.core.info import ModelInfo
+from isolux.core.tables import check
 from isolux.models import (
     PREDICTION_TABLES,
     Predictor,
     find_prediction_type,
     predict_and_check_table,
 )
-from isolux.vocabulary.errors import IsoluxError, TableError
-from isolux.vocabulary.info import ModelInfo
-from isolux.vocabulary.tables import check
 from tests.contracts._plugins import PLUGINS, Plugin, of_room
 from tests.contracts._samples import sample_of
 

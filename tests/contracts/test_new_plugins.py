@@ -107,7 +107,7 @@ _PREDICT = """
 import sys
 import numpy as np
 from isolux.models import predict_and_check_table
-from isolux.vocabulary import registry
+from isolux.core import registry
 family, people = registry.load("models", "brightest"), registry.load("datasets", "lanterns")
 open("limit.txt", "w").write("60")
 dataset = people.load("walk.lanterns")

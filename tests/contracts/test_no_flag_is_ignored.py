@@ -14,20 +14,20 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.api.audit import run_audit
+from isolux.api.audit.unused_settings import refuse_unused_settings
 from isolux.cli._flags import NEEDED_FLAGS
 from isolux.cli.app import build_cli_program
-from isolux.people.loading import load_people
-from isolux.verbs.audit import run_audit
-from isolux.verbs.audit.unused_settings import refuse_unused_settings
-from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.plugin_options import format_cli_flag
-from isolux.vocabulary.spec import (
+from isolux.core.errors import IsoluxError, SpecError
+from isolux.core.plugin_options import format_cli_flag
+from isolux.core.spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
     People,
     format_setting_as_typed,
     parse_spec,
 )
+from isolux.people.loading import load_people
 from tests.cli._run import isolux
 
 ANSWERS = {

@@ -9,11 +9,11 @@ from types import ModuleType
 import pytest
 
 import isolux.plausibility
+from isolux.core import registry
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility import CHECKS, AuditInputs, check_plausibility
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 from tests.plausibility._sound import SOUND
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods" / "plausibility.md"

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
 from tests.contracts._samples import DATASETS
 
 _PICTURES = (".jpg", ".png", ".jpeg")

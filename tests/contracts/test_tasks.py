@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import IsoluxError
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP, SCORES, check
 from isolux.groups.measure import measure_groups
 from isolux.tasks import score
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import task_sample
 

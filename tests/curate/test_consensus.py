@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux_curate.labels import find_consensus_labels
 
 

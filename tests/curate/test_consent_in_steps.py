@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 import isolux_curate
+from isolux.core.errors import FileError, TableError
 from isolux.io.consent import append_consent
-from isolux.vocabulary.errors import FileError, TableError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import isolux_curate
-from isolux.vocabulary import registry
+from isolux.core import registry
 from tests.cli._run import isolux as run
 
 HERE = Path(isolux_curate.__file__).parent

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import IsoluxError, SpecError
+from isolux.core.notes import Caution
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.rle import masks_to_coco
-from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.shapes import find_consensus_shapes, group_similar_drawings
 from isolux_curate.shapes.merging import merge_masks_by_object, merge_poses_by_huber_mean
 

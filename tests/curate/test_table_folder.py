@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import OutputError
+from isolux.core.errors import OutputError
 from isolux_curate.table_folder import write_csv_tables_and_record
 
 TABLES = {"votes": pl.DataFrame({"item": ["=1+1"], "n": [2]})}

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.datasets.bdd100k import load
 from isolux.datasets.bdd100k.districts import Districts, find_district_of_points
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 # Two squares of one degree side by side; the first has a hole in its middle. A third district is

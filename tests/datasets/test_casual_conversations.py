@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.casual_conversations import AGE_EDGES, INFO, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import INSTANCES, check
 from tests.cli._run import isolux
 
 V1 = {

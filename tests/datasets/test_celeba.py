@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.celeba import INFO, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 # The published form: the number of rows, the names, and codes parted by one or two spaces.

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.datasets.celebamask_hq import INFO, MASKED_PARTS, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 # The published form: faces are numbered from 0, files of masks have five digits.

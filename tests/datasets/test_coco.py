@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.coco import INFO, load
 from isolux.io import run_directory
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests._shared import shared_data
 from tests.cli._run import isolux
 from tests.datasets._coco_files import NAMES, SMALL, small, written

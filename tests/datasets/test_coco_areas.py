@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from isolux.core.errors import TableError
+from isolux.core.notes import Caution
 from isolux.datasets.coco import load
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.notes import Caution
 
 N = 40
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets.coco_caption_bias import INFO, load
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -17,6 +16,7 @@ from isolux.vocabulary.errors import (
     TableError,
     UnknownNameError,
 )
+from isolux.datasets.coco_caption_bias import INFO, load
 from tests.cli._run import isolux
 
 # The columns that the authors' code reads; ids once as numbers, once as a file's name.

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux.datasets.counts import load
 from isolux.stats.proportions import wilson_interval
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux as run
 
 TABLE = "race,gender,errors,n\nBlack,F,30,200\nBlack,M,20,250\nWhite,F,12,300\nWhite,M,9,350\n"

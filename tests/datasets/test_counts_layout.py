@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.datasets.counts import load
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
 THREE = "race,n,successes\nWhite,1200,1140\nBlack,800,728\nAsian,900,855\n"

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import TableError
 from isolux.datasets.curated import load
-from isolux.vocabulary.errors import TableError
 
 HEAD = "instance_id,image_id,file,width,height,box_x,box_y,box_w,box_h,age_group\n"
 

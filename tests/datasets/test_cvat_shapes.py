@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.notes import Caution
 from isolux.datasets.cvat import load
-from isolux.vocabulary.notes import Caution
 
 BOXED = {
     # 20 x 30 about (14, 20), turned by a right angle: 30 x 20.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import TableError
 from isolux.datasets import load
-from isolux.vocabulary.errors import TableError
 
 META = (
     "<meta><task><size>6</size><start_frame>0</start_frame><stop_frame>5</stop_frame>"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from isolux import datasets
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core import registry
+from isolux.core.errors import SpecError, UnknownNameError
 
 
 @pytest.fixture

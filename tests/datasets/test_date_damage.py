@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import TableError
 from isolux.datasets._date_damage import (
     recover_range_from_date,
     repair_or_refuse_date_damaged_ranges,
 )
-from isolux.vocabulary.errors import TableError
 
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70")
 

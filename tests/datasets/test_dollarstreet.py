@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.dollarstreet import INCOME_BUCKETS, INFO, load
 from isolux.datasets.dollarstreet.releases import read_region_by_country
 from isolux.groups.binning import income_rule_to_bins_option, parse_bins
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests._shared import shared_data
 from tests.cli._run import isolux
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
 from isolux.predictions import match_image_ids
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
-from isolux.vocabulary.tables import INSTANCES, check
 
 COLUMNS = [
     "person_id", "filename", "class1", "class2", "bounding_box",

@@ -14,9 +14,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.api.describe.counts import describe_datasets as counted
+from isolux.core.containers import Dataset
 from isolux.datasets import load
-from isolux.verbs.describe.counts import describe_datasets as counted
-from isolux.vocabulary.containers import Dataset
 from tests._shared import SHARED
 
 KINDS = ("person", "clothing", "hair")

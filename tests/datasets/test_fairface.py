@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import IsoluxError, TableError, UnknownNameError
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.fairface import AGES, INFO, RACES, load
-from isolux.vocabulary.errors import IsoluxError, TableError, UnknownNameError
 from tests._shared import shared_data
 
 HEADER = "file,age,gender,race,service_test\n"

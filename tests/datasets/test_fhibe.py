@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.core.spec import Grouping
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED_ATTRIBUTES, load
 from isolux.datasets.fhibe.value_lists import KEYPOINTS
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.tasks._parts import list_part_names
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.spec import Grouping
-from isolux.vocabulary.tables import INSTANCES, check
 
 POINTS = {
     "0. Nose": [10.5, 4.25, 1],

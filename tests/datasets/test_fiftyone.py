@@ -14,19 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets import cluster_by_requested_column, coco
-from isolux.datasets._columns import INSTANCE_COLUMNS
-from isolux.datasets.fiftyone import INFO, load, save
-from isolux.predictions import labels_from_attributes, note_answers_of_images
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import (
+from isolux.core.containers import Dataset
+from isolux.core.errors import (
     FileError,
     IsoluxError,
     OutputError,
     TableError,
     UnknownNameError,
 )
-from isolux.vocabulary.tables import IMAGES, INSTANCES, SCORES, check
+from isolux.core.tables import IMAGES, INSTANCES, SCORES, check
+from isolux.datasets import cluster_by_requested_column, coco
+from isolux.datasets._columns import INSTANCE_COLUMNS
+from isolux.datasets.fiftyone import INFO, load, save
+from isolux.predictions import labels_from_attributes, note_answers_of_images
 from tests._shared import shared_data
 from tests.datasets._coco_files import SMALL as COCO
 from tests.datasets._coco_files import written as written_coco

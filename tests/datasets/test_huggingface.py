@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.datasets.huggingface import load
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 FEATURES = {

@@ -16,7 +16,7 @@ from PIL import Image
 
 import isolux
 from isolux.checks import image_sizes, inspect_images, locate_images
-from isolux.vocabulary.notes import Caution
+from isolux.core.notes import Caution
 
 N = 12
 _TURN_RIGHT = 6  # EXIF: turn the stored photo by 90° clockwise to show it

@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import cluster_by_requested_column
-from isolux.datasets.imagefolder import load
-from isolux.io.hashing import sha256_listing
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -18,6 +15,9 @@ from isolux.vocabulary.errors import (
     TableError,
     UnknownNameError,
 )
+from isolux.datasets import cluster_by_requested_column
+from isolux.datasets.imagefolder import load
+from isolux.io.hashing import sha256_listing
 from tests.cli._run import isolux
 
 

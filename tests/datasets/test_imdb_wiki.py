@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.imdb_wiki import INFO, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 INF, NAN = float("inf"), float("nan")

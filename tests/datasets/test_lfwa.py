@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 NAMES = ["Ada_L\\Ada_L_0001.jpg", "Ada_L\\Ada_L_0002.jpg", "José_M\\José_M_0001.jpg"]

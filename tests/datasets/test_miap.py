@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.miap import INFO, load
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import INSTANCES, check
 from tests.cli._run import isolux
 
 HEADER = (

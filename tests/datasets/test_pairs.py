@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.datasets.pairs import load
 from isolux.tasks import score
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import FileError, TableError
+from isolux.core.spec import AuditSpec
 from isolux.datasets import load
 from isolux.people.loading import load_people
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.spec import AuditSpec
 
 
 def labels(folder, uri="val/1.jpg"):

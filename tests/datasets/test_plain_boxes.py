@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux.core.errors import FileError, TableError
+from isolux.core.notes import Caution
 from isolux.datasets import load
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.notes import Caution
 
 SIDES = ("box_x", "box_y", "box_w", "box_h")
 BOXES = {("7", "dog"): (4.0, 5.0, 20.0, 30.0), ("8", "cat"): (0.0, 0.0, 64.0, 48.0)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core import registry
+from isolux.core.errors import LicenceError
 from isolux.datasets import check_training_is_licensed, load
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import LicenceError
 from tests.cli._run import isolux
 
 FORBIDDEN = [

@@ -7,9 +7,9 @@ import pytest
 
 import isolux
 import isolux_curate
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.datasets.ratings import load
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 
 LONG = """photo,tone,rater,region,label,seconds
 a,3,x,north,adult,10

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.core.spec import parse_spec
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.table import load
 from isolux.io import sha256_file
 from isolux.people.loading import _list_possible_columns
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 ROWS = "person,photo,race,age,tone,subject\na,1.jpg,x,31,3;4,s1\nb,2.jpg,,x,5,s1\nc,2.jpg,y,7,,\n"
 

@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, TableError
+from isolux.core.notes import Caution
 from isolux.datasets import load
 from isolux.datasets._total_rows import (
     caution_on_merged_cell_columns,
@@ -16,8 +18,6 @@ from isolux.datasets.counts import load as load_counts
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.sheets import DATASET_FLAGS, PREDICTION_FLAGS
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.notes import Caution
 from tests._sheets import write_xlsx
 
 PEOPLE = "id,race,age,answer\n" + "".join(f"p{k},{'ab'[k % 2]},{20 + k},yes\n" for k in range(30))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.datasets import cluster_by_requested_column
 from isolux.datasets.utkface import AGE_EDGES, GENDERS, INFO, RACES, load
 from isolux.io.hashing import sha256_listing
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 GOOD = "26_1_0_20170117180555824.jpg.chip.jpg"

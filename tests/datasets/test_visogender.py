@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     LicenceError,
     TableError,

@@ -9,10 +9,7 @@ import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets import cluster_by_requested_column
-from isolux.datasets._columns import INSTANCE_COLUMNS
-from isolux.datasets.widerface import INFO, load
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -20,7 +17,10 @@ from isolux.vocabulary.errors import (
     TableError,
     UnknownNameError,
 )
-from isolux.vocabulary.tables import INSTANCES, check
+from isolux.core.tables import INSTANCES, check
+from isolux.datasets import cluster_by_requested_column
+from isolux.datasets._columns import INSTANCE_COLUMNS
+from isolux.datasets.widerface import INFO, load
 from tests._shared import shared_data
 
 TEXT = """0--Parade/a.jpg

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 
 INFO = DatasetInfo(title="Made-up pictures", summary="Drawn by a test.", references=())
 

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from isolux import derive
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
 from isolux.derive import crowding, framing, occlusion, size
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
 from tests.geometry._coco import every_iou
 
 INFO = DatasetInfo(title="People in boxes", summary="Made up.", references=())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.derive import body
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from tests.contracts._samples import MADE_UP
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
 from isolux.derive import add_missing_derived_attributes
 from isolux.derive._captions import add_captions_from_file
 from isolux.derive.caption_places import derive
 from isolux.derive.caption_places.gazetteer import COUNTRIES_BY_REGION, load_place_tables
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(title="Made", summary="Made up.", references=())
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from isolux import derive
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 
 INFO = DatasetInfo(title="Three people", summary="Made up.", references=())
 

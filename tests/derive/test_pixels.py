@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 from isolux import derive
+from isolux.core.errors import SpecError
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.derive import pixels
 from isolux.derive._image_reader import MAX_SIDE_PX, OTHER_SIZE, measure_people_in_images
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import ATTRIBUTES, check
 from tests.derive._pictured import box, encoded, of, pictured
 
 # Left half black, right half white: 4 x 4.
@@ -303,7 +303,7 @@ def test_files_may_lie_in_folders_right_below_the_root(tmp_path):
 
 
 def test_nobody_gives_no_rows():
-    from isolux.vocabulary.containers import Dataset
+    from isolux.core.containers import Dataset
     from tests.derive._pictured import INFO
 
     empty = pl.DataFrame(schema={"instance_id": pl.String, "image_id": pl.String})

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from isolux import derive
+from isolux.core.errors import SpecError
 from isolux.derive import skin_tone
 from isolux.derive._colour import LINEAR_LIGHT, linear_rgb_to_lab, luminance_to_lightness
 from isolux.derive.skin_tone import compute_ita_degrees
@@ -21,7 +22,6 @@ from isolux.derive.skin_tone.pixels import (
     extract_cheek_and_chin_skin,
     extract_unclipped_skin_in_mask,
 )
-from isolux.vocabulary.errors import SpecError
 from tests._shared import CHECKOUT
 from tests.derive._cielab import MONK, ita, lab, rgb_of
 from tests.derive._pictured import of, pictured

@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.attribute_measures import build_equalized_odds_rows
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import ACCURACY, ERROR, members, scored
 
 SIZE = 40

@@ -10,6 +10,17 @@ import pytest
 
 import isolux
 from isolux.analyses import biometrics
+from isolux.core.containers import Dataset, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import (
+    ATTRIBUTES,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    INSTANCES,
+    SCORES,
+)
 from isolux.disparity.biometrics import (
     build_age_performance_table,
     count_gallery_by_group,
@@ -19,17 +30,6 @@ from isolux.disparity.biometrics import (
     summarise_error_differentials,
 )
 from isolux.stats.verification_disparity import unbiased_gini
-from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import (
-    ATTRIBUTES,
-    DISPARITIES,
-    FINDINGS,
-    GROUP_METRICS,
-    INSTANCES,
-    SCORES,
-)
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
 FMR, FNMR = "false_match_rate", "false_non_match_rate"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from isolux.core.info import Metric
 from isolux.disparity.comparisons import MeanComparisons
 from isolux.disparity.paired_measures import compare_paired_means
 from isolux.groups.estimates import Measure
@@ -13,7 +14,6 @@ from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.sampling import Strata
 from isolux.stats.survey_sums import SurveyClusterSums, build_survey_cluster_sums
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
-from isolux.vocabulary.info import Metric
 from tests._survey import survey
 
 _RATE = Metric(name="rate", title="Rate", definition="d", direction="higher")

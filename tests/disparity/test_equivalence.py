@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import SpecError
 from isolux.statements.answer import answer_from_run
 from isolux.statements.numbers import format_gap_size
-from isolux.vocabulary.errors import SpecError
 
 N = 400
 

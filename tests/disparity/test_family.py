@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
 from isolux.disparity import contrast_z
 from isolux.disparity import family as families
 from isolux.groups.measure import measure_groups
 from isolux.stats.multiplicity import MaxNormalTail, adjust_p_bonferroni, adjust_p_holm
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import SumStatistic
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 # Eight subjects of two photos, four to a group.

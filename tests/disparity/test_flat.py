@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.statements.answer import answer_from_run
 from isolux.statements.numbers import format_gap_size
 from isolux.stats.intervals import mover_difference_interval, wilson_interval_of_n_clusters
 from isolux.stats.power_analysis import minimum_detectable_difference
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import ACCURACY, members, scored
 
 N = 400

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from isolux.core.errors import SpecError
 from isolux.disparity.formulas import (
     difference,
     epsilon,
@@ -18,7 +19,6 @@ from isolux.disparity.formulas import (
     standard_deviation,
     value_range,
 )
-from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
 

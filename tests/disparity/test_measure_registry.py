@@ -10,10 +10,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
+from isolux.core.info import MeasureInfo
 from isolux.disparity.measure_registry import PluginMeasure, disparity_measure_info, load_measures
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(title="Gini coefficient", summary="Half the relative mean gap.", references=())
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import COMPARISONS, check
 from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import COMPARISONS, check
 from tests._scored import members, scored, stacked
 
 N = 80

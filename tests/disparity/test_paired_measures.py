@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.models import compare_models
 from isolux.groups.interval_methods.noise_bias import estimate_noise_bias
 from isolux.groups.measure import measure_groups
 from isolux.stats.numeric_statistics import root_mean_square_statistic
 from isolux.tasks.classification import INFO
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import binned, members, scored
 
 ECE = next(m for m in INFO.metrics if m.name == "calibration_error")

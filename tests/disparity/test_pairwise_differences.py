@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import DISPARITIES, check
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.intervals import Interval, mover_difference_interval
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
 
 SIZE = 40

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import COMPARISONS, MEMBERSHIP, SCORES, check
 from isolux.disparity.paired_measures import compute_relative_changes
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import COMPARISONS, MEMBERSHIP, SCORES, check
 from tests.cli._run import isolux as run
 
 RIGHT = Metric(name="right", title="Right", definition="Share.", direction="higher")

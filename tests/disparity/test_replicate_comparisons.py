@@ -6,6 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.disparity_table import measure_disparities
@@ -14,9 +17,6 @@ from isolux.stats.roc import roc_auc_statistic
 from isolux.stats.statistic import SumStatistic, ratio_of_first_two_sums
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 SPEC = ComparisonSettings(min_units=1, min_clusters=1, replicates=500)

@@ -9,12 +9,12 @@ from scipy.integrate import quad
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import xlogy
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import DISPARITIES, check
 from isolux.disparity import family as families
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import members, scored
 
 PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.api.audit import audit
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.disparity.verification_measures import COMBINED_METRIC
 from isolux.groups.measure import measure_groups
 from isolux.tasks.face_verification import score
-from isolux.verbs.audit import audit
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
 KINDS = ["fairness_discrepancy_rate", "inequity_rate", "garbe", "skewed_error_ratio"]

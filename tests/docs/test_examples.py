@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.spec import (
+from isolux.core import registry
+from isolux.core.spec import (
     SETTING_BY_FLAT_NAME,
     flatten_task_setting,
     list_task_options,

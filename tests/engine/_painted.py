@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 from isolux.engine import (
     InputUnit,
     PredictionSettings,
@@ -18,8 +20,6 @@ from isolux.engine import (
 )
 from isolux.engine.source_images import find_image_folder
 from isolux.models import wrap_callable_as_model
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(title="Greys", summary="Grey pictures.", references=())
 

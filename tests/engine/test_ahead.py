@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from isolux.core.errors import SpecError
 from isolux.engine import shard_predictor as ahead
 from isolux.engine.prefetch import decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
@@ -21,7 +22,6 @@ from isolux.engine.shard_predictor import ImagePrefetcher, choose_n_decoding_pro
 from isolux.engine.source_images import SourceImage, Unit
 from isolux.io.image_folder import ImageFolder
 from isolux.models import ModelInput, Preprocessing, wrap_callable_as_model
-from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import paint, run
 
 PREPARE = Preprocessing(9, 12, fit="crop", filter="bicubic", mean=(0.1, 0.2, 0.3))

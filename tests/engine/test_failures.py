@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import InputError
 from isolux.engine.settings import Failures
-from isolux.vocabulary.errors import InputError
 
 
 def shard(fault: str) -> pl.DataFrame:

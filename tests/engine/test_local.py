@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.vocabulary.errors import InputError, IsoluxError, TableError
+from isolux.core.errors import InputError, IsoluxError, TableError
 from tests.engine._painted import Counting, brightness, paint, run
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import InputError, IsoluxError, SpecError, TableError
 from isolux.engine import (
     PredictionSettings,
     ShardStore,
@@ -23,7 +24,6 @@ from isolux.engine import remote_prediction as work
 from isolux.engine.jobs.processes import ProcessExecutor
 from isolux.engine.source_images import find_image_folder
 from isolux.models import open_model, wrap_callable_as_model
-from isolux.vocabulary.errors import InputError, IsoluxError, SpecError, TableError
 from tests.engine._painted import brightness, paint
 
 NETS = '''

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.engine import list_source_images
 from isolux.engine.source_images import SourceImage, Unit, decode_and_crop_units, find_image_folder
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from tests.engine._painted import INFO, paint
 
 TWO = pl.DataFrame(

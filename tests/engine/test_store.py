@@ -8,8 +8,8 @@ import sys
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, OutputError
 from isolux.engine import ShardStore
-from isolux.vocabulary.errors import FileError, OutputError
 from tests.engine._painted import Counting, paint, run
 
 

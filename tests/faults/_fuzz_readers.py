@@ -16,7 +16,16 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from isolux.api.audit import audit
+from isolux.api.audit.injected_effects import read_injected_effects
+from isolux.api.audit.inputs import read_settings_file
+from isolux.api.card import card
+from isolux.api.crop.crop_store import CROP_RECORD, CROP_TABLE, read_crops
+from isolux.api.describe.balance import read_target
+from isolux.api.train_probe.features import read_features
+from isolux.api.view import view
 from isolux.cards import read_facts
+from isolux.core.spec import parse_spec
 from isolux.datasets import load
 from isolux.datasets._files import Inputs
 from isolux.datasets._image_sizes import read_sizes_from_table_or_folder
@@ -39,15 +48,6 @@ from isolux.tasks import score
 from isolux.tasks._word_lists.lists import read_word_list
 from isolux.tasks.caption_gender.objects import read_object_words
 from isolux.tasks.label_association.label_confidence import read_taxonomy
-from isolux.verbs.audit import audit
-from isolux.verbs.audit.injected_effects import read_injected_effects
-from isolux.verbs.audit.inputs import read_settings_file
-from isolux.verbs.card import card
-from isolux.verbs.crop.crop_store import CROP_RECORD, CROP_TABLE, read_crops
-from isolux.verbs.describe.balance import read_target
-from isolux.verbs.train_probe.features import read_features
-from isolux.verbs.view import view
-from isolux.vocabulary.spec import parse_spec
 from tests._sheets import frame_rows, write_ods, write_xlsx
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import answers_file, dataset_file, in_a_gallery, people

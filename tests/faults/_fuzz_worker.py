@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core.errors import IsoluxError
 from tests._left_open import open_below
 from tests.contracts._hostile import MUTATIONS, OF_TEXT, damage
 from tests.faults._fuzz_readers import reader

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import isolux.cli.app
+from isolux.api import audit, compare  # noqa: F401
 from isolux.io import atomic, run_directory, staging  # noqa: F401
 from isolux.report import html  # noqa: F401
-from isolux.verbs import audit, compare  # noqa: F401
 
 # What the commands that are killed would import one by one, each in a process of its own.
 MODULES = (
@@ -31,7 +31,7 @@ MODULES = (
     "isolux.datasets.facet", "isolux.datasets.fiftyone", "isolux.predictions.csv",
     "isolux.tasks.classification", "isolux.stats.roc", "isolux.stats.references",
     "isolux.stats.calibration", "isolux.stats.shrinkage", "isolux.analyses.group_gaps",
-    "isolux.analyses.model_changes", "isolux.disparity.measures", "isolux.verbs.publish",
+    "isolux.analyses.model_changes", "isolux.disparity.measures", "isolux.api.publish",
     "jinja2", "rich.console", "scipy.special", "vl_convert",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import isolux
-from isolux.vocabulary.errors import OutputError
+from isolux.core.errors import OutputError
 from tests.cards._cards import run_of_people
 from tests.faults._kills import commands, whole
 

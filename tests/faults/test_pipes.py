@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core.errors import IsoluxError
 from tests.contracts._hostile import files_of
 from tests.faults._fuzz_readers import reader, readers
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
+from isolux.core.errors import SpecError, TableError
 from isolux.geometry.boxes import (
     BoxColumns,
     box_diagonal_xywh,
@@ -16,7 +17,6 @@ from isolux.geometry.boxes import (
     pairs_iou_xywh,
 )
 from isolux.geometry.matching import Detections, Truths
-from isolux.vocabulary.errors import SpecError, TableError
 from tests.geometry._coco import every_iou
 
 

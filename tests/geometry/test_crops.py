@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
 from isolux.geometry.crops import (
     DLIB_EYES,
     crop_square_top,
@@ -17,7 +18,6 @@ from isolux.geometry.crops import (
     resize_square,
     warp_square,
 )
-from isolux.vocabulary.errors import SpecError
 
 coordinates = st.floats(-500, 500)
 

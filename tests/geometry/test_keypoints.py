@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools.cocoeval import Params
 
+from isolux.core.errors import SpecError
 from isolux.geometry.keypoints import (
     COCO_KEYPOINTS,
     COCO_SIGMAS,
@@ -18,7 +19,6 @@ from isolux.geometry.keypoints import (
     pck,
 )
 from isolux.geometry.matching import Detections, Truths
-from isolux.vocabulary.errors import SpecError
 
 
 def poses(rows, keypoints=3):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
+from isolux.core.errors import SpecError, TableError
 from isolux.geometry.masks import (
     mask_pairs,
     masks_from_coco,
@@ -18,7 +19,6 @@ from isolux.geometry.masks import (
     union_of_parts,
 )
 from isolux.geometry.matching import Detections, Truths
-from isolux.vocabulary.errors import SpecError, TableError
 from tests._masks import masks_from_bitmaps
 
 FOUR_BY_THREE = np.array([4]), np.array([3])

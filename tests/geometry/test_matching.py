@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, TableError
 from isolux.geometry.matching import (
     Detections,
     OverlapPairs,
@@ -15,7 +16,6 @@ from isolux.geometry.matching import (
     outside_range,
     ranks_in_image,
 )
-from isolux.vocabulary.errors import SpecError, TableError
 from tests.geometry._coco import detection_ignored, detection_truth
 
 

@@ -8,6 +8,7 @@ from PIL import Image
 from pycocotools import mask as coco
 from scipy.ndimage import gaussian_filter
 
+from isolux.core.errors import SpecError
 from isolux.geometry.variants import (
     black_out_background,
     black_out_person,
@@ -15,7 +16,6 @@ from isolux.geometry.variants import (
     decode_mask,
 )
 from isolux.io.images import read_image
-from isolux.vocabulary.errors import SpecError
 from isolux_worlds import draw_people, preset
 from isolux_worlds.drawing import render_photos
 

@@ -8,6 +8,7 @@ one decimal, so it may be off by .05, and a difference of two by .1. Each contra
 import polars as pl
 import pytest
 
+from isolux.core.tables import GROUP_METRICS
 from isolux.disparity.formulas import difference
 from isolux.papers.facet import (
     DISAGREEMENTS,
@@ -22,7 +23,6 @@ from isolux.papers.facet.recall import (
     build_recall_by_skin_tone,
     build_recall_of_largest_age_gaps,
 )
-from isolux.vocabulary.tables import GROUP_METRICS
 from tests._shared import SHARED
 
 HALF = 0.05 + 1e-9

@@ -15,10 +15,10 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
+from isolux.api.describe.counts import describe_datasets as counted
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 from isolux.datasets import load
-from isolux.verbs.describe.counts import describe_datasets as counted
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
 from tests._shared import SHARED
 
 PEOPLE, IMAGES = 49_551, 31_702

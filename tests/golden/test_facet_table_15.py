@@ -9,8 +9,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Scores
 from isolux.tasks import grounding, open_vocabulary
-from isolux.vocabulary.containers import Scores
 from tests._shared import SHARED
 from tests.tasks._classed import by_group
 from tests.tasks._pictures import pictures

@@ -9,6 +9,7 @@ import math
 import polars as pl
 import pytest
 
+from isolux.core.tables import GROUP_METRICS
 from isolux.papers.fairface import (
     AGE_9_TO_4,
     GENDERS,
@@ -18,7 +19,6 @@ from isolux.papers.fairface import (
     build_service_accuracy_by_group,
     mean_and_sd_across_races_and_ages,
 )
-from isolux.vocabulary.tables import GROUP_METRICS
 from tests._shared import SHARED, shared_data
 
 HALF = 0.0005 + 1e-9

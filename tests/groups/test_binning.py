@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.spec import Grouping
 from isolux.groups import build_membership
 from isolux.groups.binning import (
     ALL_OTHERS,
@@ -15,8 +17,6 @@ from isolux.groups.binning import (
     parse_bins,
     quantile_bin_edges,
 )
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.spec import Grouping
 
 
 def ages(values, numbers=None, units=None):

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.tables import ATTRIBUTES, SCORES
 from isolux.groups.measure.distinct_rows import centre_scores
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 
 INFO = Metric(name="late", title="Lateness", definition="When.", direction="lower",
               low=None, high=None)  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.interval_methods.noise_bias import (
@@ -17,7 +18,6 @@ from isolux.groups.interval_methods.noise_bias import (
 from isolux.groups.measure import measure_groups
 from isolux.stats.calibration import folded_normal_mean
 from isolux.tasks.classification import INFO
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import binned, members, scored
 
 METRIC = next(m for m in INFO.metrics if m.name == "calibration_error")

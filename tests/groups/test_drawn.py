@@ -8,16 +8,16 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Metric
+from isolux.core.spec import Statistics
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.survey_weights import apply_survey_weights
 from isolux.stats.roc import roc_auc_statistic, weighted_roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 SPEC = Statistics(min_units=5, min_clusters=5, replicates=400)

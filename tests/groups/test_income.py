@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.groups.binning import INCOME_RULES, income_rule_to_bins_option, parse_bins
-from isolux.vocabulary.errors import SpecError
 
 
 @pytest.mark.parametrize("income", [4.0, 5.0, 26.99, 90.0, 91.0, 1796.0, 1890.0, 10097.7, 40_000.0])

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import Grouping
 from isolux.groups import build_membership
 from isolux.groups.intersections import (
     format_group_name,
     parse_intersection,
     parse_unique_intersections,
 )
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Grouping
 
 KNOWN = ["race", "gender", "age", "a*b"]
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import GROUP_METRICS, check
 from isolux.groups.measure import average_metrics_by_group, measure_groups
 from isolux.groups.measure.entries import index_membership_entries
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, ERROR, members, scored, stacked
 
 SPEC = ComparisonSettings(min_units=2, min_clusters=2, replicates=100)

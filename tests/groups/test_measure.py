@@ -10,14 +10,14 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
+from isolux.core.containers import Scores
+from isolux.core.errors import TableError
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import GROUP_METRICS, check
 from isolux.groups.measure import measure_groups
 from isolux.stats.proportions import clopper_pearson_interval, wilson_interval
 from isolux.stats.statistic import MEAN, RankStatistic, SumStatistic
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, members, scored
 
 SMALL = ComparisonSettings(min_units=1, min_clusters=1, replicates=500)

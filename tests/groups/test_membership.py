@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
+from isolux.core.spec import Grouping
+from isolux.core.tables import MEMBERSHIP, check
 from isolux.groups import build_membership
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Grouping
-from isolux.vocabulary.tables import MEMBERSHIP, check
 
 
 def attributes_of(rows, kind="instance"):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import Grouping
 from isolux.groups import build_membership
 from isolux.groups.merging import merge_values
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Grouping
 
 LIGHTER = {"lighter": ("1", "2", "3"), "darker": ("8", "9", "10")}  # FACET, Table 6
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import Grouping
 from isolux.groups import build_membership
 from isolux.groups.merging import expand_nested_values, list_leaves
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Grouping
 
 ANCESTRY = {"Africa": ("Kenya", "Ghana"), "Asia": ("Japan", "Nepal")}
 

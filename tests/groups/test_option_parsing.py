@@ -5,9 +5,9 @@ import math
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import UNKNOWN_VALUES, Grouping, Groups, format_setting_as_typed
 from isolux.groups import build_membership, check_references, read_groupings, read_references
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping, Groups, format_setting_as_typed
 
 
 def attributes_of(**values):

@@ -8,10 +8,10 @@ import pytest
 from polars.testing import assert_series_equal
 
 import isolux
+from isolux.api.publish import publish
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
 from isolux.statements.accounting import find_groups_too_small_to_judge
-from isolux.verbs.publish import publish
 
 
 def people(n=600, seed=2, **more):

@@ -7,15 +7,15 @@ import polars as pl
 import pytest
 from scipy.stats import gamma, t
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
 from isolux.stats.numeric_statistics import root_mean_square_statistic
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import members, scored
 
 Z = 1.959963984540054

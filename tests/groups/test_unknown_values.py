@@ -5,10 +5,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.core.notes import Caution
+from isolux.core.spec import UNKNOWN_VALUES, Grouping
 from isolux.groups import build_membership
 from isolux.groups.unknown_values import add_known_suffix, is_unknown_word, null_unknown_words
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping
 
 
 def attributes_of(rows):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
+from isolux.core.spec import Grouping
 from isolux.groups import build_membership
 from isolux.groups.vote_rules import VoteRule, drop_duplicate_pairs, parse_vote_rule
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Grouping
 
 
 def votes(rows, **extra):

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.api.audit import audit
+from isolux.core.errors import SpecError
 from isolux.groups.measure.pair_rows import recompute_weighted_thresholds
 from isolux.stats.verification import lowest_threshold_at_far
-from isolux.verbs.audit import audit
-from isolux.vocabulary.errors import SpecError
 
 SIZES = {"min_units": 1, "min_clusters": 1, "replicates": 400}
 

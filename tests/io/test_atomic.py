@@ -10,9 +10,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import OutputError
 from isolux.io import staged_directory, write_parquet, write_text
 from isolux.io.atomic import explain_os_errors, refuse_existing, write_texts
-from isolux.vocabulary.errors import OutputError
 
 
 def listing(folder: Path) -> list[str]:
@@ -336,7 +336,7 @@ def test_a_real_limit_of_the_system_is_said_in_plain_words(tmp_path):
     program = (
         "import resource, sys\n"
         "import polars as pl\n"
-        "from isolux.vocabulary.errors import OutputError\n"
+        "from isolux.core.errors import OutputError\n"
         "from isolux.io import staged_directory, write_parquet, write_text\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))\n"
         "for write in (lambda p: write_text(p / 'a.txt', 'x' * 200_000),\n"

@@ -7,11 +7,11 @@ import threading
 import polars as pl
 import pytest
 
+from isolux.core.containers import Run
+from isolux.core.errors import IsoluxError
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.io import background_packing, run_directory
 from isolux.io.background_packing import begin_packing, take_packed_bytes
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.io.binary_tables import read_table_schema
 from isolux.io.frames import read_table
 from isolux.io.shard_files import list_shard_files
-from isolux.vocabulary.errors import FileError
 
 WIDE = pa.array([Decimal("1.2")] * 2, pa.decimal256(50, 2))
 VIEWS = pa.array([[1], [2]], pa.list_view(pa.int64()))

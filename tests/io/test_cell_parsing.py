@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, TableError
 from isolux.io.cell_parsing import (
     as_labels,
     as_lists,
@@ -18,7 +19,6 @@ from isolux.io.cell_parsing import (
     is_readable_dtype,
     numbers_if_all,
 )
-from isolux.vocabulary.errors import SpecError, TableError
 
 
 @pytest.mark.parametrize(

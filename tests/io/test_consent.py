@@ -12,6 +12,8 @@ import time
 
 import pytest
 
+from isolux.core.errors import FileError, OutputError, SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.io.consent import (
     append_consent,
     compute_current_consent,
@@ -19,8 +21,6 @@ from isolux.io.consent import (
     list_revoked,
     read_ledger,
 )
-from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
-from isolux.vocabulary.notes import Caution
 
 
 @pytest.fixture

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.io import binary_tables
 from isolux.io.binary_tables import refuse_damaged
 from isolux.io.frames import read_table
 from isolux.io.shard_files import read_shard
-from isolux.vocabulary.errors import FileError
 
 N = 12
 PEOPLE = pl.DataFrame(
@@ -39,7 +39,7 @@ CODECS = ["uncompressed", "zstd", "lz4"]
 READ = (
     "import sys\n"
     "from isolux.io import read_table\n"
-    "from isolux.vocabulary.errors import FileError\n"
+    "from isolux.core.errors import FileError\n"
     "for path in sys.argv[1:]:\n"
     "    try:\n"
     "        read_table(path)\n"

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.io import delimited_text as _delimited
 from isolux.io import detect_table_format, read_table
 from isolux.io.frames import MAX_CELL_BYTES, open_bytes
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 SMALL = pl.DataFrame({"id": ["007", "8"], "age": [31, None], "tones": [["3", "4"], []]})
 

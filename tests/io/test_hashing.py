@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.io import sha256_file, sha256_listing
-from isolux.vocabulary.errors import FileError
 
 # FIPS 180-4, appendix B.1: the digest of "abc".
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import JoinError
 from isolux.io.id_spellings import (
     JoinSides,
     find_consecutive_start,
@@ -12,7 +13,6 @@ from isolux.io.id_spellings import (
     refuse_different_numbering,
     refuse_other_spelling,
 )
-from isolux.vocabulary.errors import JoinError
 
 SIDES = JoinSides("the dataset", "the answers", "net.csv")
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux.io.ids import read_ids, reduce_ids
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
 FRAME = pl.DataFrame({"file": ["a", " ", None], "tags": [["x"], ["y"], ["z"]], "n": [1.0, 2, 3]})
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
+from isolux.core.errors import FileError, IsoluxError
 from isolux.io.images import (
     MAX_PIXELS,
     decode_image,
@@ -19,7 +20,6 @@ from isolux.io.images import (
     read_image,
     resize_image,
 )
-from isolux.vocabulary.errors import FileError, IsoluxError
 
 
 def encoded(pixels, form="PNG", **options):

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from isolux.core.errors import FileError, TableError
 from isolux.io.frames import read_table
 from isolux.predictions import detect_output_format, read_predictions
-from isolux.vocabulary.errors import FileError, TableError
 
 ROWS = [{"id": "007", "label": "x", "n": 1}, {"id": "8", "label": None, "n": 2.5}]
 TABLE = [("007", "x", 1.0), ("8", None, 2.5)]

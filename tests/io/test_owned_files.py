@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import OutputError
 from isolux.io.owned_files import list_foreign_files
-from isolux.vocabulary.errors import OutputError
 
 N = 120
 PEOPLE = pl.DataFrame({"light": ["day", "night"] * (N // 2), "unit_id": [str(k) for k in range(N)],

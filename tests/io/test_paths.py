@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import FileError, OutputError
 from isolux.io import check_file_name, resolve_inside
-from isolux.vocabulary.errors import FileError, OutputError
 
 
 def test_a_path_below_the_root_is_found_relative_or_absolute(tmp_path):

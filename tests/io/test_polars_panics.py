@@ -13,7 +13,7 @@ from isolux.io.polars_panics import silence_panics
 READ = (
     "import sys\n"
     "from isolux.io import read_table\n"
-    "from isolux.vocabulary.errors import FileError\n"
+    "from isolux.core.errors import FileError\n"
     "named = 0\n"
     "for path in sys.argv[1:]:\n"
     "    try:\n"

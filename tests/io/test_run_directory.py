@@ -9,17 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.io.run_directory import carry_over_other_files, load_run, save_run
-from isolux.io.staging import StagingPath
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import (
+from isolux.core.containers import Run
+from isolux.core.errors import (
     FileError,
     OutputError,
     RunError,
     TableError,
     UnknownNameError,
 )
-from isolux.vocabulary.tables import (
+from isolux.core.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,
@@ -28,6 +26,8 @@ from isolux.vocabulary.tables import (
     SCORES,
     Table,
 )
+from isolux.io.run_directory import carry_over_other_files, load_run, save_run
+from isolux.io.staging import StagingPath
 
 FILES = [
     "attributes.parquet",

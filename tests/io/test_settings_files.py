@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import FileError
 
 
 @pytest.mark.parametrize("text", ["by: " + "[" * 10_000, '{"a":' * 300, "by: [" + "[{a: " * 150])

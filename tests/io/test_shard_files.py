@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.io.shard_files import is_sharded_path, list_shard_files, read_shard
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 A = pl.DataFrame({"id": ["1", "2"], "race": ["A", "B"]})
 B = pl.DataFrame({"id": ["3"], "race": ["A"]})

@@ -12,9 +12,9 @@ import zipfile
 
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.io import sheet_reader
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import FileError
 from tests._sheets import write_ods, write_xlsx
 
 pytest.importorskip("python_calamine")

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from isolux import load
+from isolux.core.errors import FileError, SpecError, UnknownNameError
 from isolux.io.frames import read_table
 from isolux.io.sheets import DATASET_FLAGS
 from isolux.predictions import read_predictions
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from tests._sheets import Cell, write_ods, write_xlsx
 from tests.cli._run import isolux
 

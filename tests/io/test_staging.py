@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import OutputError
 from isolux.io import staged_directory, write_text
 from isolux.io.staging import StagingPath, remove_stale_staging, settle_staging_below
-from isolux.vocabulary.errors import OutputError
 
 WRITER = (
     "import sys, time\n"

@@ -13,9 +13,9 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses import confounders
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.tables import ATTRIBUTES, SCORES
+from isolux.core import registry
+from isolux.core.containers import Scores
+from isolux.core.tables import ATTRIBUTES, SCORES
 from tests.laws._measured import measured
 
 DARK_GIVEN = np.array([[0.85, 0.15], [0.5, 0.02]])

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from isolux.core.spec import ComparisonSettings
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import compute_intervals_and_methods
 from isolux.groups.means import estimate_all_means
@@ -22,7 +23,6 @@ from isolux.stats.clustered_proportions import (
 from isolux.stats.constants import MIN_EFFECTIVE_CLUSTERS
 from isolux.stats.differences import independent_mean_difference, paired_mean_difference
 from isolux.stats.test_inversion import Difference
-from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._grid import Cell, draw
 
 _LEAST = 50, 10  # units and clusters of a group that is judged at all

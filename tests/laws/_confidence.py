@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from isolux.tasks.classification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from tests.laws._measured import measured
 
 INFO = DatasetInfo(title="Synthetic", summary="People drawn by a law.", references=())

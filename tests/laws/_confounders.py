@@ -13,8 +13,8 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.analyses import confounders
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
 from isolux_worlds import Detector, Effect, confounded_scene, injected_recall
 from tests.laws._measured import boxes_of, measured, scored
 

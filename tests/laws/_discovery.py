@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 PHOTOS = 10
 OF_SUBJECTS = {"tone": ["light", "medium", "dark"], "hair": ["black", "blond", "grey", "red"]}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.family import AttributeTests
 from isolux.disparity.family import run_family_tests as run_family
 from isolux.stats.multiplicity import adjust_p_holm
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of

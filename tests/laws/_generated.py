@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import Groups, Statistics
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.tasks.generated_images import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Groups, Statistics
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 INFO = DatasetInfo(title="Drawn", summary="Pictures that a test numbered.", references=())
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Scores
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP, SCORES
 from isolux.groups.measure import measure_groups
 from isolux.stats.proportions import wilson_interval
 from isolux.tasks.geodiversity import EVIDENCE, INFO
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES
 
 
 @dataclass(frozen=True)

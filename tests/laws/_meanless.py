@@ -8,6 +8,10 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
+from isolux.core.tables import MEMBERSHIP
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.estimates import OVERALL
 from isolux.groups.measure import measure_groups
@@ -15,10 +19,6 @@ from isolux.stats.roc import roc_auc_statistic
 from isolux.stats.statistic import SumStatistic
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
-from isolux.vocabulary.tables import MEMBERSHIP
 from tests._scored import scored
 
 Z = 1.9599639845400545

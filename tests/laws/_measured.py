@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
+from isolux.api._tables_from_memory import to_dataset
+from isolux.api.audit.survey_sample import add_survey_sample
+from isolux.core.containers import Run, Scores
+from isolux.core.spec import parse_spec
+from isolux.core.tables import ATTRIBUTES, FINDINGS, check
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.tasks import score
-from isolux.verbs._tables_from_memory import to_dataset
-from isolux.verbs.audit.survey_sample import add_survey_sample
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 from isolux_worlds import Detector, Scene, SceneWorld, simulate_scene
 
 

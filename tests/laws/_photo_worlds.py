@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses import confounders
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.stats.intervals import (
     Interval,
     has_fraction_nominal_coverage,
@@ -17,8 +19,6 @@ from isolux.stats.intervals import (
     mover_difference_interval,
 )
 from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds.photo_world.attribute_network import build_attribute_network
 from isolux_worlds.photo_world.injected_effects import (
     compute_photo_injected_rates,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from isolux.core.info import Metric
 from isolux.disparity.comparisons import MeanComparisons
 from isolux.groups.estimates import Measure
 from isolux.stats.cluster_sums import build_cluster_sums
@@ -19,7 +20,6 @@ from isolux.stats.raking import Margins, rake_weights_to_shares
 from isolux.stats.sampling import Strata, kish_effective_size
 from isolux.stats.survey_sums import build_survey_cluster_sums
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
-from isolux.vocabulary.info import Metric
 
 LEAST = 50, 10  # units and clusters of a group that is judged at all
 Z = 1.9599639845

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.api._tables_from_memory import to_scores
+from isolux.api.side_by_side.changes import compare_pairs
+from isolux.api.side_by_side.seeds import ModelRuns, build_model_values
+from isolux.core.spec import ComparisonSettings, Statistics
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.verbs._tables_from_memory import to_scores
-from isolux.verbs.side_by_side.changes import compare_pairs
-from isolux.verbs.side_by_side.seeds import ModelRuns, build_model_values
-from isolux.vocabulary.spec import ComparisonSettings, Statistics
-from isolux.vocabulary.survey_sample import SAMPLE
 
 SPOILT = 0.3
 """Deviation of e_s over its mean, where seeds differ: below 0 in 4 runs of 10,000, drawn as 0."""

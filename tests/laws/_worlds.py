@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
+from isolux.core.info import Metric
+from isolux.core.spec import Bootstrap, ComparisonSettings
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.interval_methods import compute_intervals_and_methods, standard_error
 from isolux.groups.measure import _count_clusters
@@ -20,8 +22,6 @@ from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling.sums import StatisticColumns, replicate_sum_statistics
 from isolux.stats.statistic import MEAN
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Bootstrap, ComparisonSettings
 from isolux_worlds.populations.rates import RateWorlds
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")

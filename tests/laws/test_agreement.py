@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import Statistics
 from isolux.groups.measure import measure_groups
 from isolux.tasks.agreement import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Statistics
 from tests.laws._figures import FULL, record, scaled, sized
 
 pytestmark = pytest.mark.law

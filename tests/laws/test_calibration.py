@@ -15,12 +15,12 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit, ndtr
 
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.classification import INFO
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
 from tests._scored import binned, members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.api._tables_from_memory import to_scores
+from isolux.core.spec import parse_spec
+from isolux.core.tables import ATTRIBUTES, Status
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
-from isolux.verbs._tables_from_memory import to_scores
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, Status
 from tests.laws._figures import at_least, at_most, record, scaled, sized
 
 pytestmark = pytest.mark.law

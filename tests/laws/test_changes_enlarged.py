@@ -14,10 +14,10 @@ import polars as pl
 import pytest
 from scipy.special import expit, logit
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import binned, members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws.test_calibration import CONFIDENCE, METRIC

@@ -13,14 +13,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import INSTANCES
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
 from isolux.tasks.generated_images import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import INSTANCES
 from tests._scored import members
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

@@ -17,7 +17,7 @@ from PIL import Image
 
 from isolux.checks.duplicates import check
 from isolux.checks.duplicates.hashes import find_duplicate_pairs, hash_thumbnails
-from isolux.vocabulary.plugin_options import list_keyword_defaults
+from isolux.core.plugin_options import list_keyword_defaults
 from tests.laws import _photographs as made
 from tests.laws._figures import FULL, record, scaled
 

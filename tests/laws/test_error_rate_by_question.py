@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.family import ComparisonFamily, run_family_tests
 from isolux.stats.multiplicity import MaxNormalTail, adjust_p_holm
-from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._figures import at_least, at_most, record, scaled, sized
 from tests.laws._worlds import Estimates, a_mean, estimates_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._families import false_claims
 from tests.laws._figures import FULL, at_most, record, scaled, sized

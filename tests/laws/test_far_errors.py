@@ -12,13 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.info import Metric
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide
 from isolux.stats.numeric_statistics import root_mean_square_statistic
 from isolux.stats.test_inversion import two_sided_p_from_z, z_statistics_by_test_inversion
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import ComparisonSettings
 from tests._scored import members, scored
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 

@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 from scipy.stats import norm
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import Statistics
+from isolux.core.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 from isolux.groups.measure import measure_groups
 from isolux.stats.proportions import wilson_interval
 from isolux.tasks.identification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 from tests.laws._figures import FULL, at_least, record, scaled
 
 pytestmark = pytest.mark.law

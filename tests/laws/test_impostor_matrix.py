@@ -15,11 +15,11 @@ import pytest
 from scipy.stats import norm
 
 import isolux
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.disparity.biometrics import cross_group_false_match_rates
 from isolux.stats.proportions import wilson_interval
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from tests.laws._figures import at_least, record, scaled
 from tests.laws._measured import measured
 

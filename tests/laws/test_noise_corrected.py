@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity import family as families
 from isolux.disparity.attribute_measures import _AttributeMeasures
 from isolux.disparity.comparisons import build_comparisons
 from isolux.stats.dispersion import estimate_noise_corrected_sd
 from isolux.stats.null_distribution import NullTest
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.error_budget import EXPLORATORY_LABEL
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.tables import SCORES
+from isolux.api.error_budget import EXPLORATORY_LABEL
+from isolux.core import registry
+from isolux.core.containers import Scores
+from isolux.core.tables import SCORES
 from tests.laws._discovery import a_world
 from tests.laws._figures import FULL, record, scaled, sized
 

@@ -8,11 +8,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import isolux
+from isolux.core.containers import Scores
+from isolux.core.info import Reference, TaskInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import MEMBERSHIP, SCORES, check
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Reference, TaskInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 from isolux_worlds import confounded_scene, simulate_scene
 from isolux_worlds.populations.rates import RateWorlds, simulate_rates
 from tests.laws._measured import measured, scored

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.models import PLANNED_FAMILY, compare_models
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._figures import at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap

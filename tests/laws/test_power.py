@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.family import run_family_tests as run_family
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._cells import apart
 from tests.laws._figures import FULL, record, scaled, sized

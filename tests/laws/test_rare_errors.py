@@ -12,7 +12,7 @@ import pytest
 from isolux.analyses._features import Features
 from isolux.analyses.error_model.groups import ScoreScale, compare_subgroups_with_others
 from isolux.analyses.trends import explain
-from isolux.vocabulary.spec import Bootstrap
+from isolux.core.spec import Bootstrap
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, record, scaled, sized
 

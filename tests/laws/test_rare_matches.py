@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from tests.laws._figures import FULL, record
 from tests.laws._measured import measured
 

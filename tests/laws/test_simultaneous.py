@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.disparity_table import measure_disparities
-from isolux.vocabulary.spec import ComparisonSettings
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 

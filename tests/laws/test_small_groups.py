@@ -11,14 +11,14 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import Statistics
+from isolux.core.tables import ATTRIBUTES
 from isolux.groups import build_membership
 from isolux.groups.measure import measure_groups
 from isolux.groups.small_intersections import add_shrinkage_estimates
 from isolux.stats.small_groups import estimate_intersection_cells
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests.laws import _small_groups as peers
 from tests.laws._figures import FULL, record, scaled
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from isolux.core.spec import Bootstrap
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling.sums import StatisticColumns, replicate_sum_statistics
 from isolux.stats.statistic import MEAN
@@ -20,7 +21,6 @@ from isolux.stats.weights import (
     draw_poisson_weights,
     iterate_seeded_replicate_blocks,
 )
-from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled, sized
 
 pytestmark = pytest.mark.law(whole=True)

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.models import compare_models
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds._random_streams import beta_quantile_from_mean_and_icc
 from tests.laws._cells import Z, measured_estimates, paired
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized

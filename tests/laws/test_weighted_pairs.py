@@ -17,9 +17,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import isolux
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from tests.laws._figures import FULL, at_least, at_most, record, scaled
 from tests.laws._measured import measured
 

@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.audit import Audit
 from isolux.statements.answer import Answer, answer_from_run
-from isolux.verbs.audit import Audit
 from tests.laws._figures import FULL, KEPT, PART, at_least, record
 from tests.laws._who_leads_worlds import (
     JUDGED,

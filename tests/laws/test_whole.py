@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity import formulas as formula
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.stats.intervals import percentile_interval
-from isolux.vocabulary.spec import ComparisonSettings
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, at_least, at_most, record, scaled, sized
 from tests.laws._worlds import one_attribute, with_bootstrap

@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import SpecError
 from isolux.models import open_model
 from isolux.models.lpips import load as load_lpips
-from isolux.vocabulary.errors import SpecError
 from tests.models import _checkpoints as tiny
 from tests.models import _worded_checkpoints as worded
 from tests.models._gpu import cuda_here

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import TableError
+from isolux.core.info import ModelInfo
 from isolux.models import predict_and_check_table
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import ModelInfo
 
 PICTURES = [np.zeros((4, 4, 3), np.uint8)] * 4
 

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from isolux.core.errors import FileError, SpecError
 from isolux.models import open_model
 from isolux.models.fairface import (
     FAIRFACE_HEADS,
@@ -16,7 +17,6 @@ from isolux.models.fairface import (
     heads_to_metadata,
     parse_heads_or_default,
 )
-from isolux.vocabulary.errors import FileError, SpecError
 from tests.models._vision_ops import with_torchvision
 
 

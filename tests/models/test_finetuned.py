@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 import isolux
+from isolux.core.errors import FileError, SpecError
 from isolux.models import open_model
 from isolux.models.finetuned import load
-from isolux.vocabulary.errors import FileError, SpecError
 from tests.models import _checkpoints as tiny
 from tests.models._vision_ops import with_torchvision
 

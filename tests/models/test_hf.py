@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import SpecError
+from isolux.core.tables import check
 from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
 from tests.models._vision_ops import with_torchvision
 
@@ -190,8 +190,8 @@ def test_a_pickle_is_not_opened_unasked(checkpoints, tmp_path):
 def test_from_a_checkpoint_to_an_audit(checkpoints, tmp_path, monkeypatch):
     from PIL import Image
 
-    from isolux.verbs.audit import run_audit
-    from isolux.vocabulary.spec import parse_spec
+    from isolux.api.audit import run_audit
+    from isolux.core.spec import parse_spec
 
     monkeypatch.chdir(tmp_path)
     rng, lines = np.random.default_rng(0), ["id,light,truth"]

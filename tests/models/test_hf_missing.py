@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.models.hf.checkpoint import (
     _check_shards_in_folder,
     _format_contradicting_names_notes,
@@ -14,7 +15,6 @@ from isolux.models.hf.checkpoint import (
     _hash_checkpoint_files,
     _remove_untrained_pooler,
 )
-from isolux.vocabulary.errors import FileError
 
 
 class Pooler:

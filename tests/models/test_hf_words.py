@@ -11,11 +11,11 @@ from PIL import Image
 from polars.testing import assert_frame_equal
 
 import isolux
+from isolux.api.audit import run_audit
+from isolux.core.errors import SpecError
+from isolux.core.spec import parse_spec
+from isolux.core.tables import check
 from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
 from tests.models import _worded_checkpoints as worded
 from tests.models._vision_ops import with_torchvision

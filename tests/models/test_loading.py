@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.models import open_model, wrap_callable_as_model
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import types
 import numpy as np
 import pytest
 
+from isolux.core.errors import FileError, SpecError
 from isolux.models import lpips as adapter
 from isolux.models.lpips import import_torch, load, read_torch_state_dict
-from isolux.vocabulary.errors import FileError, SpecError
 
 CONVOLUTIONS = {
     0: (3, 64), 2: (64, 64), 5: (64, 128), 7: (128, 128), 10: (128, 256), 12: (256, 256),

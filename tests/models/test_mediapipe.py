@@ -7,6 +7,8 @@ from types import SimpleNamespace as Told
 import numpy as np
 import pytest
 
+from isolux.core.errors import UnknownNameError
+from isolux.core.tables import check
 from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
 from isolux.models.mediapipe import (
     INFO,
@@ -14,8 +16,6 @@ from isolux.models.mediapipe import (
     MediaPipePoseModel,
     list_blazepose_keypoint_indices,
 )
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.tables import check
 
 PICTURES = [np.zeros((100, 200, 3), np.uint8), np.zeros((50, 50, 3), np.uint8)]
 

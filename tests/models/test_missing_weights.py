@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import IsoluxError, SpecError
 from isolux.models import open_model
-from isolux.vocabulary.errors import IsoluxError, SpecError
 from tests.contracts._samples import MODELS as SAMPLES
 from tests.models import _checkpoints as tiny
 from tests.models import _worded_checkpoints as worded

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from isolux.core.errors import FileError, IsoluxError, SpecError
 from isolux.models import open_model
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from scripts.onnx_file import Node, _bytes, _node, _number, _text, _value
 from tests.models._networks import fixed_boxes, mean_colours
 

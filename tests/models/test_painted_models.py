@@ -1,7 +1,7 @@
 """A tiny CLIP, a tiny BLIP-2 and FairFace's ResNet-34 over a painted park, to the papers' tables.
 
 Beside ``tests/papers/test_painted_world.py``, which needs no PyTorch. Two extractors of known
-quality are told apart on painted photos in ``tests/verbs/test_train_finetune.py`` and
+quality are told apart on painted photos in ``tests/api/test_train_finetune.py`` and
 ``test_train_probe.py``.
 """
 
@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.verbs.audit import run_audit
+from isolux.api.audit import run_audit
 from tests.models._taught import BRIGHT, DARK, QUESTION, taught_blip2, taught_clip
 from tests.models._vision_ops import with_torchvision
 from tests.papers._painted import dark, park

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.io.prompts import list_built_in_prompts, read_prompt_file
 from isolux.models._prompts import build_prompt_label_table
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 TOLD = {"indoor": ("a room", "a hall"), "outdoor": ("a street", "a park")}
 

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from isolux.core.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.models import open_model
-from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 
 PLAIN = """
 from pathlib import Path

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux.api.audit import run_audit
+from isolux.api.predict import predict_people
+from isolux.core.errors import SpecError
+from isolux.core.spec import parse_spec
 from isolux.models import open_model
 from isolux.people.loading import load_people
-from isolux.verbs.audit import run_audit
-from isolux.verbs.predict import predict_people
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import parse_spec
 from tests.models import _checkpoints as tiny
 from tests.models import _worded_checkpoints as worded
 from tests.models._vision_ops import with_torchvision

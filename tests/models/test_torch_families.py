@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError
+from isolux.core.tables import check
 from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.tables import check
 from tests.models._checkpoints import TINY, tiny_clip
 from tests.models._vision_ops import with_torchvision
 

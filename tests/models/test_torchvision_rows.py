@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.tables import check
 from isolux.geometry.masks import masks_from_counts
 from isolux.models import PREDICTION_TABLES
 from isolux.models.torchvision import TorchvisionDetector, convert_torchvision_detections_to_rows
-from isolux.vocabulary.tables import check
 from tests._masks import masks_from_bitmaps
 
 NAMES = ("nothing", "person", "car")

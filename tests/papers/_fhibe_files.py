@@ -20,7 +20,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.verbs.audit import run_audit
+from isolux.api.audit import run_audit
 from tests.papers._protocol import audit_of
 
 protocol = partial(audit_of, "fhibe")

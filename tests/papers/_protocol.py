@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isolux.verbs.audit.protocol import fill_protocol_settings
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.api.audit.protocol import fill_protocol_settings
+from isolux.core.spec import AuditSpec, parse_spec
 
 
 def audit_of(paper: str, name: str, data: str, **settings: object) -> AuditSpec:

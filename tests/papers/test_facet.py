@@ -8,17 +8,17 @@ from functools import partial
 import polars as pl
 import pytest
 
+from isolux.api.audit import run_audit
 from isolux.cli.audit_screen import print_audit
 from isolux.cli.table_output import print_paper_tables
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.registry import load
+from isolux.core.spec import parse_spec
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.io import run_directory
 from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, absent, tables
 from isolux.papers.facet.recall import build_recall_by_class_and_age
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.registry import load
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.papers._facet_files import (
     AGES,
     CLASSES,

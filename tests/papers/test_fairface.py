@@ -6,6 +6,11 @@ from functools import partial
 import polars as pl
 import pytest
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.registry import load
+from isolux.core.spec import parse_spec
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.groups.option_parsing import read_groupings
 from isolux.papers.fairface import (
     AGE_9_TO_4,
@@ -18,11 +23,6 @@ from isolux.papers.fairface import (
     format_merge_settings,
     mean_and_sd_across_races_and_ages,
 )
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.registry import load
-from isolux.vocabulary.spec import parse_spec
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.papers._protocol import audit_of
 
 protocol = partial(audit_of, "fairface")

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import SpecError
 from isolux.papers.fairface.cross_dataset import (
     AVERAGE,
     average_accuracy_over_datasets,
     build_accuracy_tables_by_caption,
     measure_accuracy_across_datasets,
 )
-from isolux.vocabulary.errors import SpecError
 
 # One race a line: people, and their answers to each question in turn.
 AGES = ("0-2", "10-19", "30-39", "60-69")

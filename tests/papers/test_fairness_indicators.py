@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.papers.fairness_indicators import DISAGREEMENTS, INFO, PROTOCOLS, tables
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.cli._run import isolux
 from tests.papers._protocol import audit_of
 

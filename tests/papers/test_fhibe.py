@@ -7,15 +7,15 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.api.audit import run_audit
+from isolux.core.errors import UnknownNameError
+from isolux.core.plugin_options import list_keyword_defaults
+from isolux.core.registry import load
+from isolux.core.spec import parse_spec
 from isolux.datasets import load as load_dataset
 from isolux.io import run_directory
 from isolux.papers.facet import PROTOCOLS as FACET
 from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, tables
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.plugin_options import list_keyword_defaults
-from isolux.vocabulary.registry import load
-from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
 from tests.papers import _facet_files as facet_files
 from tests.papers._fhibe_files import (

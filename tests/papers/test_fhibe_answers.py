@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 import isolux
+from isolux.core.errors import InputError
 from isolux.datasets import load
 from isolux.io.prompts import read_prompt_file
 from isolux.papers.fhibe import tables
-from isolux.vocabulary.errors import InputError
 from tests.papers._fhibe_files import audited, crowd, table_of, write_release
 
 WOMAN, MAN = "She/her/hers", "He/him/his"

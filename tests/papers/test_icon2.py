@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.audit.pipeline import move_bins_to_confounders
+from isolux.api.explain import run_analyses
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.tasks import score
-from isolux.verbs.audit.pipeline import move_bins_to_confounders
-from isolux.verbs.explain import run_analyses
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds import confounded_scene, simulate_scene
 from tests.papers._protocol import audit_of
 

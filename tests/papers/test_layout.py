@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from isolux.core.tables import GROUP_METRICS
 from isolux.papers._layout import pivot_metrics_by_class_and_group
-from isolux.vocabulary.tables import GROUP_METRICS
 
 MEASURES = {"mAR": ("average_recall", None), "AR50": ("recall_at_iou", 0.5)}
 

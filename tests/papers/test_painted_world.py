@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.audit import run_audit
 from isolux.datasets import load
 from isolux.io.images import read_image
-from isolux.verbs.audit import run_audit
 from tests.papers._eyes import write_eyes
 from tests.papers._painted import park, write_conversations, write_faces, write_miap
 from tests.papers._protocol import audit_of

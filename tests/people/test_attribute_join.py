@@ -7,14 +7,14 @@ import json
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import People
 from isolux.datasets import load
 from isolux.people.attribute_join import join_attributes
 from isolux.people.loading import load_people
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import People
 
 THREE = Dataset(
     name="three people",

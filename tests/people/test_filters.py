@@ -5,11 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
 from isolux.people.filters import drop_unscored_people, filter_people, parse_conditions
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
 
 INFO = DatasetInfo(title="Four people", summary="Made up.", references=())
 # a is 19; b 20; c was judged 19 by one annotator and 30 by another; nobody knows of d.

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import JoinError
+from isolux.core.notes import Caution
 from isolux.datasets import load
 from isolux.people.attribute_join import join_attributes
 from isolux.people.id_consistency import note_conflicting_file_ids
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
 N = 40

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError
 from isolux.people.population import calibrate_weights, read_population
-from isolux.vocabulary.errors import SpecError, TableError
 
 UNITS = pl.DataFrame({"unit_id": ["a", "b", "c", "d"], "weight": [1.0, 1.0, 1.0, 1.0]})
 

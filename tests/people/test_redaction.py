@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.people.redaction import redact_errors_in_block, redact_ids
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux
 
 IDS = [f"ZQX{i:04d}KK" for i in range(120)]

@@ -7,10 +7,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import IsoluxError, TableError, UnknownNameError
+from isolux.core.spec import People, Sample
 from isolux.people.loading import load_people
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import IsoluxError, TableError, UnknownNameError
-from isolux.vocabulary.spec import People, Sample
 
 PEOPLE = "id,w,s,house\na,2,north,1\nb,1.5,north,2\nc,0,south,3\nd,3,south,4\n"
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.notes import Caution
 from isolux.people.weight_checks import caution_on_dominant_weights, caution_on_id_like_weights
-from isolux.vocabulary.notes import Caution
 
 SHUFFLED = np.random.default_rng(0).permutation(50).astype(float)
 

@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 
 import isolux as library
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError, TableError
+from isolux.core.info import DatasetInfo
 from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.people.redaction import redact_ids
 from isolux.people.sources import load_people_or_take_dataset
 from isolux.people.withdrawal import remove_withdrawn_from_runs, remove_withdrawn_people
 from isolux.people.withdrawal_lists import WithdrawnList, read_withdrawn_list
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
 from tests.cli._run import isolux
 
 INFO = DatasetInfo(title="Five faces", summary="Made up.", references=())

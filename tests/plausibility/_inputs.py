@@ -7,12 +7,12 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.groups.membership import build_membership
 from isolux.plausibility import AuditInputs
 from isolux.tasks import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 INFO = DatasetInfo(
     title="Made-up people",

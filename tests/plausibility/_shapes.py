@@ -10,12 +10,12 @@ import numpy as np
 import polars as pl
 from pycocotools.mask import encode
 
+from isolux.core.containers import Dataset
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.groups.membership import build_membership
 from isolux.plausibility import AuditInputs
 from isolux.tasks import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 from tests.plausibility._inputs import INFO
 
 Boxes = Sequence[tuple[str, Sequence[float]]]

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.placeholders import find_placeholder_numbers, find_placeholder_words
 from isolux.plausibility import AuditInputs, placeholders
-from isolux.vocabulary.placeholders import find_placeholder_numbers, find_placeholder_words
 from tests.plausibility._inputs import classify, make_dataset, make_inputs, predict_numbers
 
 RNG = np.random.default_rng(5)

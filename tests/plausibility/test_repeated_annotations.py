@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import TableError
 from isolux.plausibility import AuditInputs, repeated_annotations
-from isolux.vocabulary.errors import TableError
 from tests.plausibility._shapes import detect
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 import isolux
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 
 Right = Mapping[str, tuple[int, int]]
 """Of each group how many of how many are right."""

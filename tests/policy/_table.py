@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 from tests.policy._runs import accuracy, run_of
 
 ALIKE = {"day": (190, 200), "night": (188, 200)}

@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Scores
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP, SCORES
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.measure import measure_groups
 from isolux.policy.comparisons import ComparisonSide, group_pair_differences_less_noise_bias
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES
 from tests.groups.test_chance_added import measured as calibration
 from tests.groups.test_squares import measured as roots
 

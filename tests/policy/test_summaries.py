@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.policy.parsing import SUMMARY_MEASURES, read_policy
-from isolux.vocabulary.errors import SpecError
 
 FMR, FNMR = "false_match_rate", "false_non_match_rate"
 

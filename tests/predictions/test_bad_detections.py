@@ -7,8 +7,8 @@ import json
 import pytest
 
 import isolux
+from isolux.core.errors import TableError, UnknownNameError
 from isolux.predictions import read_outputs
-from isolux.vocabulary.errors import TableError, UnknownNameError
 
 TRUTH = {
     "images": [{"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 100} for k in (1, 2)],

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import JoinError, SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.predictions import detect_output_format, read_labels
 from isolux.predictions.coco_captions import read
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
 RESULTS = [{"image_id": 9, "caption": "a man on skis"}, {"image_id": 4, "caption": " "},

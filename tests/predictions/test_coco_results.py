@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.core.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
 from isolux.predictions import coco_results, read_outputs
 from isolux.predictions._json_text import JsonText
 from isolux.predictions.coco_results.rows import read_rows
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
-from isolux.vocabulary.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
 from tests._shared import shared_data
 
 ROW = {"image_id": 1, "category_id": 2, "bbox": [1.5, 2, 3, 4], "score": 0.5}

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isolux
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.core.tables import EMBEDDINGS, check
 from isolux.predictions import embeddings
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import EMBEDDINGS, check
 from tests._left_open import nothing_left_open
 
 VECTORS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from isolux.core.errors import TableError, UnknownNameError
 from isolux.predictions import read_predictions
-from isolux.vocabulary.errors import TableError, UnknownNameError
 
 
 def sample(path, *detections, **more):

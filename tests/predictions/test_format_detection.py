@@ -6,10 +6,10 @@ import gzip
 
 import pytest
 
+from isolux.core import registry
+from isolux.core.errors import FileError
 from isolux.predictions import FileProbe, detect_output_format, read_outputs, read_predictions
 from isolux.predictions import widerface_text as wider
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import FileError
 
 YOLO = "0 0.51 0.42 0.10 0.20 0.93\n2 0.30 0.31 0.12 0.22 0.55\n"
 ASKED = "not widerface_text: its first line is 6 numbers, where the name of an image should be"

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from isolux import datasets
+from isolux.core.errors import TableError, UnknownNameError
+from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.predictions import labels_from_attributes
-from isolux.vocabulary.errors import TableError, UnknownNameError
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests._shared import shared_data
 
 

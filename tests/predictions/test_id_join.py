@@ -4,11 +4,11 @@ import polars as pl
 import pytest
 
 from isolux import datasets
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.predictions import join_predictions, read_predictions
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests._shared import shared_data
 
 INFO = DatasetInfo(title="x", summary="x", references=())

@@ -7,8 +7,8 @@ import tarfile
 
 import pytest
 
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.predictions import image_files
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 
 
 def archive(path, names, kind=tarfile.REGTYPE):

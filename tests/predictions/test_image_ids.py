@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 from isolux.predictions import match_image_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
 
 
 def dataset(ids, uris=None):

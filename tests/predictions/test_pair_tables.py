@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.audit import run_audit
+from isolux.core.errors import TableError
+from isolux.core.spec import parse_spec
 from isolux.io import run_directory
 from isolux.predictions import read_outputs
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.spec import parse_spec
 
 PAIRS = pl.DataFrame({"instance_id": [1, 1, 2], "other_id": [2, 3, 3], "score": [0.9, 0.25, None]})
 

@@ -6,10 +6,10 @@ import tarfile
 
 import pytest
 
+from isolux.core.errors import FileError, SpecError, TableError
+from isolux.core.tables import PART_MASK_FILES, check
 from isolux.predictions import part_masks
 from isolux.tasks.face_parsing.part_names import LABELS
-from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux.vocabulary.tables import PART_MASK_FILES, check
 
 
 def made(tmp_path, *names):

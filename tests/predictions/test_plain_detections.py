@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import isolux as package
+from isolux.core.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.predictions import read_outputs
-from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, yolo
 

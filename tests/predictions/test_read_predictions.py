@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.predictions import read_labels, read_predictions
-from isolux.predictions._outputs import is_label_format
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import (
+from isolux.core import registry
+from isolux.core.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -21,7 +19,9 @@ from isolux.vocabulary.errors import (
     TableError,
     UnknownNameError,
 )
-from isolux.vocabulary.tables import LABEL_PREDICTIONS
+from isolux.core.tables import LABEL_PREDICTIONS
+from isolux.predictions import read_labels, read_predictions
+from isolux.predictions._outputs import is_label_format
 from tests._shared import shared_data
 from tests._sheets import frame_rows, write_ods, write_xlsx
 

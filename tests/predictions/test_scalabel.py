@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.core.tables import BOX_PREDICTIONS, check
 from isolux.predictions import scalabel
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
 
 LABEL = {

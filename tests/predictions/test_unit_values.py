@@ -7,8 +7,8 @@ import math
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux.predictions import unit_values
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 
 
 def written(folder, text):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, TableError
 from isolux.predictions import read_outputs
 from isolux.predictions._format_detection import detect_output_format
-from isolux.vocabulary.errors import FileError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, voc
 

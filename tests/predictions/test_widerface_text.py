@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import FileError, IsoluxError, TableError
+from isolux.core.tables import BOX_PREDICTIONS, check
 from isolux.predictions import widerface_text
 from isolux.predictions.widerface_text import read_texts
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._left_open import open_below
 from tests._shared import shared_data
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 from tests.report import _runs as runs
 
 TONES = {**{str(i): (300 + 40 * (5 - abs(i - 5)), 0.82 - 0.02 * i) for i in range(1, 11)},

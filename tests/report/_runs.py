@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import (
+from isolux.core.containers import Run
+from isolux.core.spec import AuditSpec
+from isolux.core.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,

@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.core.tables import FINDINGS
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
-from isolux.vocabulary.tables import FINDINGS
 from tests.report import _runs as runs
 from tests.report._page import parse
 

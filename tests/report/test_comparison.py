@@ -40,8 +40,8 @@ def test_who_gained_follows_p_and_direction(compared):
 
 
 def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
+    from isolux.core.info import Metric
     from isolux.statements import metric_lines as _lines
-    from isolux.vocabulary.info import Metric
 
     monkeypatch.setattr(
         _lines,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.info import DatasetInfo, Reference
 from isolux.report.description import render_description_page, write_description_page
 from isolux.report.description.figures import MOST_BARS
-from isolux.vocabulary.info import DatasetInfo, Reference
 from tests.report._page import parse
 
 HOSTILE = '<script>alert("x")</script>'

@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 
 import isolux
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES
 from isolux.report import error_gallery
 from isolux.report.error_gallery import THUMBNAIL_PX, write_error_gallery
 from isolux.report.html import write_report
 from isolux.tasks import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests.report._page import parse
 
 N = 40

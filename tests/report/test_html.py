@@ -11,6 +11,8 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
+from isolux.core.errors import OutputError
+from isolux.core.tables import FINDINGS
 from isolux.report import html as page_room
 from isolux.report.figures.heatmap import wcag_contrast_ratio
 from isolux.report.html import (
@@ -20,8 +22,6 @@ from isolux.report.html import (
     write_report,
 )
 from isolux.report.summary import summarise_run
-from isolux.vocabulary.errors import OutputError
-from isolux.vocabulary.tables import FINDINGS
 from tests.docs._wording import banned_words
 from tests.report import _runs as runs
 from tests.report._facet import facet_run

@@ -5,14 +5,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.core import registry
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.report.summary import _OWN_DATA, summarise_run
 from isolux.report.summary.sentences import sort_sections_by_rank
 from isolux.report.wording import NBSP
 from isolux.statements.metric_lines import read_metric_lines
 from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.report import _runs as runs
 
 
@@ -304,7 +304,7 @@ def test_limits_say_what_this_run_cannot():
 
 
 def test_settings_explain_every_field_and_mark_choices(full):
-    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME
+    from isolux.core.spec import SETTING_BY_FLAT_NAME
 
     assert {row.name for row in full.settings} == {*SETTING_BY_FLAT_NAME, "protocol", "target"}
     assert all(row.meaning for row in full.settings)

@@ -12,10 +12,10 @@ import pytest
 
 import isolux
 from isolux.cli.audit_screen import print_audit
+from isolux.core.errors import SpecError
+from isolux.core.extras import import_optional
 from isolux.report.figures import svg
 from isolux.stats.pairwise import map_to_plane_by_tsne
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import import_optional
 
 
 @pytest.fixture

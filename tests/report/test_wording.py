@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.printable import clean_line
+from isolux.core.tables import Status
 from isolux.report import wording
 from isolux.statements import numbers
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.tables import Status
 
 
 @pytest.mark.parametrize(

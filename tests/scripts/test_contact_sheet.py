@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.photo_world.vocabulary import MONK_TONES

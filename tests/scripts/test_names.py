@@ -75,7 +75,7 @@ def test_exceptions_hold_in_their_place_only():
     assert bare_names(edges, "src/isolux/geometry/boxes.py") == set()
     assert bare_names(edges) == {"left"}
     error = "def f(*, found, where, hint):\n    pass\n"
-    assert bare_names(error, "src/isolux/vocabulary/errors.py") == set()
+    assert bare_names(error, "src/isolux/core/errors.py") == set()
     assert bare_names(error) == {"found", "where"}
     assert bare_names("class A:\n    kind: str\n") == set()
     assert bare_names("kind = 1\n") == {"kind"}

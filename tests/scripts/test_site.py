@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
-from isolux.vocabulary import registry
+from isolux.core import registry
 from scripts.site.copied import ADDRESS, SECTIONS, copy_pages
 from scripts.site.plugins import write_plugins
 from scripts.site.summaries import embed_summaries

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import isolux
 from isolux.cli.app import build_cli_program
 from isolux.cli.listing import LISTABLE_KINDS, find_package_of_kind
-from isolux.vocabulary import registry
+from isolux.core import registry
 from tests.site import _built as built
 
 _ELSEWHERE = re.compile(r"(?:[a-z]+:)?//")

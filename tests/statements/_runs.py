@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 Row = dict[str, Any]
 MEASURE: Row = {"model": "m", "task": "classification", "metric": "accuracy", "label": None,

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.api.publish import publish
+from isolux.core.containers import Run
 from isolux.statements.accounting import describe_people_accounting
-from isolux.verbs.publish import publish
-from isolux.vocabulary.containers import Run
 
 N = 400
 

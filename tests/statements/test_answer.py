@@ -2,9 +2,9 @@
 
 import pytest
 
+from isolux.core.formatting import UNTESTED
 from isolux.statements.answer import MAX_FURTHER, answer_from_run
 from isolux.statements.choice import choose_statements
-from isolux.vocabulary.formatting import UNTESTED
 from tests.statements._runs import MEASURE, block, run_of, small
 
 RACES = {"Asian": 0.93, "Black": 0.60, "White": 0.95}

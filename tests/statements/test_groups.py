@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import SpecError
 from isolux.statements.groups import GroupPhrases, parse_group_templates, read_group_phrases
-from isolux.vocabulary.errors import SpecError
 
 PEOPLE = [
     ("race", ["Black"], "Black people"),

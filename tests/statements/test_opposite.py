@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Run
 from isolux.statements.answer import describe_opposite_class_gaps
-from isolux.vocabulary.containers import Run
 
 # By age and truth, so many right of so many: the old women and the boys are served worst.
 OPPOSITE = {

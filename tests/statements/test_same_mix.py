@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Run
 from isolux.statements.accounting import compute_standardised_gaps, describe_standardised_gap
 from isolux.statements.run_terms import read_display_terms
-from isolux.vocabulary.containers import Run
 from tests._shared import shared_data
 
 # By race and age, so many right of so many: A is older. Raw: A 320 of 500 (64 %), B 410 of 500.
@@ -82,7 +82,7 @@ def test_where_there_is_nothing_to_hold_alike_there_is_no_row(settings, changes)
 
 
 def test_neither_a_published_page_nor_a_protocol_has_one() -> None:
-    from isolux.verbs.publish import publish
+    from isolux.api.publish import publish
 
     run = audited()
     assert compute_standardised_gaps(publish(run, 10), [pair(run)]).is_empty()

@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Run
 from isolux.statements.answer import answer_from_run
-from isolux.vocabulary.containers import Run
 
 SENTENCE = "B (race) has no true positive rate of label = yes: nobody in this group was scored"
 

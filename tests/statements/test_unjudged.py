@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Run
 from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
 from isolux.statements.choice import choose_statements
 from isolux.statements.metric_lines import LINE_COLUMNS, read_metric_lines
-from isolux.vocabulary.containers import Run
 
 
 def world(sizes: dict[str, tuple[int, int]]) -> pl.DataFrame:
@@ -79,7 +79,7 @@ def test_groups_that_fix_the_target_have_nobody_of_the_other_class_and_nothing_i
 
 
 def test_a_published_page_has_no_values_of_small_groups() -> None:
-    from isolux.verbs.publish import publish
+    from isolux.api.publish import publish
 
     cut = publish(audited(world(SIZES), metric=["accuracy"]), 15)
     found, text = told(cut, "accuracy")

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 
+from isolux.core.errors import SpecError
 from isolux.stats.calibration import (
     N_BINS,
     assign_confidence_bins,
     expected_calibration_error_statistic,
 )
 from isolux.tasks.classification.evidence import CalibrationBins
-from isolux.vocabulary.errors import SpecError
 from tests._scored import binned
 
 # Multiples of 1/30 fall on the edges of 15 bins every other time.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core.errors import TableError
 from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
-from isolux.vocabulary.errors import TableError
 
 # 100 cases of each true group: f is labelled m of 20, m is labelled f of 5.
 CASES = "f,f,{0}\nf,m,{1}\nm,f,{2}\nm,m,{3}\n"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
 from isolux.stats.detection_cells import DetectionIndex, DetectionOutcomes, rank_detection_cells
 from isolux.stats.detection_cells.detection_kernels import stable_argsort_descending
-from isolux.vocabulary.errors import SpecError
 
 EMPTY = np.empty(0, dtype=np.int64)
 

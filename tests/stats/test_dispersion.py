@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from statsmodels.stats.meta_analysis import combine_effects
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.dispersion import estimate_noise_corrected_sd, pool_variance_per_observation
-from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats import diversity
 from isolux.stats.diversity import rarefied_vendi_score, vendi_score
-from isolux.vocabulary.errors import InputError, SpecError
 
 # The package asks scipy for a name that scipy has moved.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:vendi_score.*")

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.itemsets import (
     Itemsets,
     count_rows_by_itemset,
@@ -15,7 +16,6 @@ from isolux.stats.itemsets import (
     max_value_of_proper_subsets,
     min_rows_for_support,
 )
-from isolux.vocabulary.errors import InputError, SpecError
 
 
 def as_dict(found, values=None):

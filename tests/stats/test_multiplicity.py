@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import studentized_range
 from statsmodels.stats.multitest import multipletests
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.multiplicity import (
     MaxNormalTail,
     adjust_p_benjamini_hochberg,
@@ -22,7 +23,6 @@ from isolux.stats.multiplicity import (
     is_null_t_at_least_observed,
     max_t_critical_value,
 )
-from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 CORRECTIONS = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from isolux.core.errors import InputError
 from isolux.stats import pairwise
 from isolux.stats.pairwise import METRICS, map_to_plane_by_tsne, sample_pairwise_distances
-from isolux.vocabulary.errors import InputError
 
 
 def test_by_hand():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from isolux.core.errors import SpecError
 from isolux.stats.power_analysis import bonferroni_critical_t, minimum_detectable_difference
-from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
 

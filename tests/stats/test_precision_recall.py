@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
 from isolux.stats.precision_recall import (
     average_precision_by_class_and_iou,
     average_precision_statistic,
     sum_people_weights_by_class,
 )
 from isolux.stats.statistic import Ranking
-from isolux.vocabulary.errors import SpecError
 from tests._average_precision import average_precision
 
 

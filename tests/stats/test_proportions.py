@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.proportions import (
     clopper_pearson_interval,
     estimate_design_effect,
     wilson_interval,
 )
-from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 METHODS = {"wilson": wilson_interval, "beta": clopper_pearson_interval}

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, pearson3, rankdata
 
+from isolux.core.errors import InputError
 from isolux.stats.ranks import (
     fhibe_median_disparity,
     index_groups_by_cluster,
@@ -17,7 +18,6 @@ from isolux.stats.ranks import (
     replicate_medians,
     sort_score_vectors,
 )
-from isolux.vocabulary.errors import InputError
 
 
 def one(values, groups, clusters=None, k=None):

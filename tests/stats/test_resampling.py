@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from isolux.core.spec import Bootstrap
 from isolux.stats.cluster_sums import build_cluster_sums
 from isolux.stats.resampling import sums
 from isolux.stats.resampling.rows import RowStatistic, replicate_row_statistics
@@ -17,7 +18,6 @@ from isolux.stats.resampling.sums import (
     replicate_sum_statistics,
 )
 from isolux.stats.statistic import MEAN, RankStatistic
-from isolux.vocabulary.spec import Bootstrap
 
 RATE = StatisticColumns(MEAN, 0, 2)
 RIGHT, PHOTOS = np.array([2.0, 1, 4, 0]), np.array([2.0, 3, 4, 1])

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.slices import find_worst_slices, is_row_in_slice, select_distinct_slices
-from isolux.vocabulary.errors import InputError, SpecError
 
 
 def brute_force(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from isolux.core.errors import InputError
 from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.stats.small_groups.laplace import (
     IntersectionCells,
@@ -15,7 +16,6 @@ from isolux.stats.small_groups.laplace import (
     find_posterior_modes,
     laplace_cell_posteriors,
 )
-from isolux.vocabulary.errors import InputError
 
 LEVELS = np.array(list(itertools.product(range(3), range(2), range(2))))
 RATES = np.array([0.9, 0.85, 0.92, 0.8, 0.7, 0.75, 0.72, 0.6, 0.9, 0.88, 0.95, 0.9])

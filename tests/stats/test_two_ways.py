@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from isolux.core.info import Metric
 from isolux.groups.estimates import Measure
 from isolux.groups.means import estimate_survey_means
 from isolux.stats.cluster_sums import build_cluster_sums
@@ -24,7 +25,6 @@ from isolux.stats.weighted_means import (
     combine_two_way_means,
     two_way_inclusion_exclusion,
 )
-from isolux.vocabulary.info import Metric
 from tests._survey import survey
 
 _RATE = Metric(name="rate", title="Rate", definition="d", direction="higher")

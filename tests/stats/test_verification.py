@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from isolux.core.spec import Bootstrap
 from isolux.stats.resampling.rows import replicate_pair_statistics
 from isolux.stats.verification import (
     count_pairs_by_cluster,
@@ -23,7 +24,6 @@ from isolux.stats.verification import (
     tar_at_far_statistic,
     true_match_rate_statistic,
 )
-from isolux.vocabulary.spec import Bootstrap
 from tests._pairs import sorted_pairs
 
 # Genuine .9, .6, .4; impostors .8, .5, .3, .1. Each pair is of clusters of its own.

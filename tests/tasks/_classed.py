@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.spec import Groups, Statistics
+from isolux.core.tables import ATTRIBUTES
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
-from isolux.vocabulary.spec import Groups, Statistics
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests.geometry._coco import Case, evaluated
 
 

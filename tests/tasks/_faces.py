@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
+from isolux.core.containers import Dataset
+from isolux.core.tables import IMAGES, INSTANCES, PART_MASK_FILES
 from isolux.geometry.masks import masks_to_coco
 from isolux.tasks.face_parsing.part_names import LABELS
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import IMAGES, INSTANCES, PART_MASK_FILES
 from tests._masks import masks_from_bitmaps
 from tests.tasks._pictures import INFO
 

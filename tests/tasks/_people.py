@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
 

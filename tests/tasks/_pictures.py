@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
 SIDES = ("box_x", "box_y", "box_w", "box_h")

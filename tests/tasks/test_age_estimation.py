@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import JoinError, SpecError
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES
 from isolux.tasks import score
 from isolux.tasks.age_estimation.age_composition import read_age_composition, standardised_error
-from isolux.vocabulary.errors import JoinError, SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 

@@ -9,14 +9,14 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats import inter_rater
 
 import isolux
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP
 from isolux.groups.measure import measure_groups
 from isolux.tasks.agreement import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP
 
 
 def items(*names: str) -> Dataset:

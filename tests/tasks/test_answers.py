@@ -5,13 +5,13 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.tasks.answers import score
 from isolux.tasks.answers.answer_rules import matches_rule, normalise_texts, read_rule, read_values
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="x", summary="Made up.", references=())

@@ -14,10 +14,10 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from isolux import audit, derive
+from isolux.core.tables import ATTRIBUTES
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.detection import score
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests._shared import shared_data
 from tests.cli._run import isolux
 from tests.geometry._coco import evaluated

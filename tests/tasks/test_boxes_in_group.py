@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
 from isolux.tasks import detection, face_detection, keypoints, segmentation
-from isolux.vocabulary.errors import SpecError
 from tests.geometry._coco import Case, evaluated
 from tests.geometry.test_against_pycocotools import box_cases
 from tests.tasks._pictures import boxes, of_case, pictures
@@ -151,11 +151,11 @@ def test_average_precision_of_each_class():
 
 def test_n_is_drawn_anew_on_every_replicate():
     """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
+    from isolux.core.spec import Bootstrap
     from isolux.groups.measure.detections import index_and_rank_detections
     from isolux.stats.precision_recall import average_precision_statistic
     from isolux.stats.resampling.rows import replicate_detection_statistics
     from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
-    from isolux.vocabulary.spec import Bootstrap
     from tests._average_precision import average_precision
 
     rng = np.random.default_rng(4)

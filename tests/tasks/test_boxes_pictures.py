@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.notes import Caution
 from isolux.tasks._boxes.image_coverage import caution_on_empty_images, keep_known_images
-from isolux.vocabulary.notes import Caution
 
 IMAGES = pl.DataFrame({"image_id": [f"{i:03}" for i in range(300)]}).with_row_index("image")
 

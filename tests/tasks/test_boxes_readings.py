@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.tasks._boxes.box_formats import to_xywh
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 WIDTH, HEIGHT, PICTURES, EACH = 640, 480, 40, 3
 RANDOM = np.random.default_rng(5)

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import TableError
+from isolux.core.notes import Caution
 from isolux.geometry.matching import Detections
 from isolux.predictions import read_outputs
 from isolux.tasks._boxes.instance_tables import ModelDetections
 from isolux.tasks._boxes.preview import check_duplicates
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.notes import Caution
 
 N = 6
 TRUTH = {

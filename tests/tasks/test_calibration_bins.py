@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.tasks.classification import score
-from isolux.vocabulary.errors import SpecError
 from tests.tasks._people import answers, people
 
 IDS = [f"p{i:03}" for i in range(400)]

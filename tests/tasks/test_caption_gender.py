@@ -8,6 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.tasks._word_lists.lists import read_word_list
 from isolux.tasks._word_lists.mentions import classify_mentions
 from isolux.tasks.caption_gender import (
@@ -16,11 +21,6 @@ from isolux.tasks.caption_gender import (
     OBJECT_TO_GENDER,
     score,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from isolux_worlds.associations import write_captions
 from tests.cli._run import isolux as run
 

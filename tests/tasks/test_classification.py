@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from isolux.stats.statistic import RankStatistic, SumStatistic
 from isolux.tasks.classification import INFO, score
 from isolux.tasks.classification.label_matching import match_labels
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from tests.tasks._people import answers, people, values
 
 # FACET, Figure 11: dancers by perceived gender presentation, with what the model said.

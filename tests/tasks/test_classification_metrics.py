@@ -5,6 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP
 from isolux.groups.measure import measure_groups
 from isolux.tasks.classification import INFO, score
 from isolux.tasks.classification.metrics import (
@@ -13,8 +15,6 @@ from isolux.tasks.classification.metrics import (
     ON_DETECTED,
     names_that_need,
 )
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP
 from tests.tasks._people import answers, people
 
 TRUTH = {f"p{i:03}": "yes" if i % 3 else "no" for i in range(600)}

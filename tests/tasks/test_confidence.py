@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.tasks.classification import score
 from isolux.tasks.classification.chance_agreement import caution_on_confidences
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "yes", "b": "yes", "c": "no", "d": "no"}, target="t")

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.tasks.counterfactual_pairs import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from isolux_worlds.associations import write_changed
 from tests.cli._run import isolux as run
 

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from isolux import tasks
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.tasks.detection import score
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests.tasks._pictures import boxes, pictures, values
 
 TEN = [0.0, 0.0, 10.0, 10.0]

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.containers import Scores
+from isolux.core.spec import Groups, Statistics
 from isolux.datasets import load
 from isolux.groups.measure import measure_groups
 from isolux.groups.measure.detections import index_and_rank_detections
@@ -16,8 +18,6 @@ from isolux.groups.option_parsing import read_groupings
 from isolux.predictions import read_outputs
 from isolux.stats.precision_recall import average_precision_statistic
 from isolux.tasks.detection import score
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.spec import Groups, Statistics
 from tests._shared import shared_data
 from tests.geometry._coco import Case, evaluated
 from tests.geometry.test_against_pycocotools import box_cases

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from sklearn.metrics import f1_score, precision_score
 
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP
 from isolux.groups.measure import measure_groups
 from isolux.tasks.classification import score
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP
 from tests.tasks._people import answers, people
 
 CLASSES = ["cat", "dog", "elk"]

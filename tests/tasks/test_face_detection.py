@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.face_detection import INFO, score
-from isolux.vocabulary.errors import SpecError
 from tests._shared import shared_data
 from tests.tasks._pictures import boxes, pictures, values
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.tables import PART_MASK_FILES
 from isolux.predictions import part_masks
 from isolux.tasks.face_parsing import score
 from isolux.tasks.face_parsing.part_names import LABELS
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import PART_MASK_FILES
 from tests.tasks._faces import dataset, drawn, label_picture_truth, labels, run_lengths, write
 from tests.tasks._pictures import values
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, UnknownNameError
 from isolux.datasets.celebamask_hq import load
 from isolux.io import run_directory
 from isolux.predictions import part_masks
 from isolux.tasks.face_parsing import score
-from isolux.vocabulary.errors import FileError, UnknownNameError
 from tests.cli._run import isolux
 from tests.tasks._faces import dataset, drawn, labels, run_lengths, write
 from tests.tasks._pictures import values

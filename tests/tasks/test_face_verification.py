@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_curve
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 from isolux.groups.measure import measure_groups
 from isolux.stats.weights import build_random_generator, draw_multinomial_weights
 from isolux.tasks.face_verification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
 SMALL = ComparisonSettings(min_units=1, min_clusters=1, replicates=200)

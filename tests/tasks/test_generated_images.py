@@ -11,17 +11,17 @@ from PIL import Image
 from polars.testing import assert_frame_equal
 
 import isolux
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import ComparisonSettings, Statistics
+from isolux.core.tables import INSTANCES, MEMBERSHIP
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.tasks.generated_images import INFO as TASK
 from isolux.tasks.generated_images import score
 from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, row_constants
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import ComparisonSettings, Statistics
-from isolux.vocabulary.tables import INSTANCES, MEMBERSHIP
 from isolux_worlds.associations import write_generated
 from tests.cli._run import isolux as run
 

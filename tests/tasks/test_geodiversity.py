@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import Statistics
+from isolux.core.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from isolux.groups.measure import measure_groups
 from isolux.tasks.geodiversity import EVIDENCE, INFO, score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from tests._shared import shared_data
 from tests.cli._run import isolux as run
 

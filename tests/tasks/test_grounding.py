@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.tasks.grounding import score
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.geometry._coco import Case
 from tests.geometry.test_against_pycocotools import box_cases
 from tests.tasks._classed import by_group, each_class, found_by_coco, judged, with_classes

@@ -8,13 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.predictions import read_outputs
 from isolux.tasks.identification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())

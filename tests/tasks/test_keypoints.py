@@ -8,14 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import KEYPOINT_PREDICTIONS
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.keypoints import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 from tests._shared import shared_data
 from tests.tasks._pictures import pictures, values
 from tests.tasks.test_detection_exact import AP, everyone

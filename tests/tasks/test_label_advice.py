@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import TableError
 from isolux.tasks.classification import score
-from isolux.vocabulary.errors import TableError
 from tests.plausibility._inputs import make_dataset
 
 RNG = np.random.default_rng(3)

@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import LABEL_PREDICTIONS
 from isolux.datasets import load
 from isolux.tasks.label_association import INFO, score
 from isolux.tasks.label_association.label_confidence import list_spellings, read_taxonomy
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import LABEL_PREDICTIONS
 from isolux_worlds.predictors import SimulatedModel, write_simulated_predictions
 from tests.cli._run import isolux as run
 

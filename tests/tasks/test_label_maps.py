@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.tasks.classification import score
-from isolux.vocabulary.errors import SpecError
 from tests.tasks._people import answers, people, values
 
 

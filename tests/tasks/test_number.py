@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.tasks import score
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 

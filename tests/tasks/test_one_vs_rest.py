@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError
+from isolux.core.tables import SCORES, check
 from isolux.tasks.classification import score
 from isolux.tasks.classification.metrics import METRIC_ENTRIES, names_that_need
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import SCORES, check
 from tests.tasks._people import answers, people, values
 
 # d carries two classes; e is known to nobody.

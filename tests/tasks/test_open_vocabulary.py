@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux import tasks
+from isolux.api.audit import run_audit
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.spec import parse_spec
 from isolux.tasks.open_vocabulary import score
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.spec import parse_spec
 from tests.geometry._coco import Case
 from tests.geometry.test_against_pycocotools import box_cases
 from tests.tasks._classed import (

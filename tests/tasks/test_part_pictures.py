@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from isolux.core.errors import FileError
 from isolux.tasks.face_parsing import part_images as _part_pictures
 from isolux.tasks.face_parsing.part_images import read_label_image, read_part_image
-from isolux.vocabulary.errors import FileError
 
 WHITE = np.array([[0, 255, 255], [0, 0, 255]], np.uint8)
 

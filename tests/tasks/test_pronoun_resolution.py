@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.tasks.pronoun_resolution import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 from isolux_worlds.associations import write_pronouns
 from tests.cli._run import isolux as run
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from isolux.tasks.classification import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
 from tests._shared import shared_data
 from tests.tasks._people import INFO
 

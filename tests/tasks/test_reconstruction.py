@@ -12,10 +12,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux.core.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.tasks import reconstruction
 from isolux.tasks.reconstruction import score
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from tests.tasks._made_pictures import files, noise, people, save, values
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.tables import ATTRIBUTES, LABEL_PREDICTIONS
 from isolux.tasks.classification import score
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.tables import ATTRIBUTES, LABEL_PREDICTIONS
 from tests.tasks._people import answers, people
 
 

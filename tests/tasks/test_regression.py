@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 import scipy.stats
 
+from isolux.core.errors import JoinError, SpecError, TableError
+from isolux.core.notes import Caution
+from isolux.core.spec import Statistics
+from isolux.core.tables import MEMBERSHIP
 from isolux.groups.measure import measure_groups
 from isolux.tasks import score
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import MEMBERSHIP
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 

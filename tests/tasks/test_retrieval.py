@@ -11,18 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.spec import Groups, Statistics
+from isolux.core.tables import INSTANCES
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.tasks._embeddings.vectors import find_nearest
 from isolux.tasks.retrieval import score
 from isolux.tasks.retrieval.values import count_matching_entries
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import Groups, Statistics
-from isolux.vocabulary.tables import INSTANCES
 from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())

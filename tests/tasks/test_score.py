@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from isolux.core import registry
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import list_literal_choices
+from isolux.core.plugin_options import list_keyword_options
 from isolux.tasks import score
 from isolux.tasks.classification import score as classify
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import list_literal_choices
-from isolux.vocabulary.plugin_options import list_keyword_options
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.tasks import score
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 from tests.tasks._people import people, values
 

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.tables import MASK_PREDICTIONS
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.segmentation import score
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.tables import MASK_PREDICTIONS
 from tests._shared import shared_data
 from tests.tasks._pictures import pictures, values
 from tests.tasks.test_detection_exact import AP, everyone, mean_over_labels

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.core.tables import ATTRIBUTES
 from isolux.tasks import reconstruction, super_resolution
-from isolux.vocabulary.tables import ATTRIBUTES
 from tests.cli._run import isolux as run
 from tests.tasks._made_pictures import files, people, save, values
 

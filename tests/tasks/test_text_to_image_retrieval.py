@@ -10,6 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.tasks.text_to_image_retrieval import score
 from isolux.tasks.text_to_image_retrieval.measures import (
     cumulative_counts,
@@ -18,11 +23,6 @@ from isolux.tasks.text_to_image_retrieval.measures import (
     group_skews,
     ndkl,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 from isolux_worlds.associations import write_searches
 from tests.cli._run import isolux as run
 

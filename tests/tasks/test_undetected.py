@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import split_cautions_from_notes
 from isolux.stats.statistic import MEAN
 from isolux.tasks.classification import score
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import split_cautions_from_notes
 from tests.tasks._people import answers, people, values
 
 # found and right, found and wrong, missed with a guess, missed with none, found without answer

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from isolux import score
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
 
 N = 40
 

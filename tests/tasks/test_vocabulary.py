@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.errors import JoinError, TableError
+from isolux.core.notes import Caution
 from isolux.tasks.classification import score
 from isolux.tasks.classification.chance_agreement import agreement_statistics
-from isolux.vocabulary.errors import JoinError, TableError
-from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
 
 N = 200

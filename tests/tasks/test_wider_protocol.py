@@ -10,10 +10,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from isolux import audit
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.face_detection import score
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests._shared import shared_data
 from tests.tasks._pictures import boxes, pictures, values
 from tests.tasks._wider_reference import average_precision, overlaps

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from isolux.core.errors import SpecError
 from isolux.training import Probe, ProbeSettings, fit_linear_probe
-from isolux.vocabulary.errors import SpecError
 
 NAMES = ("a", "b", "c")
 

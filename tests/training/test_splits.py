@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.core.errors import SpecError
 from isolux.training.splits import (
     count_draws_per_cell,
     draw_held_out_mask_by_cluster,
     draw_rows_balanced_by_cell,
     sample_rows_at_most,
 )
-from isolux.vocabulary.errors import SpecError
 
 
 def test_clusters_are_held_out_as_a_whole():

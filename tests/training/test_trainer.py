@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from isolux.core.errors import FileError, IsoluxError, SpecError
 from isolux.training import (
     UNKNOWN,
     DecodedTrainingImage,
@@ -23,7 +24,6 @@ from isolux.training.checkpoints import (
     read_checkpoint,
     write_checkpoint,
 )
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 
 
 def torch_here():

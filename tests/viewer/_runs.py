@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import isolux
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 from tests.report import _runs as runs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.verbs.publish import publish
+from isolux.api.publish import publish
 from isolux.viewer import DisplayedRun, build_page_contents
 from isolux.viewer.name_codes import OVERALL_INDEX
 from tests.viewer._runs import audited, people

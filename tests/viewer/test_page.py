@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 
 import isolux.viewer as page_file
+from isolux.core.errors import OutputError
 from isolux.viewer import Contents, DisplayedRun, build_page_contents, build_standalone_page
-from isolux.vocabulary.errors import OutputError
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.verbs.publish import publish
+from isolux.api.publish import publish
+from isolux.core.errors import SpecError
 from isolux.viewer import DisplayedRun, build_page_contents
-from isolux.vocabulary.errors import SpecError
 from tests.viewer._runs import audited, people
 
 

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, OutputError
 from isolux.viewer import (
     FIRST_PORT,
     DisplayedRun,
@@ -22,7 +23,6 @@ from isolux.viewer import (
     build_page_contents,
     serve_until_interrupted,
 )
-from isolux.vocabulary.errors import FileError, OutputError
 from tests.viewer._runs import audited
 
 pytest.importorskip("uvicorn", reason="EXTRA view ABSENT: the local server was NOT started")

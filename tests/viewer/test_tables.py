@@ -7,11 +7,11 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.printable import clean_line
 from isolux.viewer import DisplayedRun, build_page_contents, build_standalone_page
 from isolux.viewer.name_codes import LINE, OVERALL_INDEX
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.printable import clean_line
 from tests.report import _runs as runs
 from tests.viewer._runs import audited
 

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from isolux.vocabulary import registry
+from isolux.core import registry
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.photo_world.settings import preset
 from isolux_worlds.synthesis import synthesize

@@ -8,10 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.api.audit import run_audit
+from isolux.core.errors import FileError, OutputError, SpecError, UnknownNameError
+from isolux.core.spec import parse_spec
 from isolux.io.images import read_image
-from isolux.verbs.audit import run_audit
-from isolux.vocabulary.errors import FileError, OutputError, SpecError, UnknownNameError
-from isolux.vocabulary.spec import parse_spec
 from isolux_worlds import synthesis
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.photo_world.injected_effects import compute_photo_injected_rates

@@ -17,14 +17,14 @@ import polars as pl
 
 from isolux.analyses._model_columns import find_prediction_columns
 from isolux.analyses._unit_scores import check_attributes_exist
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.spec import AuditSpec, Grouping, Groups
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.unknown_values import null_unknown_words
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, Grouping, Groups
 
 MAX_VALUES = 100
 """Values of a category; with more it probably identifies units."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from isolux.vocabulary.spec import Predictions
+from isolux.core.spec import Predictions
 
 _COLUMN_SETTINGS = ("prediction_column", "score_column", "detected_column")
 

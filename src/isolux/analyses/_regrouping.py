@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Run, Scores
+from isolux.core.errors import IsoluxError, SpecError
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import AuditSpec, Groups, Statistics, read_recorded_spec
+from isolux.core.tables import MEMBERSHIP, SCORES, Status
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, read_recorded_spec
-from isolux.vocabulary.tables import MEMBERSHIP, SCORES, Status
 
 RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""

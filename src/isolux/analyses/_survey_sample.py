@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.measure.survey_weights import index_strata
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.sampling import Strata
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.survey_sample import SAMPLE
 
 FIXED_WEIGHTS_NOTE = (
     "weights that were adjusted to a population are treated as fixed here: these intervals may be "

@@ -14,15 +14,15 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import Direction, Metric
+from isolux.core.plugin_options import SharedOption
+from isolux.core.spec import Task
+from isolux.core.tables import FINDINGS, SCORES
 from isolux.statements.run_terms import RunTerms, lower_unless_acronym, read_display_terms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Direction, Metric
-from isolux.vocabulary.plugin_options import SharedOption
-from isolux.vocabulary.spec import Task
-from isolux.vocabulary.tables import FINDINGS, SCORES
 
 Worse = Literal["auto", "lower", "higher"]
 

@@ -14,13 +14,13 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses._regrouping import IS_COMPARABLE, build_membership_table, read_run_settings
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo
+from isolux.core.tables import FINDINGS
 from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.log_odds import LogOdds, log_odds_ratio_with_interval
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     makes_claims=False,
@@ -65,7 +65,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

@@ -13,6 +13,10 @@ from collections.abc import Callable, Iterator
 import polars as pl
 
 from isolux.analyses._regrouping import build_minimum_check, check_analysis_settings
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.tables import FINDINGS
 from isolux.disparity.biometrics import (
     RATES,
     count_gallery_by_group,
@@ -23,10 +27,6 @@ from isolux.disparity.biometrics import (
     summarise_error_differentials,
 )
 from isolux.statements.numbers import format_fixed
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     makes_claims=False,
@@ -93,7 +93,7 @@ def explain(run: Run, *, replicates: int = 500) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

@@ -20,11 +20,11 @@ from isolux.analyses._regrouping import (
     measure_group_means,
     read_run_settings,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Metric
-from isolux.vocabulary.tables import FINDINGS
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Metric
+from isolux.core.tables import FINDINGS
 
 EVIDENCE = "label_association"
 INFO = AnalysisInfo(
@@ -76,7 +76,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

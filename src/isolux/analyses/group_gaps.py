@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from isolux.analyses._unit_scores import build_ranked_findings_table
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Reference
 from isolux.statements.accounting import describe_groups_too_small, find_groups_too_small_to_judge
 from isolux.statements.answer import answer_from_choice
 from isolux.statements.choice import StatementChoice, choose_statements
@@ -24,8 +26,6 @@ from isolux.statements.text import (
     describe_statement_briefly,
 )
 from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Reference
 
 FAIRLEARN = Reference(
     "fairlearn",
@@ -77,8 +77,8 @@ def explain(run: Run) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import FINDINGS, DISPARITIES, GROUP_METRICS, SCORES
-    >>> from isolux.vocabulary.tables import ATTRIBUTES
+    >>> from isolux.core.tables import FINDINGS, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -23,11 +23,11 @@ from isolux.analyses._regrouping import (
     read_recall_by_iou_or_none,
     read_run_settings,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Metric
+from isolux.core.tables import FINDINGS
 from isolux.geometry.matching import IOU_THRESHOLDS
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Metric
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     makes_claims=False,
@@ -80,7 +80,7 @@ def explain(run: Run) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

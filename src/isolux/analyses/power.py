@@ -19,14 +19,14 @@ from statistics import NormalDist
 import polars as pl
 
 from isolux.analyses._unit_scores import build_ranked_findings_table
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.tables import FINDINGS
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.statements.numbers import format_gap_size
 from isolux.statements.run_terms import RunTerms, read_display_terms
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     makes_claims=False,
@@ -87,7 +87,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

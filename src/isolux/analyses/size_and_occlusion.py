@@ -23,16 +23,16 @@ from isolux.analyses._regrouping import (
     read_run_settings,
     select_largest_groups_by_attribute,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.info import AnalysisInfo, Metric
+from isolux.core.spec import Statistics, Task
+from isolux.core.tables import FINDINGS
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import build_membership, sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.run_terms import read_display_terms
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import AnalysisInfo, Metric
-from isolux.vocabulary.spec import Statistics, Task
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     makes_claims=False,
@@ -87,7 +87,7 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}

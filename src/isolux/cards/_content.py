@@ -35,6 +35,10 @@ from isolux.cards._run_source import (
     list_line_tables,
     strip_absolute_folders,
 )
+from isolux.core import registry
+from isolux.core.errors import SpecError
+from isolux.core.info import CardInfo
+from isolux.core.spec import split_intersection
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.report.document import AttributeSection, GroupRow, LineTable, Summary
 from isolux.report.summary.analyses import IN_THE_ANSWER
@@ -49,10 +53,6 @@ from isolux.statements.numbers import (
     format_with_unit,
 )
 from isolux.statements.run_terms import read_display_terms
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import CardInfo
-from isolux.vocabulary.spec import split_intersection
 
 GROUPS_SOURCE = "group_metrics.parquet"
 DIFFERENCES_SOURCE = "differences: disparities.parquet, kind difference_to_overall"

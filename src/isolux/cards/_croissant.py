@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from isolux.cards._facts import CardFacts, build_fact_fields
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import import_optional
+from isolux.core.errors import SpecError
+from isolux.core.extras import import_optional
 
 DATASET_FACTS = {
     ask.key: ask

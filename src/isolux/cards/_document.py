@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import OutputError
+from isolux.core.printable import clean_line
 from isolux.report.wording import keep_http_url_only
-from isolux.vocabulary.errors import OutputError
-from isolux.vocabulary.printable import clean_line
 
 _MARKUP_PATTERN = re.compile(r"([\\`*\[\]|~]|(?<!\w)_|_(?!\w))")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "&#64;"})

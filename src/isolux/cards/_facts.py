@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from isolux.cards._document import CardFact
+from isolux.core import registry
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import CardInfo, FactField
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import CardInfo, FactField
 
 _VERSION = 1
 _SCENARIO_KEYS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import import_optional
+from isolux.core.errors import SpecError
+from isolux.core.extras import import_optional
 
 _HUB_LICENCES = frozenset(
     (

@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from isolux.core.containers import Run
 from isolux.report.document import AttributeSection, Estimate, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise_run
 from isolux.report.wording import SHAPE, STATUS_WORDS
 from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
-from isolux.vocabulary.containers import Run
 
 _FOLDER_PATTERN = re.compile(
     r"(?<![\w:/.~\\])(?:~|[A-Za-z]:(?=[\\/]))?(?:[\\/][^\s\\/:;,'\"<>|]+){2,}"

@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run, Scores
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import read_recorded_spec
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.estimates import Estimates
@@ -20,9 +23,6 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.intervals import Interval, mover_log_ratio_interval
 from isolux.stats.proportions import clopper_pearson_interval
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import read_recorded_spec
 
 _RATE_METRIC = Metric(name="rate", title="Rate", definition="The share selected.", direction="none")
 _RATE_TASK_INFO = TaskInfo(

@@ -13,7 +13,7 @@ from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardSection, Paragraph
 from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
-from isolux.vocabulary.info import CardInfo, Reference
+from isolux.core.info import CardInfo, Reference
 
 INFO = CardInfo(
     title="Age estimation by group",

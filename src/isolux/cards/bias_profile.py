@@ -19,6 +19,9 @@ from isolux.cards._content import (
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
 from isolux.cards._facts import CardFacts, Scenario, build_fact_fields
 from isolux.cards._run_source import RunSource, find_significantly_worse_groups, list_line_tables
+from isolux.core.errors import UnknownNameError
+from isolux.core.info import CardInfo, Reference
+from isolux.core.spec import split_intersection
 from isolux.report.document import AttributeSection, GroupRow, LineTable
 from isolux.statements.numbers import (
     format_bare_value,
@@ -27,9 +30,6 @@ from isolux.statements.numbers import (
     format_p_value_equation,
     format_with_unit,
 )
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.spec import split_intersection
 
 INFO = CardInfo(
     title="Bias profile",

@@ -17,11 +17,11 @@ from isolux.cards._content import CardContent
 from isolux.cards._document import Card, CardBlock, CardColumn, CardSection, CardTable, Paragraph
 from isolux.cards._facts import CardFacts, build_fact_fields
 from isolux.cards._run_source import RunSource
+from isolux.core import registry
+from isolux.core.info import CardInfo, Reference
+from isolux.core.survey_sample import is_survey_sample
 from isolux.disparity.biometrics import RATES, performance
 from isolux.statements.numbers import format_paper_cell
-from isolux.vocabulary import registry
-from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.survey_sample import is_survey_sample
 
 INFO = CardInfo(
     title="Biometric performance by group",

@@ -24,7 +24,7 @@ from isolux.cards._croissant import (
 from isolux.cards._document import Bullets, Card, CardSection
 from isolux.cards._facts import CardFacts
 from isolux.cards._run_source import RunSource
-from isolux.vocabulary.info import CardInfo, Reference
+from isolux.core.info import CardInfo, Reference
 
 INFO = CardInfo(
     title="Croissant metadata",

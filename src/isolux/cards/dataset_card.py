@@ -16,7 +16,7 @@ from isolux.cards._hub import (
     to_hub_licence_fields,
 )
 from isolux.cards._run_source import RunSource
-from isolux.vocabulary.info import CardInfo, Reference
+from isolux.core.info import CardInfo, Reference
 
 _FACT_KEYS = (
     "dataset_name",

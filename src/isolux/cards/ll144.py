@@ -22,14 +22,14 @@ from isolux.cards._selection import (
     binarise_at_median,
     compute_selection_rates,
 )
+from isolux.core.containers import Run
+from isolux.core.counts import COUNTS
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import format_class_with_target, read_target_term
+from isolux.core.info import CardInfo, Reference
+from isolux.core.survey_sample import is_survey_sample
 from isolux.report.wording import join_with_and
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import format_class_with_target, read_target_term
-from isolux.vocabulary.info import CardInfo, Reference
-from isolux.vocabulary.survey_sample import is_survey_sample
 
 _MAX_EXCLUDED_SHARE = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""

@@ -26,9 +26,9 @@ from isolux.cards._run_source import (
     format_value_interval_n,
     strip_absolute_folders,
 )
+from isolux.core.info import CardInfo, Reference
 from isolux.report.document import Estimate
 from isolux.statements.metric_lines import MetricLine
-from isolux.vocabulary.info import CardInfo, Reference
 
 INFO = CardInfo(
     title="Model card",

@@ -4,7 +4,7 @@ From a loaded dataset, and what its picture files hold, to a table of problems. 
 tables (``needs="tables"``), looks for files (``"files"``) or reads what was seen when each picture
 was opened (``"pixels"``); pictures are opened once, by ``_inspection.py``, for all checks. The
 order in which checks run, what sets the exit code and who reads the table stand above, in
-``isolux.verbs.check`` and ``isolux check``.
+``isolux.api.check`` and ``isolux check``.
 
 To add a check, write ``checks/<name>.py`` with ``INFO`` (a ``CheckInfo``) and
 ``check(dataset, *, …) -> problems``, made with ``make_problems`` (and ``together``); one that needs

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.tables import IMAGES
 from isolux.io.images import Pixels
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import IMAGES
 
 INSPECTION_COLUMNS: dict[str, pl.DataType] = {
     "format": pl.String(),  # as the file's content says; null: not opened, or nothing known

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 _BATCH_SIZE = 5_000  # people read together: their masks take some hundred megabytes at most
 _COLUMNS = {

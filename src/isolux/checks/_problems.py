@@ -7,9 +7,9 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.schema import Column, Table
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.schema import Column, Table
+from isolux.core.tables import INSTANCES
 
 Severity = Literal["error", "warning"]
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._problems import concatenate_problems, make_person_problems, make_problems
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 INFO = CheckInfo(
     title="Ids and their partners",
@@ -51,7 +51,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

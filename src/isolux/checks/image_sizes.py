@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo
+from isolux.core.tables import IMAGES
 from isolux.geometry.frames import Frame, choose_frame
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo
-from isolux.vocabulary.tables import IMAGES
 
 INFO = CheckInfo(
     title="Sizes as annotated",
@@ -61,7 +61,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect_images
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

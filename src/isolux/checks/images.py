@@ -10,9 +10,9 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
 from isolux.io.images import MAX_PIXELS
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
 
 INFO = CheckInfo(
     title="Pictures that can be read",
@@ -89,7 +89,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from isolux.checks._inspection import inspect_images
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux.checks._person_masks import PeopleWithMasks, read_people_with_masks
 from isolux.checks._problems import concatenate_problems, make_person_problems
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import CheckInfo, Reference
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.geometry.masks import Masks
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import CheckInfo, Reference
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 INFO = CheckInfo(
     title="Keypoints on their people",
@@ -61,7 +61,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -6,8 +6,8 @@ import polars as pl
 
 from isolux.checks._person_masks import PeopleWithMasks, read_people_with_masks
 from isolux.checks._problems import concatenate_problems, make_person_problems
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
 
 INFO = CheckInfo(
     title="Masks where their people are",
@@ -47,7 +47,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -10,9 +10,9 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import Severity, concatenate_problems, make_image_problems
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo
 
 INFO = CheckInfo(
     title="What EXIF gives away",
@@ -58,7 +58,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect_images
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

@@ -10,9 +10,9 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems, make_problems
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo
 
 INFO = CheckInfo(
     title="Files there, and files named",
@@ -42,7 +42,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     --------
     >>> import tempfile
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

@@ -10,8 +10,8 @@ import polars as pl
 
 from isolux.checks._image_files import ImageFiles
 from isolux.checks._problems import concatenate_problems, make_image_problems
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
 
 INFO = CheckInfo(
     title="Paths inside the root",
@@ -54,7 +54,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
     Examples
     --------
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

@@ -12,13 +12,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.checks._problems import concatenate_problems, make_person_problems
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import CheckInfo
+from isolux.core.tables import INSTANCES
 from isolux.geometry.boxes import BoxColumns, build_pair_finder_xywh
 from isolux.geometry.matching import Detections, Truths
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import CheckInfo
-from isolux.vocabulary.tables import INSTANCES
 
 INFO = CheckInfo(
     title="Each object once",
@@ -66,7 +66,7 @@ def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="one person twice",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

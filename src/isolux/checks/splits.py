@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._problems import make_problems, read_splits
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
+from isolux.core.tables import INSTANCES
 
 INFO = CheckInfo(
     title="One person, one split",
@@ -47,7 +47,7 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two photos",
     ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),

@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._problems import concatenate_problems, make_problems
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
+from isolux.core.tables import ATTRIBUTES
 
 INFO = CheckInfo(
     title="Plausible numbers",
@@ -49,7 +49,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -17,7 +17,7 @@ from isolux.cli.signals import (
     restore_silenced_stderr,
 )
 from isolux.cli.streams import flush_and_find_write_error, guard_streams, print_to_stderr
-from isolux.vocabulary.printable import clean_line
+from isolux.core.printable import clean_line
 
 EXIT_INTERRUPTED, EXIT_REFUSED, EXIT_BUG = 130, 2, 70
 _GC_THRESHOLD = 250_000  # allocations between two garbage collections; Python's default is 700
@@ -117,7 +117,7 @@ def _parse_and_run_command() -> object:
     from isolux.cli._help import HELP_ALL
     from isolux.cli.app import build_cli_program, strip_json_flag
     from isolux.cli.progress import show_progress
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     for text in sys.argv[1:]:
         if any("\ud800" <= letter <= "\udfff" for letter in text):
@@ -157,7 +157,7 @@ def _warn_of_uncached_kernels() -> None:
 def _print_error_and_choose_exit_code(error: BaseException) -> int:
     """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
     from isolux.cli.command_output import record_first_error
-    from isolux.vocabulary.errors import IsoluxError
+    from isolux.core.errors import IsoluxError
 
     error = _replace_unknown_flag_error(error)
     if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):

@@ -14,18 +14,18 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.docstrings import extract_first_sentence, parse_parameter_descriptions
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import describe_accepted_values, list_literal_choices
-from isolux.vocabulary.plugin_options import (
+from isolux.core import registry
+from isolux.core.docstrings import extract_first_sentence, parse_parameter_descriptions
+from isolux.core.errors import SpecError
+from isolux.core.formatting import describe_accepted_values, list_literal_choices
+from isolux.core.plugin_options import (
     Option,
     format_cli_flag,
     list_keyword_defaults,
     list_keyword_options,
     parse_option_value,
 )
-from isolux.vocabulary.spec import (
+from isolux.core.spec import (
     SETTING_BY_FLAT_NAME,
     STAGES,
     TASK_SETTINGS_WITHOUT_FLAG,

@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from isolux.cli._flags import describe_settings_without_flag
-from isolux.vocabulary.docstrings import extract_first_sentence
+from isolux.core.docstrings import extract_first_sentence
 
 HELP_ALL = "--help-all"
 """The flag that shows every setting."""

@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
-from isolux.vocabulary.containers import Run
+from isolux.core.containers import Run
 
 _MAX_ROWS = 12
 

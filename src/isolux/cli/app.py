@@ -233,7 +233,7 @@ def _not_loaded() -> None:
 
 
 def _not_installed(context: typer.Context) -> None:
-    from isolux.verbs.synthesize import missing_package_error
+    from isolux.api.synthesize import missing_package_error
 
     name = str(context.info_name)
     error = missing_package_error(f"isolux {name}", *_PACKAGE_BY_COMMAND[name])

@@ -18,7 +18,7 @@ from isolux.cli._flags import (
 from isolux.cli.streams import print_clean_lines
 
 if TYPE_CHECKING:
-    from isolux.vocabulary.errors import IsoluxError
+    from isolux.core.errors import IsoluxError
 
 _NOTES = Flag(
     "notes",
@@ -37,12 +37,12 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     have the names of these flags, flat or nested by stage. Flags on the command line override the
     file.
     """
+    from isolux.api.audit import run_audit
+    from isolux.api.audit.inputs import read_audit_settings, split_by_model
     from isolux.cli.audit_screen import print_audit
     from isolux.cli.lazy_imports import install_lazy_modules
     from isolux.cli.prediction_progress import track_predictions
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.audit import run_audit
-    from isolux.verbs.audit.inputs import read_audit_settings, split_by_model
 
     spec = read_audit_settings(data, drop_unset_settings(settings))
     has_out = spec.report.out is not None
@@ -79,7 +79,7 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
 
 def build_audit_command(args: Sequence[str], *, shows_all: bool) -> Callable[..., None]:
     """Build the command with the flags of the task that the arguments name."""
-    from isolux.vocabulary import registry
+    from isolux.core import registry
 
     task = find_task_name(args)
     task_flags = list_task_flags(task) if task in registry.names("tasks") else []
@@ -99,7 +99,7 @@ def find_task_name(args: Sequence[str]) -> str:
     >>> find_task_name(["table:people.csv", "--task", "detection"])
     'detection'
     """
-    from isolux.vocabulary.spec import Task
+    from isolux.core.spec import Task
 
     flag = _find_flag_value(args, "--task")
     file_settings = {} if flag else _read_settings_file_if_named(args)
@@ -111,9 +111,9 @@ def find_task_name(args: Sequence[str]) -> str:
 
 def build_unknown_flag_error(args: Sequence[str], flag: str) -> IsoluxError:
     """Explain an unknown flag: which command or task has it, or the nearest name."""
-    from isolux.vocabulary import registry
-    from isolux.vocabulary.errors import SpecError, UnknownNameError
-    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME, build_unknown_setting_error
+    from isolux.core import registry
+    from isolux.core.errors import SpecError, UnknownNameError
+    from isolux.core.spec import SETTING_BY_FLAT_NAME, build_unknown_setting_error
 
     if flag == "--analysis":
         return SpecError(
@@ -143,8 +143,8 @@ def _find_flag_value(args: Sequence[str], flag: str) -> str | None:
 
 def _read_settings_file_if_named(args: Sequence[str]) -> dict[str, Any]:
     """Read the settings file, if one is named; its errors are reported when it is run."""
-    from isolux.verbs.audit.inputs import is_settings_file, read_settings_file
-    from isolux.vocabulary.errors import IsoluxError
+    from isolux.api.audit.inputs import is_settings_file, read_settings_file
+    from isolux.core.errors import IsoluxError
 
     for text in args:
         if is_settings_file(text):
@@ -156,7 +156,7 @@ def _read_settings_file_if_named(args: Sequence[str]) -> dict[str, Any]:
 
 
 def _find_protocol_task(protocol: object) -> str | None:
-    from isolux.vocabulary import registry
+    from isolux.core import registry
 
     paper, _, name = str(protocol or "").partition(":")
     if paper not in registry.names("papers"):

@@ -11,10 +11,10 @@ from isolux.cli import command_output
 from isolux.cli.analysis_tables import print_analysis_tables
 from isolux.cli.streams import build_rich_console, to_terminal_encoding
 from isolux.cli.table_output import add_run_to_json, print_missing_figures_hint, print_paper_tables
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import pluralise, shorten_name
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.survey_sample import describe_survey_sample
+from isolux.core.containers import Run
+from isolux.core.formatting import pluralise, shorten_name
+from isolux.core.printable import clean_line
+from isolux.core.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     from rich.text import Text

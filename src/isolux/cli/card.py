@@ -42,8 +42,8 @@ def card(
     init : bool
         Print an empty file of facts for this kind, and make no card.
     """
-    from isolux.verbs.card import build_facts_template
-    from isolux.verbs.card import card as fill_card
+    from isolux.api.card import build_facts_template
+    from isolux.api.card import card as fill_card
 
     if init:
         sys.stdout.write(build_facts_template(run, kind=kind))

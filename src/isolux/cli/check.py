@@ -14,9 +14,9 @@ from isolux.cli.streams import print_clean_lines
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.verbs.check import CheckResult
+    from isolux.api.check import CheckResult
 
-VERB = "isolux.verbs.check:check"
+VERB = "isolux.api.check:check"
 
 _MAX_EXAMPLES, _MAX_LENGTH = 3, 200
 _EXIT_PROBLEMS = 1
@@ -37,7 +37,7 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     out : Path, optional
         A file for all problems: .csv or .json.
     """
-    from isolux.verbs.check import check as run_check
+    from isolux.api.check import check as run_check
 
     if out is not None:
         check_output_file(out, endings=(".csv", ".json"))

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from isolux.cli.streams import print_clean_lines
-from isolux.vocabulary.printable import escape_unsafe_json
+from isolux.core.printable import escape_unsafe_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,7 +147,7 @@ def report_note(text: str) -> None:
 
 def report_notes(notes: Iterable[str]) -> None:
     """Report notes: cautions first, as warnings."""
-    from isolux.vocabulary.notes import split_cautions_from_notes
+    from isolux.core.notes import split_cautions_from_notes
 
     cautions, plain_notes = split_cautions_from_notes(notes)
     for caution in cautions:

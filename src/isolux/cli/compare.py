@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from isolux.cli import command_output
 from isolux.cli.datasets_screen import print_dataset_comparison
 from isolux.cli.streams import print_clean_lines
-from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
+from isolux.core.plugin_options import list_keyword_defaults, select_used_settings
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.verbs.side_by_side import SideBySide
+    from isolux.api.side_by_side import SideBySide
 
-VERB = "isolux.verbs.compare:compare"
+VERB = "isolux.api.compare:compare"
 
 _PAIR_SIZE, _MAX_ROWS = 2, 30
 _SIDE_BY_SIDE_FLAGS = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
@@ -59,8 +59,8 @@ def compare(
     average : sequence of str
         With --datasets: the datasets that are averaged, each counting once; default: all.
     """
+    from isolux.api.compare import compare as compare_runs
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.compare import compare as compare_runs
 
     settings |= {"models": models, "average": average}
     pair_flags = list_keyword_defaults(compare_runs)
@@ -112,8 +112,8 @@ def _compare_side_by_side(
     settings: dict[str, Any],
 ) -> None:
     """Compare any number of models side by side."""
-    from isolux.verbs.side_by_side import side_by_side
-    from isolux.vocabulary.errors import SpecError
+    from isolux.api.side_by_side import side_by_side
+    from isolux.core.errors import SpecError
 
     if all(name is None for name, _ in named_runs):
         comparison = side_by_side([paths[0] for _, paths in named_runs], **settings)

@@ -20,12 +20,12 @@ from isolux.cli.table_output import (
     print_stdout_warning,
 )
 from isolux.cli.text_widths import cut_middle_to_width
+from isolux.core.containers import Run
+from isolux.core.printable import clean_line
 from isolux.report.comparison import ComparisonSummary, summarise_comparison
 from isolux.report.document import Estimate
 from isolux.report.figures.svg import shorten_names_distinctly
 from isolux.statements.numbers import format_bare_value, format_count, format_p_value
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,7 +8,7 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 
-VERB = "isolux.verbs.crop:crop"
+VERB = "isolux.api.crop:crop"
 
 
 def crop(data: str, *, out: Path, **settings: Any) -> None:
@@ -25,7 +25,7 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The directory to write, or to resume.
     """
-    from isolux.verbs.crop import crop as run_crop
+    from isolux.api.crop import crop as run_crop
 
     crop_result = run_crop(data, out=out, **settings)
     command_output.report_notes(crop_result.notes)

@@ -11,8 +11,8 @@ from isolux.cli.streams import print_clean_lines
 
 def print_dataset_comparison(runs: Sequence[str], *, out: str | None, **settings: Any) -> None:
     """Print the tables of models on several datasets, and write them where a folder is named."""
+    from isolux.api.across import across as lay_out
     from isolux.cli.table_output import print_unbroken_table
-    from isolux.verbs.across import across as lay_out
 
     cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
     for text in cross_dataset.warnings:
@@ -35,7 +35,7 @@ def _format_cell(cell: object) -> str:
 
 
 def _parse_named_runs(runs: Sequence[str]) -> dict[str, list[str]]:
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     paths_by_dataset: dict[str, list[str]] = {}
     for text in runs:

@@ -8,7 +8,7 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import build_rich_console, print_clean_lines
 
-VERB = "isolux.verbs.describe:describe"
+VERB = "isolux.api.describe:describe"
 
 
 def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> None:
@@ -25,10 +25,10 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     out : Path, optional
         An HTML page to write, with figures.
     """
+    from isolux.api.describe import describe as run_describe
     from isolux.cli.audit_screen import print_lines, wrap_text
     from isolux.cli.table_output import print_missing_figures_hint, print_table_in_column_blocks
     from isolux.report.description import describe_sizes_and_least_represented
-    from isolux.verbs.describe import describe as run_describe
 
     description = run_describe(data, **settings)
     print_lines(

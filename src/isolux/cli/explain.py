@@ -7,7 +7,7 @@ from typing import Any
 
 from isolux.cli.streams import print_clean_lines
 
-VERB = "isolux.verbs.explain:explain"
+VERB = "isolux.api.explain:explain"
 
 
 def explain(
@@ -33,11 +33,11 @@ def explain(
     notes : bool
         Print every note, and every warning whole.
     """
+    from isolux.api.explain import explain as run_explain
     from isolux.cli.audit_screen import print_audit
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
-    from isolux.verbs.explain import explain as run_explain
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)

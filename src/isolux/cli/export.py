@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from isolux.cli import command_output
 from isolux.cli.output_files import check_output_file
 from isolux.cli.streams import print_clean_lines
+from isolux.core import registry
+from isolux.core.plugin_options import list_keyword_defaults, select_used_settings
 from isolux.io.frames import FORMATS
-from isolux.vocabulary import registry
-from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.vocabulary.containers import Dataset
+    from isolux.core.containers import Dataset
 
 _FORMAT_FLAGS = {
     "fiftyone": ("images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
@@ -91,10 +91,10 @@ def export(
         check_output_file(out, endings=FORMATS["parquet"], source=data, overwrite=overwrite)
         _export_predictions(data, out, format, model_name, prediction_option)
         return
+    from isolux.api.publish import suppress_revealing_scores, suppress_small_groups
+    from isolux.core.spec import parse_spec
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
-    from isolux.verbs.publish import suppress_revealing_scores, suppress_small_groups
-    from isolux.vocabulary.spec import parse_spec
 
     save_dataset = registry.load("datasets", to).save
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
@@ -125,9 +125,9 @@ def _export_predictions(
     path: str, out: Path, format_name: str | None, model: str | None, options: Sequence[str]
 ) -> None:
     """Write a model's output as Parquet, and say how much it is."""
+    from isolux.core.plugin_options import parse_option_assignments
     from isolux.io.atomic import write_parquet
     from isolux.predictions import detect_output_format, read_labels, read_predictions
-    from isolux.vocabulary.plugin_options import parse_option_assignments
 
     format_name = format_name or detect_output_format(path)
     plugin = registry.load("predictions", format_name)
@@ -154,11 +154,11 @@ def _load_people_and_scores(
     """Load a run's people again, its scores of people, and the name of the truth's attribute."""
     import polars as pl
 
+    from isolux.core.counts import refuse_count_tables
+    from isolux.core.errors import SpecError
+    from isolux.core.spec import read_recorded_spec
     from isolux.io import run_directory
     from isolux.people.loading import load_audit_people
-    from isolux.vocabulary.counts import refuse_count_tables
-    from isolux.vocabulary.errors import SpecError
-    from isolux.vocabulary.spec import read_recorded_spec
 
     if options:
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)

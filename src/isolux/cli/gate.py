@@ -49,7 +49,7 @@ def gate(
     """
     from isolux.cli import command_output
     from isolux.cli.streams import print_to_stderr
-    from isolux.vocabulary.errors import RunError
+    from isolux.core.errors import RunError
 
     _refuse_flag_combinations(
         policy, init=init, other_flags=(baseline, junit, markdown, json_file, json or None)
@@ -57,11 +57,11 @@ def gate(
     _refuse_overwriting(policy, (junit, markdown, json_file))
     try:
         if init:
-            from isolux.verbs.gate import proposed_policy
+            from isolux.api.gate import proposed_policy
 
             sys.stdout.write(proposed_policy(run))
             return
-        from isolux.verbs.gate import gate as run_gate
+        from isolux.api.gate import gate as run_gate
 
         decision = run_gate(run, str(policy), baseline=baseline)
     except RunError as error:
@@ -78,7 +78,7 @@ def gate(
 def _refuse_flag_combinations(
     policy: Path | None, *, init: bool, other_flags: tuple[object, ...]
 ) -> None:
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     if init and (policy is not None or any(flag_value is not None for flag_value in other_flags)):
         raise SpecError(
@@ -97,8 +97,8 @@ def _refuse_flag_combinations(
 
 def _refuse_overwriting(policy: Path | None, paths: tuple[Path | None, ...]) -> None:
     """Refuse outputs that would overwrite the policy, a run's file, a folder or each other."""
+    from isolux.core.errors import OutputError
     from isolux.io.owned_files import is_run_file
-    from isolux.vocabulary.errors import OutputError
 
     out_paths = [path.expanduser().resolve() for path in paths if path is not None]
     reserved_paths = [] if policy is None else [policy.expanduser().resolve()]

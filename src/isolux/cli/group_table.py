@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 from isolux.cli.streams import to_terminal_encoding
 from isolux.cli.text_widths import cut_end_to_width, cut_middle_to_width, pad_to_width
+from isolux.core.formatting import pluralise
+from isolux.core.printable import clean_line
+from isolux.core.tables import Status
 from isolux.report.document import AttributeSection, AuditSubject, Estimate, GroupRow, LineTable
 from isolux.report.gaps import format_gaps_and_intervals
 from isolux.statements.metric_lines import MetricLine
@@ -21,9 +24,6 @@ from isolux.statements.numbers import (
     format_count,
     format_p_value,
 )
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,11 +10,11 @@ import typer
 
 from isolux.cli import command_output
 from isolux.cli.streams import build_rich_console, print_clean_lines
-from isolux.vocabulary import registry
+from isolux.core import registry
 
 if TYPE_CHECKING:
-    from isolux.vocabulary.info import PluginInfo
-    from isolux.vocabulary.plugin_options import Option
+    from isolux.core.info import PluginInfo
+    from isolux.core.plugin_options import Option
 
 LISTABLE_KINDS = {
     "attributes": "Attributes computed from boxes, pixels and captions: --derive.",
@@ -95,7 +95,7 @@ def listing(
     Without KIND, the kinds. With KIND, one line for each of that kind. With NAME, everything about
     one of them: every setting with its type, default and meaning, metrics, protocols, facts.
     """
-    from isolux.vocabulary.errors import UnknownNameError
+    from isolux.core.errors import UnknownNameError
 
     if kind is None:
         rows = [
@@ -113,7 +113,7 @@ def listing(
     if name is not None:
         _print_plugin_details(package, name)
         return
-    from isolux.verbs.synthesize import missing_package_error
+    from isolux.api.synthesize import missing_package_error
 
     names = registry.names(package)
     if not names:
@@ -133,7 +133,7 @@ def find_package_of_kind(listable: str) -> str:
 
 def _summarise_plugin(package: str, name: str) -> str:
     """Summarise a plugin in a line, with its licence, output or protocols."""
-    from isolux.vocabulary.info import DatasetInfo, ModelInfo
+    from isolux.core.info import DatasetInfo, ModelInfo
 
     plugin_info = registry.load_info(package, name)
     if isinstance(plugin_info, DatasetInfo):
@@ -162,7 +162,7 @@ def _print_cut_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[
 
 def _print_plugin_details(package: str, name: str) -> None:
     """Print what one plugin is, with all its settings."""
-    from isolux.vocabulary.plugin_options import list_keyword_options
+    from isolux.core.plugin_options import list_keyword_options
 
     plugin_info = registry.load_info(package, name)
     print_clean_lines(f"{name}: {plugin_info.title}")
@@ -196,7 +196,7 @@ def _print_plugin_details(package: str, name: str) -> None:
 
 def _format_type_and_default(option: Option) -> str:
     """Format a setting's type and default, unless its text already gives the default."""
-    from isolux.vocabulary.formatting import describe_accepted_values
+    from isolux.core.formatting import describe_accepted_values
 
     if option.default is not None:
         return (
@@ -235,7 +235,7 @@ def _format_setting(setting: object) -> str:
 
 def _print_plugin_contents(package: str, name: str) -> None:
     """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
-    from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
+    from isolux.core.info import CardInfo, DerivedInfo, TaskInfo
 
     plugin_info = registry.load_info(package, name)
     if isinstance(plugin_info, TaskInfo):

@@ -6,7 +6,7 @@ addresses (``ulimit -v``), or end the process.
 
 from __future__ import annotations
 
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
+from isolux.core.address_space import read_address_space_limit_bytes
 
 _MIN_ADDRESS_BYTES = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
 _HINT = (

@@ -7,7 +7,7 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 
-VERB = "isolux.verbs.monitor:monitor"
+VERB = "isolux.api.monitor:monitor"
 
 
 def monitor(
@@ -26,10 +26,10 @@ def monitor(
     overwrite : bool
         Replace that directory.
     """
+    from isolux.api.monitor import MONITOR_RECORD
+    from isolux.api.monitor import monitor as run_monitor
     from isolux.cli.table_output import print_missing_figures_hint, print_unbroken_table
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.monitor import MONITOR_RECORD
-    from isolux.verbs.monitor import monitor as run_monitor
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite, marks=(MONITOR_RECORD,), folder_kind="monitoring")

@@ -12,7 +12,7 @@ def check_output_file(
 
     ``source`` is the path that is to be read.
     """
-    from isolux.vocabulary.errors import OutputError
+    from isolux.core.errors import OutputError
 
     target, source_path = out.expanduser(), Path(source).expanduser()
     if endings and not target.name.lower().endswith(endings):

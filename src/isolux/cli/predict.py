@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines, print_to_stderr
-from isolux.vocabulary.printable import clean_line
+from isolux.core.printable import clean_line
 
 if TYPE_CHECKING:
-    from isolux.verbs.predict import PredictionResult
+    from isolux.api.predict import PredictionResult
 
 _STAGES = ("people", "engine", "model")
 _SET_ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
@@ -34,10 +34,10 @@ def predict(
     each saved when it is complete: what has not changed is not run again. Ctrl-C finishes the
     current shard first.
     """
+    from isolux.api.predict import read_spec_with_changes, run_predict
     from isolux.cli._flags import drop_unset_settings, refuse_options_unused_by_predict
     from isolux.cli.prediction_progress import track_predictions
-    from isolux.verbs.predict import read_spec_with_changes, run_predict
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     if status is not None:
         _print_status(Path(status))
@@ -73,8 +73,8 @@ def _format_resume_command(spec: Any) -> str:
 
 def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, Any]) -> Any:
     """Read the settings of the command line, and of a file if one is named."""
-    from isolux.verbs.audit.inputs import read_audit_settings
-    from isolux.vocabulary.errors import SpecError
+    from isolux.api.audit.inputs import read_audit_settings
+    from isolux.core.errors import SpecError
 
     if data is None:
         raise SpecError(
@@ -106,7 +106,7 @@ def build_predict_command() -> Callable[..., None]:
         list_settings_without_flag,
         list_stage_flags,
     )
-    from isolux.vocabulary.spec import SETTING_BY_FLAT_NAME
+    from isolux.core.spec import SETTING_BY_FLAT_NAME
 
     directory_flags = [
         Flag("out", str, None, "the directory of answers to write, or to resume"),
@@ -128,7 +128,7 @@ def build_predict_command() -> Callable[..., None]:
 
 
 def _print_result(prediction_run: PredictionResult, seconds: float) -> None:
-    from isolux.vocabulary.notes import split_cautions_from_notes
+    from isolux.core.notes import split_cautions_from_notes
 
     cautions, notes = split_cautions_from_notes(prediction_run.notes)
     for caution in cautions:

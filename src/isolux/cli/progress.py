@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.progress import listen_to_steps
+from isolux.core.printable import clean_line
+from isolux.core.progress import listen_to_steps
 
 ON_TERMINAL_S, NO_TERMINAL_S, REPEAT_S = 3.0, 10.0, 30.0
 _TICK_S = 0.5

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from isolux.cli import command_output
 
 if TYPE_CHECKING:
-    from isolux.vocabulary.containers import Run
+    from isolux.core.containers import Run
 
 
 def report(
@@ -41,12 +41,12 @@ def report(
     confirm_image_rights : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
+    from isolux.api.publish import publish
     from isolux.cli.table_output import print_missing_figures_hint, print_suppression_if_large
+    from isolux.core.errors import SpecError
     from isolux.io import run_directory
     from isolux.io.owned_files import refuse_foreign_page
     from isolux.report.html import write_report
-    from isolux.verbs.publish import publish
-    from isolux.vocabulary.errors import SpecError
 
     if publish_min and gallery is not None:
         raise SpecError(
@@ -97,9 +97,9 @@ def _warn_of_other_pages(path: Path) -> None:
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
+    from isolux.core.spec import read_recorded_spec
     from isolux.people.loading import load_audit_people
     from isolux.report.error_gallery import write_error_gallery
-    from isolux.vocabulary.spec import read_recorded_spec
 
     gallery = write_error_gallery(
         run,

@@ -9,7 +9,7 @@ from isolux.cli import command_output
 from isolux.cli.output_files import check_output_file
 from isolux.cli.streams import print_clean_lines
 
-VERB = "isolux.verbs.sample:sample"
+VERB = "isolux.api.sample:sample"
 
 
 def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
@@ -26,10 +26,10 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     overwrite : bool
         Replace the file.
     """
+    from isolux.api.sample import sample as run_sample
     from isolux.cli.table_output import print_table_in_column_blocks
     from isolux.io.atomic import write_text
     from isolux.io.csv_text import to_safe_csv
-    from isolux.verbs.sample import sample as run_sample
 
     check_output_file(out, source=data.partition(":")[2], overwrite=overwrite)
     balanced_sample = run_sample(data, **settings)

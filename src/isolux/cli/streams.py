@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from isolux.vocabulary.printable import clean_line, clean_text
+from isolux.core.printable import clean_line, clean_text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderHook

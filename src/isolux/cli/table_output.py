@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.cli import command_output
 from isolux.cli.streams import build_rich_console, print_clean_lines, print_to_stderr
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.survey_sample import describe_survey_sample
+from isolux.core.containers import Run
+from isolux.core.printable import clean_line
+from isolux.core.survey_sample import describe_survey_sample
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,7 +81,7 @@ def print_missing_figures_hint(command: str | None = None) -> None:
 
 def print_suppression_if_large(run: Run, published_run: Run, minimum: int) -> None:
     """Print how much ``--publish-min`` suppresses, where it is much."""
-    from isolux.verbs.publish.suppression_summary import describe_suppression
+    from isolux.api.publish.suppression_summary import describe_suppression
 
     suppression_text = describe_suppression(run, published_run, minimum)
     if suppression_text:

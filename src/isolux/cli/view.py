@@ -94,7 +94,7 @@ _SERVER_ONLY_REASON = (
 
 
 def _refuse_flags_without(flags: dict[str, Any], needs: str, reason: str) -> None:
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     for flag, flag_value in flags.items():
         if flag_value not in (None, False, 0):
@@ -102,7 +102,7 @@ def _refuse_flags_without(flags: dict[str, Any], needs: str, reason: str) -> Non
 
 
 def _write_viewer_page(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
-    from isolux.verbs.view import view as run_view
+    from isolux.api.view import view as run_view
 
     page = run_view(runs, bundle, people=people, **settings)
     _warn_of_changed_files(runs)
@@ -125,9 +125,9 @@ def _write_viewer_page(runs: list[str], bundle: Path, *, people: bool, **setting
 
 
 def _report_suppressed_counts(runs: list[str], minimum: int) -> None:
+    from isolux.api.publish import publish
+    from isolux.api.publish.suppression_summary import describe_suppression
     from isolux.io import run_directory
-    from isolux.verbs.publish import publish
-    from isolux.verbs.publish.suppression_summary import describe_suppression
 
     loaded = [run_directory.load_run(path, on_change="told") for path in runs]
     suppression_texts = [
@@ -150,7 +150,7 @@ def _warn_of_changed_files(runs: list[str]) -> None:
 
 
 def _serve_viewer_page(runs: list[str], **settings: Any) -> None:
-    from isolux.verbs.view import serve_view
+    from isolux.api.view import serve_view
 
     def ready(address: str, people: bool) -> None:
         _warn_of_changed_files(runs)

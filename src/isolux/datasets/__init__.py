@@ -14,6 +14,11 @@ from typing import Any, Literal, cast
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.inputs import is_table_like
 from isolux.datasets._clusters import cluster_by_requested_column, format_proposed_cluster_note
 from isolux.datasets._image_frames import correct_turned_sizes, describe_unturned_images
 from isolux.datasets._licence_terms import (
@@ -23,11 +28,6 @@ from isolux.datasets._licence_terms import (
     replace_licence_terms_from_neighbours,
 )
 from isolux.io.paths import resolve_inside, to_path
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.inputs import is_table_like
 
 __all__ = [
     "TERMS_FILE",

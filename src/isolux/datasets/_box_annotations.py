@@ -9,6 +9,10 @@ from xml.parsers.expat import ExpatError
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, IMAGES, check
 from isolux.datasets._boxes import (
     check_box_columns,
     check_boxes_in_pixels,
@@ -17,10 +21,6 @@ from isolux.datasets._boxes import (
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import build_clustered_dataset, build_rows_of_one_attribute
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, check
 
 _MAX_NUMBER = 2.0**53
 """Beyond which not every whole number has a float of its own, and no pixel lies."""

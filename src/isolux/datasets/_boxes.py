@@ -6,10 +6,10 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.geometry.frames import reaches_beyond
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.errors import SpecError, TableError
 
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""

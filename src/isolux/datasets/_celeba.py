@@ -12,14 +12,14 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_first_file_or_none
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import left_join_in_order
 from isolux.io.delimited_text import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
 
 ATTRIBUTES, IDENTITY, PARTITION = (
     ("list_attr_celeba.txt", "list_attr_celeba.csv"),

@@ -13,10 +13,10 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.containers import Clusters, Dataset
+from isolux.core.counts import repeat_counted_cases
+from isolux.core.errors import UnknownNameError
 from isolux.io.cell_parsing import first_as_text
-from isolux.vocabulary.containers import Clusters, Dataset
-from isolux.vocabulary.counts import repeat_counted_cases
-from isolux.vocabulary.errors import UnknownNameError
 
 _CLUSTER_LIKE_NAME = re.compile(
     r"(subject|patient|person|participant|individual|identity|volunteer|household|family|video|"

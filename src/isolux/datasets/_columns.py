@@ -1,4 +1,4 @@
-"""Columns of ``instances`` beyond those of ``vocabulary.tables``: boxes, masks, keypoints, flags.
+"""Columns of ``instances`` beyond those of ``core.tables``: boxes, masks, keypoints, flags.
 
 The table instances is open; these are the names that every loader of people in pictures uses for
 them, so that a task can ask for ``box_x`` without knowing which dataset it came from. A null
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.tables import Column
+from isolux.core.tables import Column
 
 BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
 FACE_BOX_COLUMNS = ("face_box_x", "face_box_y", "face_box_w", "face_box_h")

@@ -15,8 +15,8 @@ from datetime import date, timedelta
 
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.io.cell_parsing import as_text, first_true_row
-from isolux.vocabulary.errors import TableError, format_location
 
 _MONTH_PREFIXES = (
     ("jan", "gen", "ene", "ian"),

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import FileError
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import FileError
 
 MAX_ANNOTATION_BYTES = 4 << 30
 """Bytes beyond which an annotation file is refused: COCO's largest has half a gigabyte."""

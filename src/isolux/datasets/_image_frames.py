@@ -10,15 +10,15 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.notes import Caution
+from isolux.core.tables import IMAGES
 from isolux.datasets._boxes import note_empty_and_overhanging_boxes
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import read_oriented_image_size
 from isolux.geometry.frames import choose_frame, reaches_beyond
 from isolux.io.image_folder import ImageFolder
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import IMAGES
 
 # A box whose centre lies outside its image is no careless one. Two of them are no slip, either, if
 # nine in ten fit the image turned by a quarter.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError
 from isolux.datasets._files import Inputs
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
 from isolux.datasets._tables import left_join_in_order
@@ -20,7 +21,6 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary.errors import FileError
 
 _SIZE_SCHEMA = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
 _ID_NAMES = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import polars as pl
 
+from isolux.core.errors import TableError
 from isolux.io.cell_parsing import first_true_row
-from isolux.vocabulary.errors import TableError
 
 KEYPOINT_SCHEMA = {
     "keypoints_x": pl.List(pl.Float64),

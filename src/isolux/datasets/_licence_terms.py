@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import LicenceError, SpecError
+from isolux.core.info import DatasetInfo
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import LicenceError, SpecError
-from isolux.vocabulary.info import DatasetInfo
 
 TERMS_FILE, TERMS_FORMAT = "dataset.json", "isolux curated dataset"
 

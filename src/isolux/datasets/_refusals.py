@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 
 def check_literal_settings(load: Callable[..., Any], **settings: object) -> None:

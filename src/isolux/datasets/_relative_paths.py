@@ -9,13 +9,13 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError
+from isolux.core.notes import Caution
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_cells
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.notes import Caution
 
 IMAGE_NAME_PATTERN = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
 """What the name of a picture ends in."""

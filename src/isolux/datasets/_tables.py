@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets._boxes import note_empty_and_overhanging_boxes
 from isolux.datasets._clusters import set_default_clusters
 from isolux.io.cell_parsing import drop_sign_of_zero, fill_empty_lists
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 
 def left_join_in_order(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import ID_COLUMNS
-from isolux.vocabulary.notes import Caution
 
 _TOTAL_WORDS = (
     "total",

@@ -12,6 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Clusters, Dataset
+from isolux.core.errors import TableError, format_location
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.core.unit_index import has_no_duplicates
 from isolux.io.cell_parsing import (
     as_labels,
     as_lists,
@@ -25,11 +30,6 @@ from isolux.io.cell_parsing import (
 )
 from isolux.io.ids import ID_COLUMNS, read_ids
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.containers import Clusters, Dataset
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-from isolux.vocabulary.unit_index import has_no_duplicates
 
 IMAGE_PATH_COLUMNS = ("file", "filename", "path", "image", "uri")
 """Columns whose cells lead to an image."""

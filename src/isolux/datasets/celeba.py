@@ -13,6 +13,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
 from isolux.datasets._celeba import (
     ATTRIBUTES,
     CELEBA_INFO,
@@ -29,9 +32,6 @@ from isolux.datasets._files import (
 )
 from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
 
 _ALIGNED_SIZE_PX = (178, 218)  # pixels; every aligned picture is as large
 _FOLDERS = ("img_align_celeba/img_align_celeba", "img_align_celeba", "img_align_celeba_png")

@@ -14,6 +14,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError
 from isolux.datasets._celeba import (
     CELEBA_INFO,
     FACE_CLUSTERS,
@@ -40,9 +43,6 @@ from isolux.datasets._tables import (
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError
 
 MASKED_PARTS = (
     "skin",

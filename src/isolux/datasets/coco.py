@@ -16,6 +16,12 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets._boxes import (
     BoxOrder,
     check_boxes_in_pixels,
@@ -25,12 +31,6 @@ from isolux.datasets._boxes import (
 from isolux.datasets._coco.json import CocoTables, parse_coco_json, select_coco_instance_columns
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.datasets._tables import build_clustered_dataset, build_rows_of_one_attribute
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 INFO = DatasetInfo(
     title="COCO",

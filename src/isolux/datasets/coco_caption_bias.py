@@ -13,6 +13,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._coco.json import parse_coco_json, select_coco_instance_columns
 from isolux.datasets._files import (
     Inputs,
@@ -24,11 +29,6 @@ from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._tables import build_clustered_dataset
 from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 _PEOPLE_FILES = ("instances_2014all.csv", "instances_val2014.csv")
 _COCO_FILES = (

@@ -15,6 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import IMAGES, check
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import parse_pixel_counts
 from isolux.datasets._licence_terms import TERMS_FILE, read_licence_terms, replace_licence_terms
@@ -28,11 +33,6 @@ from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import IMAGES, check
 
 INFO = DatasetInfo(
     title="a dataset built with isolux curate",

@@ -12,6 +12,10 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.notes import Caution
 from isolux.datasets._box_annotations import (
     build_box_dataset,
     parse_finite_number,
@@ -19,10 +23,6 @@ from isolux.datasets._box_annotations import (
 )
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.ids import reduce_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.notes import Caution
 
 INFO = DatasetInfo(
     title="CVAT XML",

@@ -12,6 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError, format_location
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._coco.json import parse_coco_json
 from isolux.datasets._columns import BOX_COLUMNS, PART_MASK_DTYPE
@@ -25,11 +30,6 @@ from isolux.datasets._tables import (
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 INFO = DatasetInfo(
     title="FACET",

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.info import DatasetInfo
 from isolux.datasets._date_damage import (
     note_repaired_dates,
     raise_for_date_cells,
@@ -30,9 +33,6 @@ from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DatasetInfo
 
 OLDEST_AGE = "more than 70"
 AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", OLDEST_AGE)

@@ -13,6 +13,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, JoinError, UnknownNameError, format_location
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import Inputs, find_first_file_or_none
 from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files_of_folder_or_list
@@ -26,9 +29,6 @@ from isolux.io.cell_parsing import first_as_text, first_true_row, is_readable_dt
 from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_repeats, require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, UnknownNameError, format_location
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 SPLIT_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test", "testing")
 """Folders of these names (in any case) are parts of a dataset and no classes."""

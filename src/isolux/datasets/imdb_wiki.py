@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, format_location
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_single_file
@@ -22,9 +25,6 @@ from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, format_location
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 _NUMBER_FIELDS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
 _EPOCH = 719_529  # MATLAB's number of 1 January 1970: it counts days from a year 0

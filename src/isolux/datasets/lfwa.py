@@ -15,6 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, format_location
+from isolux.core.info import Reference
 from isolux.datasets._celeba import CELEBA_INFO, FACE_CLUSTERS
 from isolux.datasets._files import (
     Inputs,
@@ -27,10 +31,6 @@ from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.refusals import refuse_cells, refuse_repeats
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, format_location
-from isolux.vocabulary.info import Reference
 
 _INDICES_BY_SPLIT = {"train": "indices_img_train", "test": "indices_img_test"}
 _INDICES_FILE = "indices_train_test.mat"

@@ -13,6 +13,9 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import (
@@ -34,9 +37,6 @@ from isolux.io.ids import read_ids, reduce_ids
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.text import check_utf8
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 _ATTRIBUTES = ("gender_presentation", "age_presentation")
 

@@ -12,6 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import DatasetInfo
+from isolux.core.inputs import IN_MEMORY, to_polars
 from isolux.datasets._date_damage import repair_or_refuse_date_damaged_ranges
 from isolux.datasets._total_rows import (
     caution_on_merged_cell_columns,
@@ -33,11 +38,6 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import DATASET_FLAGS
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.inputs import IN_MEMORY, to_polars
 
 INFO = DatasetInfo(
     title="a table of your own",
@@ -80,7 +80,7 @@ def load(
     ----------
     path : str, Path or table
         The file; or a table in memory, of any library that ``to_polars`` of
-        ``isolux.vocabulary.inputs`` knows.
+        ``isolux.core.inputs`` knows.
     id : str, optional
         The column that identifies a row. Not given: the first of ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path`` whose cells are unique; else the row's

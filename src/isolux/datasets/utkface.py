@@ -11,15 +11,15 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files_of_folder_or_list
 from isolux.datasets._tables import (
     build_clustered_dataset,
     convert_years_to_age_groups,
     melt_columns_to_attribute_rows,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 GENDERS = {"0": "Male", "1": "Female"}
 RACES = {"0": "White", "1": "Black", "2": "Asian", "3": "Indian", "4": "Others"}

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 GENDER_BY_WORD = {
     "masculine": "masculine",

@@ -8,6 +8,9 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._box_annotations import (
     build_box_dataset,
     find_child_text_or_none,
@@ -17,9 +20,6 @@ from isolux.datasets._box_annotations import (
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.datasets._relative_paths import note_images_without_annotation
 from isolux.io.hashing import sha256_listing
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 INFO = DatasetInfo(
     title="Pascal VOC XML",

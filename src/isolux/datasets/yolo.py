@@ -9,6 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, format_location
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._box_annotations import build_box_dataset, parse_ascii_number
 from isolux.datasets._files import Inputs, find_first_file_or_none
 from isolux.datasets._image_sizes import read_oriented_image_size, read_sizes_from_table_or_folder
@@ -19,9 +22,6 @@ from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
 from isolux.io.text import check_utf8
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, format_location
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 INFO = DatasetInfo(
     title="YOLO labels",

@@ -14,12 +14,12 @@ from typing import cast
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DerivedInfo
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.derive._captions import add_captions_from_file
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DerivedInfo
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = [
     "add_captions_from_file",

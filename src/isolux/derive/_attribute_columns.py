@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.io.cell_parsing import drop_sign_of_zero
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.frames import open_bytes, read_table
-from isolux.io.ids import ID_COLUMNS, read_ids
-from isolux.io.json_values import decode_json
-from isolux.io.refusals import require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import (
+from isolux.core.containers import Dataset
+from isolux.core.errors import (
     JoinError,
     SpecError,
     format_columns,
 )
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
+from isolux.core.tables import ATTRIBUTES, INSTANCES
+from isolux.io.frames import open_bytes, read_table
+from isolux.io.ids import ID_COLUMNS, read_ids
+from isolux.io.json_values import decode_json
+from isolux.io.refusals import require_columns
 
 CAPTION = "caption"
 """The attribute that holds captions, of whatever unit."""

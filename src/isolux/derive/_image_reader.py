@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, IsoluxError, SpecError
+from isolux.core.tables import IMAGES
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import DownscaledImage, Pixels, read_downscaled
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
-from isolux.vocabulary.tables import IMAGES
 
 MAX_SIDE_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DerivedInfo
+from isolux.core.tables import INSTANCES
 from isolux.derive._attribute_columns import build_attribute_rows
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DerivedInfo
-from isolux.vocabulary.tables import INSTANCES
 
 _FACE_COLUMNS = ("face_box_w", "face_box_h")
 _PART_COLUMNS = ("part_masks", "segments")
@@ -61,7 +61,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

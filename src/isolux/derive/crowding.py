@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.info import DerivedInfo
+from isolux.core.tables import INSTANCES
 from isolux.derive._attribute_columns import BOX, build_attribute_rows
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DerivedInfo
-from isolux.vocabulary.tables import INSTANCES
 
 INFO = DerivedInfo(
     title="Crowding",
@@ -43,7 +43,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DerivedInfo, Reference
+from isolux.core.tables import INSTANCES
 from isolux.derive._attribute_columns import build_attribute_rows, select_people_with_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DerivedInfo, Reference
-from isolux.vocabulary.tables import INSTANCES
 
 INFO = DerivedInfo(
     title="Occlusion",
@@ -55,7 +55,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

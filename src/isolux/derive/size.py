@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.info import DerivedInfo, Reference
 from isolux.derive._attribute_columns import (
     BOX,
     add_image_size_px_or_null,
     build_attribute_rows,
     select_people_with_columns,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DerivedInfo, Reference
 
 MAX_AREA_PX2 = {"small": 32.0**2, "medium": 96.0**2}
 """COCO's upper ends of small and of medium, square pixels; what is larger is large."""
@@ -66,7 +66,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -17,6 +17,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from isolux.core.formatting import NO_RATIO, UNTESTED
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import Status
 from isolux.disparity.contrast_z import is_overall_among_groups
 from isolux.disparity.family import (
     AttributeTests,
@@ -40,9 +43,6 @@ from isolux.stats.power_analysis import bonferroni_critical_t
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference
-from isolux.vocabulary.formatting import NO_RATIO, UNTESTED
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import Status
 
 _NO_VARIATION = "nothing varies within the groups"
 _TOO_FEW_GROUPS = "fewer than five groups"

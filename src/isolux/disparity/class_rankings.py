@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.tables import GROUP_METRICS, Status
+from isolux.core import registry
+from isolux.core.tables import GROUP_METRICS, Status
 
 
 def rank_classes_by_largest_gap(

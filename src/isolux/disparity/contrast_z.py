@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.comparisons import (
     Comparisons,
     build_comparisons,
@@ -22,7 +23,6 @@ from isolux.stats.intervals import two_sided_normal_quantile
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.test_inversion import z_statistics_by_test_inversion
-from isolux.vocabulary.spec import ComparisonSettings
 
 _MAX_PRODUCTS = 1e7
 """Multiplications up to which attributes are compared in one batch: some milliseconds."""

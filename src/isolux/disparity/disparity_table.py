@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.spec import ComparisonSettings
 from isolux.disparity.attribute_measures import (
     build_attribute_measure_rows,
     build_equalized_odds_rows,
@@ -20,7 +21,6 @@ from isolux.disparity.rows import stack_rows
 from isolux.disparity.verification_measures import build_verification_notes, build_verification_rows
 from isolux.groups.estimates import Estimates
 from isolux.io.threads import release_free_memory
-from isolux.vocabulary.spec import ComparisonSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import Status
 from isolux.disparity.attribute_measures import drop_unknown_groups_if_testable
 from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
 from isolux.disparity.rows import DisparityRows, build_disparity_rows
@@ -42,8 +44,6 @@ from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.test_inversion import Difference
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import Status
 
 _POINTS_PER_UNIT = 100.0  # ``--margin`` is in percentage points
 

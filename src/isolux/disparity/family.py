@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.spec import ComparisonSettings, split_intersection
 from isolux.disparity.comparisons import Comparisons, build_comparisons
 from isolux.disparity.contrast_z import (
     Key,
@@ -59,7 +60,6 @@ from isolux.stats.null_distribution import (
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums, residual_strata_or_none
 from isolux.stats.test_inversion import two_sided_p_from_z
-from isolux.vocabulary.spec import ComparisonSettings, split_intersection
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -22,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import SpecError
 
 
 def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:

@@ -18,6 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.core.formatting import UNTESTED
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import Status
 from isolux.disparity.family import SCORE, adjust_p_values
 from isolux.disparity.rows import (
     DisparityRows,
@@ -36,9 +39,6 @@ from isolux.stats.test_inversion import (
     two_sided_p_from_z,
     z_statistics_by_test_inversion,
 )
-from isolux.vocabulary.formatting import UNTESTED
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import Status
 
 GAP_CHANGE = "gap_change"
 _ZERO_SD_TOLERANCE = 1e-12

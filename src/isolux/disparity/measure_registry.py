@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
+from isolux.core.info import MeasureInfo
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import MeasureInfo
 
 
 def _build_measure_info(title: str, summary: str, **fields: Any) -> MeasureInfo:

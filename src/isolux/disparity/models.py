@@ -16,6 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.core.formatting import UNTESTED
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import COMPARISONS, Status
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.family import BOOTSTRAP, SCORE, adjust_p_values
 from isolux.disparity.gap_changes import (
@@ -52,9 +55,6 @@ from isolux.stats.test_inversion import (
     z_statistics_by_test_inversion,
 )
 from isolux.stats.weights import draw_random_sign_sums, iterate_seeded_replicate_blocks
-from isolux.vocabulary.formatting import UNTESTED
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import COMPARISONS, Status
 
 PLANNED_FAMILY = "the planned comparison"
 """The family of the planned test: the overall change on the metric requested first."""

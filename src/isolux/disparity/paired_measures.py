@@ -14,6 +14,9 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import COMPARISONS, Status
 from isolux.disparity.comparisons import estimate_mean_pair_covariance
 from isolux.disparity.replicate_comparisons import (
     compare_noise_biased_values,
@@ -40,9 +43,6 @@ from isolux.stats.multiplier_bootstrap import correlate_corresponding_rows
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.test_inversion import Difference
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import COMPARISONS, Status
 
 
 def compare_paired_measures(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.formatting import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import Status
 from isolux.disparity.contrast_z import count_complement_units, is_overall_among_groups
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.family import (
@@ -35,9 +38,6 @@ from isolux.stats.null_distribution import COMPLEMENT
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import is_complete_census
 from isolux.stats.test_inversion import Difference
-from isolux.vocabulary.formatting import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import Status
 
 
 def build_pair_disparity_rows(

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.tables import DISPARITIES, Status
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.tables import DISPARITIES, Status
 
 _COMMON_COLUMNS = (
     "model",

@@ -27,6 +27,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from isolux.core.spec import ComparisonSettings
+from isolux.core.tables import Status
 from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_group_contrasts
 from isolux.disparity.family import AttributeTests, ComparisonFamily
 from isolux.disparity.rows import DisparityRows, build_disparity_rows
@@ -40,8 +42,6 @@ from isolux.stats.verification_disparity import (
     inequity_rate,
     skewed_error_ratio,
 )
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.tables import Status
 
 COMBINED_METRIC = "false_match_and_non_match_rates"
 """The value of the column ``metric`` in these rows."""

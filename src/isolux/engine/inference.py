@@ -13,9 +13,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import IsoluxError
 from isolux.engine.shards import QUESTION_COLUMNS, build_prediction_schema
 from isolux.models import Model, is_out_of_memory_error, predict_and_check_table
-from isolux.vocabulary.errors import IsoluxError
 
 LATE_REASON = "not answered within the time limit of its shard"
 

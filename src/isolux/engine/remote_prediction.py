@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core.errors import IsoluxError, SpecError
 from isolux.engine import source_images as of_pictures
 from isolux.engine.inference import LATE_REASON
 from isolux.engine.jobs import Executor, Job, JobLimits, JobRequest, JobStore, Tables
@@ -27,7 +28,6 @@ from isolux.io import images
 from isolux.io.image_folder import ImageFolder
 from isolux.io.staging import StagingPath
 from isolux.models import Model, hash_module_sources, open_model
-from isolux.vocabulary.errors import IsoluxError, SpecError
 
 OPEN_MODEL_CALL = "isolux.engine.remote_prediction:open_model_in_worker"
 PREDICT_SHARD_CALL = "isolux.engine.remote_prediction:predict_shard_in_worker"

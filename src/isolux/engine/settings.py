@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import InputError
 from isolux.engine.shards import Shard
-from isolux.vocabulary.errors import InputError
 
 Progress = Callable[[int, int, int], None]
 """Called with how many pictures are done, of how many, and how many of them were looked at now."""

@@ -16,6 +16,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.address_space import read_address_space_limit_bytes
+from isolux.core.errors import SpecError
 from isolux.engine.inference import MIN_TIME_ALONE_S, ModelCaller, ModelResponse, PendingBatch
 from isolux.engine.prefetch import PrefetchedImage, decode_and_prepare_image
 from isolux.engine.settings import PredictionSettings
@@ -29,8 +31,6 @@ from isolux.engine.source_images import (
 from isolux.io.cpu_count import count_cores
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model, Preprocessing
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
-from isolux.vocabulary.errors import SpecError
 
 _MAX_THREADS = 8  # with more of them the model's thread waits for Python's lock
 _MAX_PROCESSES = 16

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.schema import Column, Table
 from isolux.engine.source_images import SourceImage
 from isolux.models import PREDICTION_TABLES
-from isolux.vocabulary.schema import Column, Table
 
 FAULTS = ("picture", "model", "time")
 """Who is at fault where there is no answer: the picture, the model, or its time limit. A picture's

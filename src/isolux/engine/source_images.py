@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import MAX_FILE_BYTES, Pixels, decode_image
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 Box = tuple[float, float, float, float]
 InputUnit = Literal["image", "person"]

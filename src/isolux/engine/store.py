@@ -22,6 +22,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import FileError, IsoluxError, OutputError
+from isolux.core.schema import check
 from isolux.engine.shards import (
     QUESTION_COLUMNS,
     Shard,
@@ -33,8 +35,6 @@ from isolux.io.frames import read_parquet, refuse_unless_file
 from isolux.io.shard_files import read_shard
 from isolux.io.staging import is_staging_name, settle_staging_below
 from isolux.models import PREDICTION_TABLES
-from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
-from isolux.vocabulary.schema import check
 
 RUN_FILE = "predict.json"
 """The file that marks a prediction directory."""

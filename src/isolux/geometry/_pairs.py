@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import SpecError, TableError, format_location
+from isolux.core.errors import SpecError, TableError, format_location
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.integer[Any]]
@@ -40,7 +40,7 @@ class Detections:
     --------
     >>> Detections(np.array([0, 0, -1]), np.array([0.9, 0.5, 0.1]))
     Traceback (most recent call last):
-    isolux.vocabulary.errors.TableError: an image index is negative
+    isolux.core.errors.TableError: an image index is negative
       expected: a whole number from 0
       found: -1
       where: detections, row 3, column 'image'

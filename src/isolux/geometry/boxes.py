@@ -28,6 +28,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError, TableError, format_location
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -40,7 +41,6 @@ from isolux.geometry._pairs import (
     is_class_aware,
     rows_by_image,
 )
-from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def check_boxes_xywh(
     --------
     >>> check_boxes_xywh(np.array([[0.0, 0, 5, 5], [3, 3, -1, 4]]), file="boxes.json")
     Traceback (most recent call last):
-    isolux.vocabulary.errors.TableError: a box has a negative width or height
+    isolux.core.errors.TableError: a box has a negative width or height
       expected: left, top, width, height in pixels
       found: [3.0, 3.0, -1.0, 4.0], and 1 such row in all
       where: boxes.json, row 2

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 Pixels = npt.NDArray[np.uint8]
 """``[height, width, 3]``, RGB."""

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.geometry._pairs import (
     CERTAIN,
     Detections,
@@ -32,7 +33,6 @@ from isolux.geometry._pairs import (
     rows_by_image,
 )
 from isolux.geometry.boxes import box_diagonal_xywh
-from isolux.vocabulary.errors import SpecError
 
 COCO_KEYPOINTS: tuple[str, ...] = (
     *("nose", "left eye", "right eye", "left ear", "right ear"),

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isolux.core.errors import TableError, format_location
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -33,7 +34,6 @@ from isolux.geometry.rle import (
     masks_from_edges,
     masks_to_coco,
 )
-from isolux.vocabulary.errors import TableError, format_location
 
 __all__ = [
     "Masks",

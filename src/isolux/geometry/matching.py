@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -36,7 +37,6 @@ from isolux.geometry._pairs import (
     Truths,
     rows_by_image,
 )
-from isolux.vocabulary.errors import SpecError
 
 __all__ = [
     "AREA_RANGES_PX",

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
 from isolux.geometry._pairs import FloatArray, IntArray
-from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 _MAX_COORDINATE_PX = 1_000_000  # pixels from an image's corner that a polygon's point may lie
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.geometry.crops import Pixels
 from isolux.geometry.rle import masks_from_counts
-from isolux.vocabulary.errors import SpecError
 
 Mask = npt.NDArray[np.bool_]
 """``[height, width]``: true on the person."""

@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.counts import TIMES, count_people
-from isolux.vocabulary.errors import SpecError, TableError, format_location
+from isolux.core.counts import TIMES, count_people
+from isolux.core.errors import SpecError, TableError, format_location
 
 ALL_OTHERS = "all others"
 """The group of values that are not among the most common."""

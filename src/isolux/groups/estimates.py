@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.info import Metric
+from isolux.core.tables import GROUP_METRICS, Status
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.intervals import (
     Interval,
@@ -19,8 +21,6 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.resampling.sums import StatisticColumns
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 TInterval = Callable[[FloatArray, FloatArray, FloatArray, Any], Interval]
 """Value, standard error, degrees of freedom, normal quantile → interval."""

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.grouping import split_intersection
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.grouping import split_intersection
 
 CROSS_SIGN = " × "
 _MAX_LISTED = 3  # combinations without anyone

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.vocabulary.counts import count_people_at_rows
-from isolux.vocabulary.errors import JoinError, SpecError
-from isolux.vocabulary.spelling import describe_variants, fold_spelling
+from isolux.core.counts import count_people_at_rows
+from isolux.core.errors import JoinError, SpecError
+from isolux.core.spelling import describe_variants, fold_spelling
 
 MAX_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""

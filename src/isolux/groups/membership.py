@@ -17,6 +17,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import TIMES, count_people, count_people_at_rows
+from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.grouping import Grouping, UnknownHandling
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, MEMBERSHIP, check
+from isolux.core.unit_index import find_block_starts, has_no_duplicates, lookup_positions
 from isolux.groups.binning import bin_or_merge_rare_values, parse_bins
 from isolux.groups.display_order import sort_groups_for_display
 from isolux.groups.intersections import (
@@ -42,12 +48,6 @@ from isolux.groups.unknown_values import (
 )
 from isolux.groups.vote_rules import apply_vote_rule, parse_vote_rule
 from isolux.stats.constants import HIGH_UNKNOWN_SHARE
-from isolux.vocabulary.counts import TIMES, count_people, count_people_at_rows
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.grouping import Grouping, UnknownHandling
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
-from isolux.vocabulary.unit_index import find_block_starts, has_no_duplicates, lookup_positions
 
 
 @dataclass(frozen=True, slots=True)

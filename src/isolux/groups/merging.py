@@ -19,11 +19,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
+from isolux.core.counts import count_people_at_rows
+from isolux.core.errors import SpecError
+from isolux.core.grouping import Grouping
 from isolux.groups.display_order import sort_groups_for_display
 from isolux.groups.unknown_values import UNKNOWN, is_unknown_word
-from isolux.vocabulary.counts import count_people_at_rows
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import Grouping
 
 
 def merge_values(

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import COUNTS, TIMES
+from isolux.core.notes import Caution
 from isolux.groups.membership import Membership
 from isolux.stats.proportions import estimate_design_effect
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.notes import Caution
 
 NO_PREDICTION, NO_SCORE = "no prediction", "no score"
 """Reasons of a score that is null because the model has no prediction of the unit."""

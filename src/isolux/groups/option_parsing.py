@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.grouping import Grouping, split_intersection
+from isolux.core.spec import Groups, format_setting_as_typed
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.groups.binning import INCOME_RULES, parse_bins
 from isolux.groups.intersections import format_group_name, parse_unique_intersections
 from isolux.groups.unknown_values import add_known_suffix, null_unknown_words
 from isolux.groups.vote_rules import parse_vote_rule
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.grouping import Grouping, split_intersection
-from isolux.vocabulary.spec import Groups, format_setting_as_typed
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 
 @dataclass(frozen=True, slots=True)

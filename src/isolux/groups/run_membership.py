@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.containers import Run, Scores
+from isolux.core.counts import COUNTS, TIMES
+from isolux.core.info import TaskInfo
+from isolux.core.spec import read_recorded_spec, split_intersection
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.membership import Membership, build_membership
 from isolux.groups.option_parsing import read_groupings
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import read_recorded_spec, split_intersection
-from isolux.vocabulary.survey_sample import SAMPLE
 
 
 def list_scored_units(run: Run) -> pl.DataFrame:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.core.spec import Statistics
+from isolux.core.tables import Status
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.means import estimate_group_means
 from isolux.stats.cluster_sums import ClusterSums
@@ -19,8 +21,6 @@ from isolux.stats.constants import MAX_CELLS, MIN_CELLS
 from isolux.stats.small_groups import estimate_intersection_cells
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import unweighted_cluster_sums
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.spec import Statistics
+from isolux.core.tables import Status
 from isolux.groups.estimates import EffectiveSampleSize, Measure
 from isolux.groups.interval_methods import MACRO_AVERAGE, choose_interval_method
 from isolux.groups.means import Means
@@ -19,8 +21,6 @@ from isolux.stats.intervals import (
     is_fraction_without_variation,
 )
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import Status
 
 StatusCells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
 """Statuses and reasons: of groups and measures ``[g, m]``, or of groups ``[g]``."""

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.counts import COUNTS, TIMES, add_multiplicity, count_people
+from isolux.core.spec import split_intersection
 from isolux.groups.membership import Membership
 from isolux.groups.missing_predictions import is_share_uneven
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.stats.constants import MIN_GROUP_SIZE_FOR_LOSSES
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES, add_multiplicity, count_people
-from isolux.vocabulary.spec import split_intersection
 
 _UNITS_BY_KIND = {
     "image": "photos",

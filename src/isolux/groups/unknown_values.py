@@ -9,10 +9,10 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from isolux.core.grouping import UNKNOWN_VALUES, split_intersection
+from isolux.core.notes import Caution
+from isolux.core.placeholders import is_blank_word
 from isolux.io.cell_parsing import drop_sign_of_zero
-from isolux.vocabulary.grouping import UNKNOWN_VALUES, split_intersection
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.placeholders import is_blank_word
 
 UNKNOWN = "unknown"
 """Name of the group with unknown values."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 VOTE_RULES = ("any", "any+unknown", "majority", "top", "top-or-none", "at-least:K")
 

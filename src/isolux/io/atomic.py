@@ -18,6 +18,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import OutputError
 from isolux.io.owned_files import list_foreign_files
 from isolux.io.staging import (
     StagingPath,
@@ -26,7 +27,6 @@ from isolux.io.staging import (
     remove_path,
     remove_stale_staging,
 )
-from isolux.vocabulary.errors import OutputError
 
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""

@@ -12,10 +12,10 @@ from io import BytesIO
 
 import polars as pl
 
+from isolux.core.address_space import read_address_space_limit_bytes
+from isolux.core.tables import Table, check
 from isolux.io.atomic import write_parquet_to
 from isolux.io.cpu_count import count_cores
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
-from isolux.vocabulary.tables import Table, check
 
 _MIN_TABLE_BYTES, _MAX_TABLE_BYTES = 1 << 24, 1 << 29
 """Bytes of a table that is worth it, and of one whose packed copy memory can hold beside it."""
@@ -27,7 +27,7 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import SCORES
     >>> begin_packing(SCORES.empty(), SCORES)
     """
     _packing.clear()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
+from isolux.core.address_space import read_address_space_limit_bytes
 
 _START_TIMEOUT_S = 60.0  # seconds at most for work whose start a signal broke into
 

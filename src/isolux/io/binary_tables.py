@@ -14,8 +14,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import FileError
 from isolux.io.polars_panics import silence_panics
-from isolux.vocabulary.errors import FileError
 
 _FEATHER_1 = b"FEA1"
 _PARQUET = b"PAR1"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError, format_location
+from isolux.core.errors import SpecError, TableError, format_location
 
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"

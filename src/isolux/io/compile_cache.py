@@ -32,7 +32,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime.nrt import rtsys
 from numba.misc.appdirs import AppDirs
 
-from isolux.vocabulary.progress import report_step
+from isolux.core.progress import report_step
 
 _Function = Callable[..., Any]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])

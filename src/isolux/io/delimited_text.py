@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
 _BLOCK_BYTES = 1 << 24  # bytes looked at together: bounds the memory of the masks

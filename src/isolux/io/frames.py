@@ -19,6 +19,13 @@ from typing import IO, cast
 
 import polars as pl
 
+from isolux.core.errors import (
+    FileError,
+    SpecError,
+    UnknownNameError,
+    find_similar_file_names,
+    format_location,
+)
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.io.delimited_text import read_delimited
@@ -27,13 +34,6 @@ from isolux.io.polars_panics import silence_panics
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import (
-    FileError,
-    SpecError,
-    UnknownNameError,
-    find_similar_file_names,
-    format_location,
-)
 
 MAX_TABLE_BYTES = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import polars.selectors as cs
 
-from isolux.vocabulary.errors import FileError
+from isolux.core.errors import FileError
 
 
 def sha256_file(path: str | Path) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.errors import JoinError
 from isolux.io.ids import reduce_ids
-from isolux.vocabulary.errors import JoinError
 
 _MATCH_HINT = "write them alike in both files"
 _MIN_IDS = 10  # ids: fewer may be a run by accident

@@ -9,14 +9,14 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.cell_parsing import as_text, is_readable_dtype
-from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     SpecError,
     TableError,
     format_columns,
     format_location,
 )
+from isolux.io.cell_parsing import as_text, is_readable_dtype
+from isolux.io.refusals import refuse_cells, require_columns
 
 IdFrom = Literal["column", "basename", "stem"]
 ID_FROM: tuple[IdFrom, ...] = ("column", "basename", "stem")

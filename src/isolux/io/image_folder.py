@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from isolux.core.errors import FileError
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.errors import FileError
 
 
 class ImageFolder:

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.info import Reference
+from isolux.core.schema import Column, Table
 from isolux.io.ids import ID_COLUMNS
-from isolux.vocabulary.info import Reference
-from isolux.vocabulary.schema import Column, Table
 
 ARCHIVE_SEPARATOR = "::"
 """Parts an archive's path from the name of a file in it."""

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core.errors import FileError, format_location
 from isolux.io.json_values import decode_json
-from isolux.vocabulary.errors import FileError, format_location
 
 _Row = dict[str, Any]
 _FACE_LISTS = (

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError, TableError, format_location
 
 Decoded = TypeVar("Decoded")
 Field = msgspec.Raw | msgspec.UnsetType

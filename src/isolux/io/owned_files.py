@@ -5,8 +5,8 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from isolux.core.errors import OutputError
 from isolux.io.staging import is_staging_name
-from isolux.vocabulary.errors import OutputError
 
 _FILES_BY_KIND: dict[str, tuple[str, ...]] = {
     "run": (

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.core.errors import FileError, OutputError, SpecError
 
 _SAFE_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 import polars as pl
 
+from isolux.core.errors import TableError, UnknownNameError, format_location
 from isolux.io.cell_parsing import first_true_row
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 
 def refuse_cells(

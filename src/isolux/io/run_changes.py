@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from isolux.core.errors import IsoluxError, RunError
 from isolux.io.run_record import FILES_KEY, hash_run_files, read_record
-from isolux.vocabulary.errors import IsoluxError, RunError
 
 
 def list_changed_files(path: str | Path) -> list[str]:

@@ -13,6 +13,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import FileError
+from isolux.core.tables import COMPARISONS, DISPARITIES, Table, check
 from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
 from isolux.io.background_packing import take_packed_bytes
 from isolux.io.background_thread import run_in_background
@@ -30,9 +33,6 @@ from isolux.io.run_record import (
     read_record,
 )
 from isolux.io.staging import is_staging_name, remove_stale_staging
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
 _MAX_TEXT_LENGTH = 100  # characters of what was found
 _PAGES = ("report.html", "gallery.html")

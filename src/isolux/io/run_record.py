@@ -9,11 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from isolux.io.atomic import RUN_MARK
-from isolux.io.frames import FORMATS
-from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.tables import (
+from isolux.core.errors import FileError
+from isolux.core.tables import (
     ATTRIBUTES,
     DISPARITIES,
     FINDINGS,
@@ -21,6 +18,9 @@ from isolux.vocabulary.tables import (
     SCORES,
     Table,
 )
+from isolux.io.atomic import RUN_MARK
+from isolux.io.frames import FORMATS
+from isolux.io.hashing import sha256_file
 
 FILES_KEY = "files"
 """Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import FileError, SpecError, format_location
 from isolux.io.frames import read_table, refuse_unless_file
-from isolux.vocabulary.errors import FileError, SpecError, format_location
 
 _MAX_NESTING = 200
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")

@@ -16,11 +16,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.table_rows import IntArray, TableRows
 from isolux.io.binary_tables import find_unreadable_column, first_error_line, refuse_damaged
 from isolux.io.frames import refuse_huge_cells, refuse_unless_file
 from isolux.io.polars_panics import silence_panics
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
-from isolux.vocabulary.table_rows import IntArray, TableRows
 
 _SUFFIXES = (".parquet", ".pq")
 _IGNORED_PREFIXES = ("_", ".")

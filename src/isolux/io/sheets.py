@@ -23,8 +23,8 @@ from types import MappingProxyType
 
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError, format_location
 from isolux.io.bounded_zlib import max_unpacked_bytes
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, format_location
 
 # Cells of a workbook that have no value to read, though they do not look empty.
 

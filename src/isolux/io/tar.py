@@ -15,8 +15,8 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from isolux.core.errors import FileError
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
-from isolux.vocabulary.errors import FileError
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _MAX_UNPACKED_BYTES = 4 << 30  # bytes unpacked, whatever the archive's size

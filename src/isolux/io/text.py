@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from isolux.vocabulary.errors import FileError, format_location
+from isolux.core.errors import FileError, format_location
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BINARY_SIGNATURES = {

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import TypeVar
 
+from isolux.core.address_space import read_address_space_limit_bytes
 from isolux.io.cpu_count import count_cores
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
 
 _MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError
 from isolux.io.frames import refuse_unless_file
 from isolux.io.settings_files import read_label_map_file
-from isolux.vocabulary.errors import FileError, SpecError
 
 _SYNSET = re.compile(r"n\d{8}")
 _MAX_LISTED = 10

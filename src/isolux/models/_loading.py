@@ -12,14 +12,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from isolux.core import registry
+from isolux.core.errors import SpecError
+from isolux.core.info import ModelInfo
+from isolux.core.plugin_options import parse_option_assignments
 from isolux.io.background_thread import run_in_background
 from isolux.io.hashing import sha256_file
 from isolux.models import _prediction_tables
 from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor, find_prediction_type
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import ModelInfo
-from isolux.vocabulary.plugin_options import parse_option_assignments
 
 _COMMON_PACKAGES = ("numpy", "pillow", "simplejpeg", "polars")
 """What decodes pictures and holds answers, whatever the family."""

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import IsoluxError, TableError
-from isolux.vocabulary.info import ModelInfo
-from isolux.vocabulary.tables import (
+from isolux.core.errors import IsoluxError, TableError
+from isolux.core.info import ModelInfo
+from isolux.core.tables import (
     BOX_PREDICTIONS,
     EMBEDDINGS,
     KEYPOINT_PREDICTIONS,
@@ -235,7 +235,7 @@ def check_one_answer_per_image(
     >>> check_one_answer_per_image(rows, 3, "labels", "net")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.TableError: the model 'net' gives no row for 1 of 3 pictures
+    isolux.core.errors.TableError: the model 'net' gives no row for 1 of 3 pictures
       expected: a row of labels for each picture
       found: none for picture 2 (picture counts from 0 within one call)
       what to do: answer for every picture; a row whose label is null says that there is no answer
@@ -272,7 +272,7 @@ def check_labels_sorted_by_score(
     >>> check_labels_sorted_by_score(rows.with_columns(score=pl.Series([0.1, 0.9])), [], "net")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.TableError: the model 'net' gives a less confident label first
+    isolux.core.errors.TableError: the model 'net' gives a less confident label first
       expected: the best label of a picture first
       found: 'dog' (0.1) before 'cat' (0.9) for picture 0 (picture counts from 0 within one call)
       what to do: sort each picture's rows by their score, highest first

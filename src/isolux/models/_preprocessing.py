@@ -13,9 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.io.images import Pixels
 from isolux.io.resizing import Filter, resize_and_crop
-from isolux.vocabulary.errors import SpecError
 
 Fit = Literal["stretch", "crop", "pad"]
 Colours = Literal["rgb", "bgr"]

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
 from isolux.io.prompts import read_prompt_file
 from isolux.models._classes import build_top_label_table, to_probabilities
-from isolux.vocabulary.errors import SpecError
 
 PromptPooling = Literal["mean", "nearest"]
 """Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""

@@ -7,9 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.extras import import_optional
 from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import import_optional
 
 _Input = TypeVar("_Input")
 _NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import ModelInfo, Reference
 from isolux.models._classes import build_top_label_table, to_probabilities
 from isolux.models._loading import open_model
 from isolux.models._torch import (
@@ -24,8 +26,6 @@ from isolux.models._torch import (
     move_to_device_for_inference,
     read_safetensors_and_hash,
 )
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import ModelInfo, Reference
 
 RECORD, WEIGHTS = "finetune.json", "finetuned.safetensors"
 _SAFE_FAMILIES = ("fairface", "hf", "open_clip", "timm")
@@ -117,7 +117,7 @@ def load(
     >>> load("nowhere")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no fine-tuned model here
+    isolux.core.errors.FileError: there is no fine-tuned model here
       expected: a folder of `isolux train finetune`, with finetune.json and finetuned.safetensors
       found: no such folder
       where: nowhere

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError
+from isolux.core.info import ModelInfo, Reference
 from isolux.predictions import read_outputs
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="Answers in a file",

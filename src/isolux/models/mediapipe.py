@@ -15,12 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.hashing import sha256_file
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA, build_box_table
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="MediaPipe",
@@ -175,7 +175,7 @@ def load(
     >>> load("hands")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.UnknownNameError: there is no model of mediapipe named 'hands'
+    isolux.core.errors.UnknownNameError: there is no model of mediapipe named 'hands'
       expected: one of faces, pose
     """
     if spec not in _MODEL_NAMES:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.images import Pixels
 from isolux.models._boxes import build_box_table
 from isolux.models._torch import build_device_error, hash_state_dict, import_torch
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="MTCNN",
@@ -97,7 +97,7 @@ def load(
     >>> load("nowhere/weights.bin")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.SpecError: mtcnn: has weights of its own
+    isolux.core.errors.SpecError: mtcnn: has weights of its own
       expected: mtcnn:
       found: 'nowhere/weights.bin'
     """

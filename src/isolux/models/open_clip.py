@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo, Reference
 from isolux.models._classes import build_embedding_table
 from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
 from isolux.models._prompts import (
@@ -28,9 +31,6 @@ from isolux.models._torch import (
     load_weights_from_file,
     move_to_device_for_inference,
 )
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="open_clip",
@@ -145,7 +145,7 @@ def load(
     --------
     ``docs/how_to/models.md`` runs one. A model that there is not, or a library that is not here:
 
-    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> from isolux.core.errors import IsoluxError
     >>> try:
     ...     load("absent_model")
     ... except IsoluxError:

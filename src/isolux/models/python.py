@@ -21,11 +21,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import ModelInfo, Reference
+from isolux.core.plugin_options import parse_option_assignments
 from isolux.io.hashing import sha256_file
 from isolux.models._prediction_tables import PREDICTION_TABLES, Predictor
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import ModelInfo, Reference
-from isolux.vocabulary.plugin_options import parse_option_assignments
 
 INFO = ModelInfo(
     title="A callable of your own",
@@ -94,7 +94,7 @@ def load(
     >>> load("nowhere:net")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.SpecError: the module 'nowhere' cannot be imported
+    isolux.core.errors.SpecError: the module 'nowhere' cannot be imported
       expected: MODULE:FACTORY, such as my_models:gender_net
       found: ModuleNotFoundError: No module named 'nowhere'
       what to do: run the command in the module's folder, or install its package

@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo, Reference
 from isolux.models._classes import (
     ClassMap,
     build_class_map,
@@ -32,9 +35,6 @@ from isolux.models._torch import (
     move_to_device_for_inference,
     read_safetensors_and_hash,
 )
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="timm",
@@ -130,7 +130,7 @@ def load(
     --------
     ``docs/how_to/models.md`` runs one. A model that there is not, or a library that is not here:
 
-    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> from isolux.core.errors import IsoluxError
     >>> try:
     ...     load("absent_model")
     ... except IsoluxError:

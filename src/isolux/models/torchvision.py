@@ -20,6 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.images import Pixels
 from isolux.models._boxes import BOX_SCHEMA, POSE_SCHEMA
 from isolux.models._classes import read_class_names
@@ -30,9 +33,6 @@ from isolux.models._torch import (
     move_to_device_for_inference,
     read_safetensors_and_hash,
 )
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="torchvision",
@@ -212,7 +212,7 @@ def load(
     --------
     ``docs/how_to/models.md`` runs one. A detector that there is not, or a library that is not here:
 
-    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> from isolux.core.errors import IsoluxError
     >>> try:
     ...     load("absent_rcnn")
     ... except IsoluxError:

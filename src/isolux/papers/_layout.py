@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.spec import split_intersection
 from isolux.disparity import formulas
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.spec import split_intersection
 
 
 def format_merge_settings(
@@ -64,7 +64,7 @@ def pivot_metrics_by_class_and_group(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import GROUP_METRICS
+    >>> from isolux.core.tables import GROUP_METRICS
     >>> table = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "recall_at_iou", "threshold": [0.5, 0.75], "attribute": "tone",
     ...     "values": [["1"], ["1"]], "value": [0.9, 0.8], "n_units": 70}))

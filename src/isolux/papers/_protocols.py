@@ -7,9 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.tables import Status
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.tables import Status
 
 Protocols = Mapping[str, Mapping[str, object]]
 Layout = Callable[[Run], pl.DataFrame]

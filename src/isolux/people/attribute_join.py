@@ -13,6 +13,10 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, UnknownNameError, format_columns
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES
 from isolux.datasets import load
 from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
@@ -25,10 +29,6 @@ from isolux.io.id_spellings import (
 from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
 from isolux.people.id_consistency import JoinKey, note_conflicting_id_columns
 from isolux.people.id_index import list_known_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, format_columns
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES
 
 _PERSON_IDS, _IMAGE_IDS, _SUBJECT_IDS = (
     ("instance_id",),

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.counts import add_multiplicity, count_people, count_people_by_label
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.groups.display_order import NumberRange, parse_range_or_number
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import add_multiplicity, count_people, count_people_by_label
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 
 _CONDITION = re.compile(r"\s*([^=<>!]+?)\s*(>=|<=|!=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _COMPARISONS: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {

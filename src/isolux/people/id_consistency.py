@@ -12,15 +12,15 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
+from isolux.core.notes import Caution
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.id_spellings import find_consecutive_start
 from isolux.io.ids import ID_COLUMNS, IdFrom, read_ids, reduce_ids
 from isolux.people.id_index import list_known_ids
 from isolux.predictions import probe_table, table_format
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.notes import Caution
 
 _IMAGES = ("image_id", "uri", "instance_id")
 _ID_KINDS_BY_COLUMN: dict[str, tuple[str, ...]] = {

@@ -10,9 +10,9 @@ import re
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.io.ids import IdFrom, reduce_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 _ID_LIKE = re.compile(
     r"(?i:(?:.*[_ ])?(?:ids?|uuid|guid)|subject|person|participant|identity|name|household|family|"

@@ -10,6 +10,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isolux import derive
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.counts import refuse_count_tables
+from isolux.core.errors import InputError, SpecError, UnknownNameError
+from isolux.core.plugin_options import parse_option_assignments
+from isolux.core.spec import AuditSpec, People, Sample
 from isolux.datasets import (
     Purpose,
     cluster_by_requested_column,
@@ -24,12 +30,6 @@ from isolux.people.redaction import redact_errors_in_block
 from isolux.people.survey_columns import attach_survey_sample, parse_cluster_columns
 from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import read_withdrawn_list
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
-from isolux.vocabulary.plugin_options import parse_option_assignments
-from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 if TYPE_CHECKING:
     from isolux.people.shards import ShardedTable

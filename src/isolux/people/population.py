@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.spec import split_intersection
 from isolux.io.frames import read_table
 from isolux.stats.raking import Margins, rake_weights_to_shares
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.spec import split_intersection
 
 _SIZE_COLUMNS = ("share", "count")
 _UNKNOWN = "unknown"

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 
-from isolux.vocabulary.errors import InputError, IsoluxError
+from isolux.core.errors import InputError, IsoluxError
 
 _REDACTED = "(withdrawn)"
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")

@@ -14,6 +14,10 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
+from isolux.core.containers import Dataset
+from isolux.core.counts import refuse_count_tables
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import Groups, parse_spec, split_intersection
 from isolux.datasets import Purpose, cluster_by_requested_column
 from isolux.derive import add_captions_from_file
 from isolux.groups.option_parsing import read_groupings
@@ -21,10 +25,6 @@ from isolux.people.filters import drop_unscored_people, filter_people, parse_con
 from isolux.people.loading import list_computed_attributes, load_people
 from isolux.people.withdrawal import remove_withdrawn_people
 from isolux.people.withdrawal_lists import read_withdrawn_list
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Groups, parse_spec, split_intersection
 
 _FILE_SETTINGS = ("id", "separator", "data_option", "images")
 """Settings that say how files are read, and so nothing of a dataset that is in memory."""

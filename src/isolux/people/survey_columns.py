@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.spec import Sample, format_setting_as_typed
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.spec import Sample, format_setting_as_typed
+from isolux.core.tables import INSTANCES
 
 _MAX_LISTED = 5
 _WEIGHT_RANGE = (1e-30, 1e30)

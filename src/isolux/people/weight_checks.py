@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.stats.sampling import kish_effective_size
-from isolux.vocabulary.notes import Caution
 
 _MIN_ROWS = 20
 """How many different whole numbers in order cannot be an accident."""

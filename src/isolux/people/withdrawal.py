@@ -14,6 +14,10 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Run
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.io.ids import reduce_ids
 from isolux.people.id_index import (
     index_ids_by_column_name,
@@ -23,10 +27,6 @@ from isolux.people.id_index import (
 )
 from isolux.people.redaction import redact_ids
 from isolux.people.withdrawal_lists import WithdrawnList, format_count
-from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 
 def remove_withdrawn_people(

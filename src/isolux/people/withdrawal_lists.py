@@ -10,6 +10,7 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.errors import FileError, TableError
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.consent import (
     ConsentRole,
@@ -22,7 +23,6 @@ from isolux.io.consent import (
 )
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import read_ids
-from isolux.vocabulary.errors import FileError, TableError
 
 ID_LIST_COLUMNS = ("subject_id", "instance_id", "image_id", "household_id", "cluster_id")
 """Columns of ids that a list may go by, whatever the data's file calls its own."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from isolux.core.notes import Caution
 from isolux.plausibility import (
     answer_words,
     constant_answers,
@@ -32,7 +33,6 @@ from isolux.plausibility import (
     reversed_scores,
 )
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.vocabulary.notes import Caution
 
 __all__ = ["CHECKS", "AuditInputs", "check_plausibility"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.counts import COUNTS, TIMES
 from isolux.groups.membership import Membership
 from isolux.tasks import score
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import COUNTS, TIMES
 
 SHAPE_TASKS = (
     "detection",

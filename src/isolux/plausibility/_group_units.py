@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._model_numbers import (
     FACTORS,
@@ -16,7 +17,6 @@ from isolux.plausibility._model_numbers import (
 )
 from isolux.stats.numeric_statistics import weighted_spearman
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.notes import Caution
 
 _FACTORS_WITHOUT_TRUTH = (100.0, 255.0, 1000.0)
 # Groups may honestly differ twelvefold in a number that nothing is held against (the area of a

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.counts import COUNTS, TIMES
+from isolux.core.grouping import split_intersection
+from isolux.core.info import Metric
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.label_noise import GapBounds
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.grouping import split_intersection
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.survey_sample import SAMPLE
 
 BoolArray = npt.NDArray[np.bool_]
 ALPHA = 0.01

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
+from isolux.core.placeholders import CODES, find_placeholder_words, is_blank_word
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.placeholders import CODES, find_placeholder_words, is_blank_word
 
 _MIN_ANSWERS, _MIN_SHARE = 5, 0.01
 _MAX_KINDS = 200  # of a closed list; of more, and of sentences, other words say the same

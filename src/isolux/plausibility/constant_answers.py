@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._model_numbers import read_numbers
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _MIN_PEOPLE = 20
 _SHAPES = {"box_x", "mask_counts", "keypoints_x", "part"}

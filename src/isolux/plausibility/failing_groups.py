@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._unit_scores import (
     BoolArray,
@@ -16,8 +18,6 @@ from isolux.plausibility._unit_scores import (
     read_unit_scores,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 # A model that serves one person in ten of a group has no success among 20 in 12 of 100 samples,
 # and among 60 in 2 of 1,000: where all others are mostly right, both are worth a look at the file.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.geometry.previews import ShapePreview
 from isolux.plausibility._audit_inputs import SHAPE_TASKS, AuditInputs
 from isolux.plausibility._moved_shapes import (
@@ -10,8 +12,6 @@ from isolux.plausibility._moved_shapes import (
 )
 from isolux.plausibility._renamed_shapes import find_renamed_shapes
 from isolux.plausibility._shape_halves import MIN_GAIN
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _SHAPES = {"segmentation": "masks", "keypoints": "poses"}
 # Predictions of other images overlap people by chance; those of the right ones by more than this.

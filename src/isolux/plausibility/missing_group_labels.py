@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._unit_scores import (
     ALPHA,
@@ -19,9 +22,6 @@ from isolux.plausibility._unit_scores import (
     read_unit_scores,
 )
 from isolux.stats.label_noise import GapBounds, gap_bounds_with_unknown_group
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 INFO = PlausibilityInfo(
     title="Group labels missing not at random",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._unit_scores import (
     ALPHA,
@@ -21,8 +23,6 @@ from isolux.plausibility._unit_scores import (
 )
 from isolux.stats.label_noise import GapBounds
 from isolux.stats.statistic import IntArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _ADVICE_ON_BLANKS = (
     "If an empty cell means a class, as where only findings are noted, say so: --label-map"

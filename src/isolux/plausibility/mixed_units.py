@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.plausibility._group_units import caution_on_groups_in_other_units
 from isolux.plausibility._model_numbers import (
@@ -18,8 +20,6 @@ from isolux.plausibility._model_numbers import (
     read_numbers,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _MIN_NUMBERS, _MIN_SHARE = 20, 0.02
 # Held against the truth, a number is in another unit if dividing it brings it near; most numbers

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import TIMES, count_people
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.numeric_statistics import weighted_spearman
-from isolux.vocabulary.counts import TIMES, count_people
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _MIN_CLASSES, _MAX_CLASSES = 20, 130
 # Digits and age brackets are fewer; lists of classes that are sorted by kind, whose numbers are

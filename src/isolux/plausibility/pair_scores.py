@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _DISTANCE_NAME = re.compile(r"(?i)(?<![a-z])dist(ance)?s?(?![a-z])")
 _MIN_PAIRS = 30

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.counts import TIMES
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.plausibility._audit_inputs import SHAPE_TASKS, AuditInputs
-from isolux.vocabulary.counts import TIMES
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 _MIN_PEOPLE = 100
 # A model that is right for 97 of 100 people, more than is usual where people are audited, is right

@@ -16,17 +16,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.counts import COUNTS, TIMES
+from isolux.core.errors import IsoluxError
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
+from isolux.core.spec.task import BLANK_TEXT
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.label_assignment import (
     AnswerCodes,
     encode_answers,
     find_label_assignment,
 )
-from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec.task import BLANK_TEXT
 
 _EVIDENCE = "classification"
 _MAX_LISTED = 12  # classes that are named; of a flag that would name more, nothing is printed

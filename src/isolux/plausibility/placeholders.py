@@ -1,7 +1,7 @@
 """Codes and words for missing values that are read as values: -1, 999, ``None``, ``n/a``.
 
 An age of -1 is four decades of error, a similarity of -1 a failed match, an income of -1 the
-poorest of all. The rule is that of ``isolux.vocabulary.placeholders``; ratings, which the task
+poorest of all. The rule is that of ``isolux.core.placeholders``; ratings, which the task
 ``agreement`` reads, and groups that are words are asked by it where they are read.
 """
 
@@ -13,16 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.placeholders import (
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
+from isolux.core.placeholders import (
     CODES,
     find_placeholder_numbers,
     is_blank_word,
     is_failure_word,
 )
+from isolux.plausibility._audit_inputs import AuditInputs
+from isolux.stats.statistic import FloatArray
 
 _MIN_CLASS_SHARE = 0.02
 # A class of fewer people may never be answered by a model that knows it.

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 
 from isolux.checks import repeats
+from isolux.core.errors import TableError
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.groups.intersections import format_group_name
 from isolux.plausibility._audit_inputs import AuditInputs
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 # One repeat in a hundred can change a metric by a percentage point. Exactly the same box is no
 # chance; a few people who stand close together, or share all their values, may be.

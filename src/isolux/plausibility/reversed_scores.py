@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from isolux.core.info import PlausibilityInfo
+from isolux.core.notes import Caution
 from isolux.geometry.previews import ShapePreview
 from isolux.plausibility._audit_inputs import AuditInputs
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import PlausibilityInfo
-from isolux.vocabulary.notes import Caution
 
 # The area under the curve of right against wrong predictions is .5 where scores say nothing, and
 # rises by .2 or more if scores of .4 or less are turned round. Chance alone is excluded.

@@ -2,7 +2,7 @@
 
     policy.yaml → rules → questions (slacks with bounds) → answers → text, JSON, JUnit, Markdown
 
-Every answer is pass, fail or insufficient. ``isolux.verbs.gate`` loads runs and asks; the command
+Every answer is pass, fail or insufficient. ``isolux.api.gate`` loads runs and asks; the command
 line and the pytest plugin show what it answers. Decision 24 says why the answers are as they are.
 """
 

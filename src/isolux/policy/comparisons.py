@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from isolux.core.tables import Status
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.replicate_comparisons import count_effective_clusters
 from isolux.groups.estimates import Estimates
@@ -32,7 +33,6 @@ from isolux.stats.differences import difference_from_replicates, independent_mea
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 from isolux.stats.test_inversion import Difference, ZValues
-from isolux.vocabulary.tables import Status
 
 SlackBounds = Callable[[float], Interval]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from isolux.vocabulary.printable import clean_line
+from isolux.core.printable import clean_line
 
 Answer = Literal["pass", "fail", "insufficient"]
 EXIT_CODES: Mapping[str, int] = {"pass": 0, "fail": 1, "insufficient": 3}

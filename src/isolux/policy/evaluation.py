@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import OVERALL_OUTSIDE
 from isolux.disparity.attribute_measures import list_ordered_pairs
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.contrast_z import is_overall_among_groups
@@ -33,9 +36,6 @@ from isolux.policy.comparisons import (
 )
 from isolux.policy.rules import PolicyRule, convert_limit_to_unit, convert_margin_to_unit
 from isolux.stats.cluster_sums import IntArray
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import OVERALL_OUTSIDE
 
 _LOWER_LIMIT_KINDS = ("at_least",)
 

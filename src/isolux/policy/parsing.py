@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from isolux.core import registry
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import split_intersection
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.policy.rules import (
     RULE_KINDS,
@@ -17,9 +20,6 @@ from isolux.policy.rules import (
     list_allowed_rule_keys,
     parse_amount_with_unit,
 )
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import split_intersection
 
 _KEYS = ("policy", "name", "level", "power", "unanswered_at_most", "rules")
 VERSION = 1
@@ -385,7 +385,7 @@ def check_difference_rules_have_value_limits(rules: Sequence[PolicyRule], source
     >>> alone = PolicyRule("ratio_at_least", 1, metric="selected", attribute="race", ratio=0.8)
     >>> check_difference_rules_have_value_limits([alone], "the policy")
     Traceback (most recent call last):
-    isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...
+    isolux.core.errors.SpecError: a ratio of groups alone says nothing of how large the ...
     """
     limited_metrics = {
         rule.metric

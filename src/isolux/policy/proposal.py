@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core.formatting import shorten_name
+from isolux.core.printable import clean_line, escape_unsafe_json
 from isolux.disparity.attribute_measures import list_ordered_pairs
 from isolux.disparity.comparisons import build_comparisons
 from isolux.groups.estimates import Estimates
@@ -24,8 +26,6 @@ from isolux.policy.evaluation import PolicyInputs
 from isolux.policy.sentences import list_differences_found_by_audit
 from isolux.statements.numbers import format_gap_size, format_with_unit
 from isolux.stats.cluster_sums import IntArray
-from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.printable import clean_line, escape_unsafe_json
 
 _LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3

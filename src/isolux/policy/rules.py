@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Literal
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 _AMOUNT_PATTERN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
 _POINT_WORDS = ("point", "points", "percentage points", "pp")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from isolux.core.formatting import shorten_name
+from isolux.core.spec import read_recorded_spec
 from isolux.policy.decision import RuleCase
 from isolux.policy.evaluation import PolicyInputs, normalise_group_name
 from isolux.policy.rules import Policy, PolicyRule, convert_limit_to_unit, convert_margin_to_unit
@@ -18,12 +20,10 @@ from isolux.statements.numbers import (
     format_with_unit,
 )
 from isolux.stats.statistic import PairStatistic
-from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.spec import read_recorded_spec
 
 if TYPE_CHECKING:
+    from isolux.core.info import Metric
     from isolux.policy.evaluation import PolicyInputs
-    from isolux.vocabulary.info import Metric
 
 
 _MAX_LISTED = 4

@@ -18,6 +18,11 @@ from typing import Any, cast
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
+from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.io.frames import FORMATS, open_bytes, read_table
 from isolux.io.ids import IdFrom, choose_id_column, read_ids, read_names
 from isolux.io.paths import to_path
@@ -51,11 +56,6 @@ from isolux.predictions._scores import (
     read_scores,
     scores_from_attributes,
 )
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
     "QUESTION_COLUMNS",
@@ -113,7 +113,7 @@ def read_predictions(
     Returns
     -------
     polars.DataFrame
-        One of the tables predictions of ``isolux.vocabulary.tables``.
+        One of the tables predictions of ``isolux.core.tables``.
 
     Raises
     ------

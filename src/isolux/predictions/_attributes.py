@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.predictions._image_ids import note_labels_of_images
 from isolux.predictions._labels.reading import LabelColumns, build_label_rows
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 
 def labels_from_attributes(

@@ -14,24 +14,24 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.geometry.masks import masks_from_counts
-from isolux.io.cell_parsing import as_numbers, first_true_row
-from isolux.io.frames import FORMATS, read_table
-from isolux.io.ids import read_names
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     SpecError,
     TableError,
     UnknownNameError,
     format_columns,
     format_location,
 )
-from isolux.vocabulary.tables import (
+from isolux.core.tables import (
     BOX_PREDICTIONS,
     KEYPOINT_PREDICTIONS,
     MASK_PREDICTIONS,
     Table,
     check,
 )
+from isolux.geometry.masks import masks_from_counts
+from isolux.io.cell_parsing import as_numbers, first_true_row
+from isolux.io.frames import FORMATS, read_table
+from isolux.io.ids import read_names
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 DetectionKind = Literal["boxes", "masks", "keypoints"]

@@ -12,12 +12,12 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.errors import FileError, InputError
 from isolux.io.binary_tables import read_table_schema
 from isolux.io.frames import FORMATS, open_bytes, read_table, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, read_tar_files
-from isolux.vocabulary.errors import FileError, InputError
 
 _HEAD_BYTES = 1 << 16  # bytes looked at
 _POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)

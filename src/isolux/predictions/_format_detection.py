@@ -14,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+from isolux.core import registry
+from isolux.core.errors import FileError
+from isolux.core.info import FormatInfo
 from isolux.io.frames import FORMATS
 from isolux.predictions._detections import detect_kind
 from isolux.predictions._file_probe import FileProbe, probe_path, table_format
 from isolux.predictions._pair_tables import has_pair_columns
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import FormatInfo
 
 
 def detect_output_format(path: str | Path) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
 from isolux.io.id_spellings import (
     JoinSides,
     find_spelling_match,
@@ -14,8 +16,6 @@ from isolux.io.id_spellings import (
 )
 from isolux.io.ids import ID_FROM, IdFrom, reduce_ids
 from isolux.predictions._id_parts import shorten_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
 
 
 def join_predictions(

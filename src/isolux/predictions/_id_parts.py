@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.errors import JoinError
 from isolux.io.ids import IdFrom, reduce_ids
-from isolux.vocabulary.errors import JoinError
 
 
 def shorten_ids(ids: pl.Series, id_from: IdFrom, source: str) -> pl.Series:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
+from isolux.core.notes import Caution
+from isolux.core.tables import IMAGES
 from isolux.io.ids import IdFrom, reduce_ids
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import IMAGES
 
 _COCO_NUMBER_COLUMN = "coco_image_id"
 _NOTE_BY_ID_FORM: dict[IdFrom, str] = {

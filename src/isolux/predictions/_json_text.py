@@ -8,8 +8,8 @@ from typing import IO, NoReturn, TypeVar
 
 import msgspec
 
+from isolux.core.errors import FileError, TableError
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError, TableError
 
 _Element = TypeVar("_Element")
 _BLOCK_BYTES = 1 << 18

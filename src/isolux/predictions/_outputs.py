@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.errors import SpecError, format_did_you_mean
 from isolux.io.frames import FORMATS
 from isolux.predictions._detections import detect_kind, read_detections
 from isolux.predictions._file_probe import list_vector_columns, probe_table, table_format
 from isolux.predictions._format_detection import detect_foreign_table_format, detect_output_format
 from isolux.predictions._labels.reading import LABEL_COLUMNS
 from isolux.predictions._pair_tables import has_pair_columns, read_pairs
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError, format_did_you_mean
 
 
 def read_outputs(

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import JoinError, SpecError
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import read_ids
-from isolux.vocabulary.errors import JoinError, SpecError
 
 ImageSizes = str | Path | Mapping[str, tuple[int, int]] | None
 """A table with ``image_id``, ``width`` and ``height``, or id to both; of a dataset at hand, its."""

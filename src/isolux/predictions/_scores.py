@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, format_columns
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import choose_id_column, read_ids
@@ -17,8 +19,6 @@ from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import probe_table, table_format
 from isolux.predictions._labels.confidences import to_confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, read_row_models
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, format_columns
 
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from isolux.core.errors import FileError
 from isolux.io.frames import refuse_unless_file
 from isolux.io.text import check_utf8
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import FileError
 
 
 def is_single_file(root: Path) -> bool:

@@ -12,14 +12,14 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.core.errors import TableError
+from isolux.core.info import FormatInfo, Reference
+from isolux.core.tables import LABEL_PREDICTIONS
 from isolux.io.frames import open_bytes
 from isolux.io.ids import read_ids
 from isolux.io.json_values import decode_json, format_whole_ids
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import FormatInfo, Reference
-from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
 INFO = FormatInfo(
     title="COCO captions",

@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.io.frames import FORMATS, read_table, refuse_unless_file
-from isolux.io.ids import choose_id_column, read_ids
-from isolux.io.refusals import refuse_cells, require_columns
-from isolux.predictions._detections import add_model_column
-from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     InputError,
     SpecError,
     TableError,
     format_location,
 )
-from isolux.vocabulary.info import FormatInfo, Reference
-from isolux.vocabulary.tables import EMBEDDINGS, check
+from isolux.core.info import FormatInfo, Reference
+from isolux.core.tables import EMBEDDINGS, check
+from isolux.io.frames import FORMATS, read_table, refuse_unless_file
+from isolux.io.ids import choose_id_column, read_ids
+from isolux.io.refusals import refuse_cells, require_columns
+from isolux.predictions._detections import add_model_column
+from isolux.predictions._file_probe import FileProbe
 
 INFO = FormatInfo(
     title="Embeddings",

@@ -12,14 +12,14 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import TableError
+from isolux.core.info import FormatInfo
+from isolux.core.tables import EMBEDDINGS, check
 from isolux.io.frames import open_bytes
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
 from isolux.io.json_values import decode_json
 from isolux.predictions._detections import build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import FormatInfo
-from isolux.vocabulary.tables import EMBEDDINGS, check
 
 INFO = FormatInfo(
     title="FHIBE's evaluation API",

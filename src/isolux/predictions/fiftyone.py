@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.info import FormatInfo
 from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
 from isolux.predictions._detections import BOX, build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="FiftyOne",

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError, format_location
+from isolux.core.info import FormatInfo
+from isolux.core.tables import check
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import choose_id_column, read_ids
 from isolux.io.image_tables import ARCHIVE_SEPARATOR, FHIBE_API, IMAGE_FILES, has_image_columns
@@ -23,9 +26,6 @@ from isolux.io.tar import is_tar, read_tar_files
 from isolux.predictions._detections import add_model_column
 from isolux.predictions._face_parts import are_mostly_part_masks
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import FileError, format_location
-from isolux.vocabulary.info import FormatInfo
-from isolux.vocabulary.tables import check
 
 INFO = FormatInfo(
     title="Pictures",

@@ -7,10 +7,10 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.info import FormatInfo, Reference
 from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_label_file
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="JSON lines",

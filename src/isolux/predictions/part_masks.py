@@ -11,15 +11,15 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import FormatInfo
+from isolux.core.tables import PART_MASK_FILES, check
 from isolux.io.paths import list_files_below, resolve_inside
 from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._face_parts import FACE_PARTS, are_mostly_part_masks
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import FormatInfo
-from isolux.vocabulary.tables import PART_MASK_FILES, check
 
 INFO = FormatInfo(
     title="Part masks",

@@ -15,15 +15,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import FormatInfo
 from isolux.io.cell_parsing import first_true_row
 from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="Scalabel",

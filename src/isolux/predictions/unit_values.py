@@ -13,6 +13,9 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import TableError, UnknownNameError
+from isolux.core.info import FormatInfo
+from isolux.core.tables import check
 from isolux.io.cell_parsing import as_numbers, as_text
 from isolux.io.frames import read_table
 from isolux.io.ids import choose_id_column, read_ids, read_names
@@ -20,9 +23,6 @@ from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, has_va
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary.errors import TableError, UnknownNameError
-from isolux.vocabulary.info import FormatInfo
-from isolux.vocabulary.tables import check
 
 INFO = FormatInfo(
     title="Values computed elsewhere",

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
+from isolux.core.info import FormatInfo, Reference
 from isolux.predictions._detections import build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
 from isolux.predictions._text_files import is_single_file, iterate_lines, read_first_line
-from isolux.vocabulary.errors import FileError, TableError, format_location
-from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="Pascal VOC results",

@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import FileError, TableError
+from isolux.core.info import FormatInfo
 from isolux.io.frames import open_bytes
 from isolux.io.paths import resolve_inside
 from isolux.io.tar import is_tar, read_tar_files
 from isolux.io.text import check_utf8
 from isolux.predictions._detections import build_detections, model_name_from_path
 from isolux.predictions._file_probe import FileProbe
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="WIDER FACE text",

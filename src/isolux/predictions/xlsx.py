@@ -7,9 +7,9 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.core.info import FormatInfo, Reference
 from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_label_file
-from isolux.vocabulary.info import FormatInfo, Reference
 
 INFO = FormatInfo(
     title="Excel workbook",
@@ -40,7 +40,7 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     >>> read("absent.xlsx", column="label", sheet="answers")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no such file
+    isolux.core.errors.FileError: there is no such file
     ...
     """
     return read_label_file(path, "xlsx", options)

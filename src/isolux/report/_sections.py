@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.spec import split_intersection
 from isolux.disparity.measure_registry import disparity_measure_info
 from isolux.groups import sort_groups_for_display
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
@@ -33,7 +34,6 @@ from isolux.statements.choice import StatementChoice
 from isolux.statements.leading import list_established_worse_or_better
 from isolux.statements.metric_lines import MetricLine, MetricLineKey, to_line_key
 from isolux.statements.text import Statement
-from isolux.vocabulary.spec import split_intersection
 
 _OF_ATTRIBUTE = {
     "omnibus_test": "omnibus_test",

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.run_membership import list_scored_units, rebuild_membership
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.survey_sample import SAMPLE
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

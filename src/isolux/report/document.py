@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from isolux.core.formatting import pluralise
+from isolux.core.tables import Status
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.report._extra_figures import Breakdown, Curve
 from isolux.statements.metric_lines import MetricLine
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.tables import Status
 
 Outcome = Literal["differ", "no difference found", "not judged"]
 

@@ -18,6 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Run
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.spec import read_recorded_spec
+from isolux.core.tables import INSTANCES
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.io import write_text
@@ -27,11 +32,6 @@ from isolux.io.record_paths import make_paths_relative
 from isolux.report.html import render_run_page
 from isolux.report.summary import summarise_run_record
 from isolux.statements.metric_lines import MetricLine
-from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import read_recorded_spec
-from isolux.vocabulary.tables import INSTANCES
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,6 +14,7 @@ from decimal import Decimal
 
 import polars as pl
 
+from isolux.core.containers import Run
 from isolux.groups.missing_predictions import find_evidence_with_undetected
 from isolux.report.document import (
     AttributeSection,
@@ -35,7 +36,6 @@ from isolux.statements.numbers import (
     format_interval,
     format_with_unit,
 )
-from isolux.vocabulary.containers import Run
 
 Gap = tuple[float | None, float | None, float | None]
 """A difference and its interval."""

@@ -16,6 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isolux.core.containers import Run
+from isolux.core.formatting import shorten_name
+from isolux.core.printable import clean_line
 from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
@@ -26,9 +29,6 @@ from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, is_model_compari
 from isolux.report.summary.sentences import explain_independence_assumption, sort_sections_by_rank
 from isolux.statements import numbers
 from isolux.statements.run_terms import lower_unless_acronym
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
@@ -57,9 +57,9 @@ def render_report(summary: Summary) -> str:
 
     Examples
     --------
-    >>> from isolux.vocabulary.containers import Run
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.containers import Run
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> run = Run({"model": "<b>"}, *(table.empty() for table in tables))
     >>> html = render_report(summarise_run(run))

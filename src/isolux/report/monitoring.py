@@ -7,6 +7,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run, tables_to_json
+from isolux.core.printable import clean_line
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import (
     ACCENT,
@@ -20,9 +23,6 @@ from isolux.report.figures.svg import (
 from isolux.report.html import render_run_page
 from isolux.report.summary import summarise_run
 from isolux.statements.numbers import format_count
-from isolux.vocabulary.containers import Run, tables_to_json
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 _WIDTH, _HEIGHT = 230, 110
 _MAX_GAPS = 12

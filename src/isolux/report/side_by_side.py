@@ -9,6 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.formatting import shorten_name
+from isolux.core.info import Metric
+from isolux.core.printable import clean_line
 from isolux.io import write_text
 from isolux.report.document import Estimate
 from isolux.report.figures.heatmap import Cell, draw_heat_map_svg
@@ -27,10 +31,6 @@ from isolux.statements.numbers import (
     format_interval,
     format_p_value,
 )
-from isolux.vocabulary import registry
-from isolux.vocabulary.formatting import shorten_name
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.printable import clean_line
 
 _WIDTH, _HEIGHT = 520, 260
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")

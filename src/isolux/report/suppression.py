@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from isolux.core.spec import split_intersection
 from isolux.report.disclosure_bounds import DisclosureBounds, find_determined_cells
-from isolux.vocabulary.spec import split_intersection
 
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""

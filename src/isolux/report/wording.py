@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from isolux.core.tables import Status
 from isolux.statements.numbers import NO_VALUE
-from isolux.vocabulary.tables import Status
 
 NBSP = "\N{NO-BREAK SPACE}"
 

@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import join_words, pluralise, shorten_name
+from isolux.core.spec import split_intersection
 from isolux.groups.run_membership import add_unit_weights, can_regroup, rebuild_membership
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
 from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
@@ -20,9 +23,6 @@ from isolux.statements.numbers import format_bare_value, format_interval
 from isolux.statements.run_terms import RunTerms
 from isolux.statements.text import DisplayNames
 from isolux.stats.confounding import directly_standardised_gap
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
-from isolux.vocabulary.spec import split_intersection
 
 _MAX_WORDS = 40
 _MAX_NAMES = 3
@@ -44,7 +44,7 @@ def describe_people_accounting(run: Run) -> str:
 
     Examples
     --------
-    >>> from isolux.vocabulary import tables as t
+    >>> from isolux.core import tables as t
     >>> people = {"n_scored": 95, "n_undetected": 0, "reasons": {"unknown truth": 5}}
     >>> counts = {"unit": "people", "n_read": 100, "models": {"m": people},
     ...           "attributes": {"race": {"n_units": 95, "n_unknown": 3, "n_unannotated": 3}}}

@@ -14,6 +14,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import pluralise, shorten_name
+from isolux.core.spec import split_intersection
 from isolux.statements.accounting import (
     compute_standardised_gaps,
     describe_groups_too_small,
@@ -41,9 +44,6 @@ from isolux.statements.text import (
     describe_no_established_difference,
 )
 from isolux.statements.undefined_groups import describe_undefined_groups, find_undefined_groups
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import pluralise, shorten_name
-from isolux.vocabulary.spec import split_intersection
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
@@ -82,7 +82,7 @@ def answer_from_run(run: Run) -> Answer:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import (
+    >>> from isolux.core.tables import (
     ...     ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES)
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> answer_from_run(Run({"model": "m"}, *(table.empty() for table in tables))).first

@@ -8,6 +8,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import UNTESTED
+from isolux.core.spec import split_intersection
 from isolux.statements.groups import read_group_phrases
 from isolux.statements.leading import (
     BLOCK_COLUMNS,
@@ -18,9 +21,6 @@ from isolux.statements.leading import (
 from isolux.statements.metric_lines import MetricLine, read_metric_lines, to_line_key
 from isolux.statements.run_terms import read_display_terms
 from isolux.statements.text import DisplayNames, Statement
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import UNTESTED
-from isolux.vocabulary.spec import split_intersection
 
 
 @dataclass(frozen=True, slots=True)

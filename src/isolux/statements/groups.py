@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.formatting import join_words, shorten_name
+from isolux.core.grouping import split_intersection
 from isolux.groups.binning import ALL_OTHERS
 from isolux.groups.unknown_values import KNOWN_SUFFIX, UNKNOWN
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import join_words, shorten_name
-from isolux.vocabulary.grouping import split_intersection
 
 _MAX_VALUE_WIDTH = 40  # characters of one value in a sentence
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.spec import split_intersection
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.shrinkage import shrink_differences_empirical_bayes
-from isolux.vocabulary.spec import split_intersection
 
 MEASURE_COLUMNS = ("model", "task", "metric", "label", "threshold")
 BLOCK_COLUMNS = (*MEASURE_COLUMNS, "attribute")

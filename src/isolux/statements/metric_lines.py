@@ -9,6 +9,15 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.errors import IsoluxError
+from isolux.core.formatting import (
+    describe_task_choices_by_metric,
+    format_class_with_target,
+    read_target_term,
+)
+from isolux.core.info import SERVED_WORSE, Direction, Metric, TaskInfo
+from isolux.core.survey_sample import add_weighted_to_title
 from isolux.statements.numbers import (
     NO_VALUE,
     SMALL_RATE,
@@ -17,15 +26,6 @@ from isolux.statements.numbers import (
     format_with_unit,
 )
 from isolux.statements.run_terms import lower_unless_acronym
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.formatting import (
-    describe_task_choices_by_metric,
-    format_class_with_target,
-    read_target_term,
-)
-from isolux.vocabulary.info import SERVED_WORSE, Direction, Metric, TaskInfo
-from isolux.vocabulary.survey_sample import add_weighted_to_title
 
 LINE_COLUMNS = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""

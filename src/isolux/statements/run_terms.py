@@ -10,19 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from isolux.groups.unknown_values import KNOWN_SUFFIX
-from isolux.statements.numbers import format_p_value_equation
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.formatting import (
+from isolux.core import registry
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.formatting import (
     describe_task_choices_by_metric,
     format_class_with_target,
     read_target_term,
 )
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.survey_sample import is_census, is_weighted
+from isolux.core.info import Metric
+from isolux.core.spec import split_intersection
+from isolux.core.survey_sample import is_census, is_weighted
+from isolux.groups.unknown_values import KNOWN_SUFFIX
+from isolux.statements.numbers import format_p_value_equation
 
 HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 

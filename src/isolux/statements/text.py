@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.formatting import UNTESTED, join_words, pluralise, shorten_name
 from isolux.statements.groups import GroupPhrases
 from isolux.statements.metric_lines import (
     LINE_COLUMNS,
@@ -28,7 +29,6 @@ from isolux.statements.numbers import (
     format_values_and_gap,
 )
 from isolux.statements.run_terms import RunTerms
-from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise, shorten_name
 
 _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names

@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import join_words, pluralise, shorten_name
+from isolux.core.tables import Status
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.accounting import ZERO_COUNT_PATTERN, is_small
 from isolux.statements.metric_lines import LINE_COLUMNS, MetricLine
 from isolux.statements.text import DisplayNames
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import join_words, pluralise, shorten_name
-from isolux.vocabulary.tables import Status
 
 _MAX_NAMES = 3
 

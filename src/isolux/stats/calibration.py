@@ -19,9 +19,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError
 from isolux.stats.constants import MAX_NARROWING_SE
 from isolux.stats.statistic import FloatArray, IntArray, NoiseBias, SumStatistic
-from isolux.vocabulary.errors import SpecError
 
 N_BINS = 15
 """Guo et al.'s own number of bins."""

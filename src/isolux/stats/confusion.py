@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.io.frames import read_table
 from isolux.stats.constants import MAX_CONDITION
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 
 _UNKNOWN = "unknown"
 _MAX_LISTED = 3

@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import InputError, SpecError
 
 # A direction in which nothing varies (one group counted twice) has variance 0 and, by rounding,
 # a difference of 1e-17: their ratio is noise. Variances below this share of the largest are 0.

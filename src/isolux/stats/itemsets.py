@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.errors import InputError, SpecError
 
 _INITIAL_CAPACITY = 1 << 17
 """Itemsets that memory is allocated for at first; with more, the search is repeated."""

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import InputError, SpecError
 
 # A replicate equal to the observed data (the identity among sign flips) gives the observed t up to
 # the order of summation. Such a tie must count, or p is too small: hence a tolerance.

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.errors import SpecError
 
 _MIN_STANDARD_ERROR = 1e-12
 """A standard error below this is rounding: all numbers are equal."""

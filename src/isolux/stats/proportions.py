@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import InputError, SpecError
 
 
 @dataclass(frozen=True, slots=True)

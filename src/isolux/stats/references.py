@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import Reference
+from isolux.core import citations
+from isolux.core.info import Reference
 
 _MOVER = Reference(
     "zou-donner-2008",

@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.arguments import normalise_argument
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import list_literal_choices
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import Option, list_keyword_options
-from isolux.vocabulary.schema import to_polars
+from isolux.core import registry
+from isolux.core.arguments import normalise_argument
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.formatting import list_literal_choices
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.notes import Caution
+from isolux.core.plugin_options import Option, list_keyword_options
+from isolux.core.schema import to_polars
 
 # Any of these may hold a prediction; a task reads some and ignores the others.
 _PREDICTION_COLUMNS = (
@@ -69,7 +69,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     Examples
     --------
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three people",
     ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from isolux.vocabulary.errors import JoinError, UnknownNameError
+from isolux.core.errors import JoinError, UnknownNameError
 
 
 def format_ids(ids: pl.Series | Sequence[str], n: int = 3) -> str:

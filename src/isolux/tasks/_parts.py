@@ -19,6 +19,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.geometry.masks import (
     Masks,
     masks_from_coco,
@@ -26,9 +29,6 @@ from isolux.geometry.masks import (
     masks_to_coco,
     union_of_parts,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 # FHIBE numbers its parts ("0. Face skin"); the number is not part of the name.
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")

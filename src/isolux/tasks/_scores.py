@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import SCORES
+from isolux.core.info import TaskInfo
+from isolux.core.tables import SCORES
 
 
 def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:

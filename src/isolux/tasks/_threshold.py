@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.stats.roc import weighted_roc_auc
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 
 
 def select_threshold_sample(

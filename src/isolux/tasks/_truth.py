@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.counts import add_multiplicity
-from isolux.vocabulary.errors import SpecError, TableError, format_columns
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.counts import add_multiplicity
+from isolux.core.errors import SpecError, TableError, format_columns
+from isolux.core.tables import INSTANCES
 
 _ID_COLUMN_BY_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 

@@ -14,18 +14,18 @@ from functools import partial
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Direction, Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import to_polars
 from isolux.tasks._numbers.numeric_predictions import (
     read_metric_name,
     read_unit_numbers,
 )
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import to_polars
 
 HOWARD = Reference(
     "social-counterfactuals",
@@ -144,7 +144,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> pictures = Dataset(
     ...     name="one scene",
     ...     info=DatasetInfo(title="One scene", summary="An example.", references=()),

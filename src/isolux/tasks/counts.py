@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.counts import COUNTS
+from isolux.core.errors import SpecError, TableError
+from isolux.core.info import Direction, Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, to_polars
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._scores import score_rows
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, to_polars
 
 WILSON = Reference(
     "wilson-interval",
@@ -92,7 +92,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> units = ["row 1, counted", "row 1, others"]
     >>> table = Dataset(
     ...     name="one group",

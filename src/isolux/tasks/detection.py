@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.tables import BOX_PREDICTIONS
 from isolux.tasks._boxes.box_formats import BoxFormat
 from isolux.tasks._boxes.instance_tables import NO_BOX, NO_MASK
 from isolux.tasks._boxes.matching import parse_box_settings
 from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.task_info import info_of_shapes
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 INFO = info_of_shapes(
     "Detection",
@@ -95,7 +95,7 @@ def score(
     .80 and too little at .85, .90 and .95. The second was missed.
 
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -12,6 +12,11 @@ from functools import partial
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Direction, Metric, Reference, TaskInfo
+from isolux.core.tables import to_polars
 from isolux.stats.numeric_statistics import quantile_statistic, spearman_statistic
 from isolux.tasks._numbers.errors import CORRELATIONS, PEARSON, pearson_metric
 from isolux.tasks._numbers.numeric_predictions import (
@@ -20,11 +25,6 @@ from isolux.tasks._numbers.numeric_predictions import (
     read_unit_numbers,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import to_polars
 
 EVIDENCE = "numbers"
 """Name of the evidence table."""
@@ -162,7 +162,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two photos",
     ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),

@@ -11,6 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Unpack
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
+from isolux.core.plugin_options import fill_missing_settings
+from isolux.core.tables import BOX_PREDICTIONS, check
 from isolux.tasks._boxes.matching import parse_box_settings, select_metrics
 from isolux.tasks._boxes.metrics import FACET
 from isolux.tasks._boxes.scoring import to_xywh_predictions
@@ -23,10 +27,6 @@ from isolux.tasks._prompts.person_classes import (
     score_phrases,
 )
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, read_templates
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_missing_settings
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 _FACET = replace(FACET, location="section 6.3.1, appendix A.5.6, Table 15a")
 INFO = TaskInfo(
@@ -112,7 +112,7 @@ def score(
     Her box is labelled as nurse exactly and as student somewhat too low; no box is a guard's.
 
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

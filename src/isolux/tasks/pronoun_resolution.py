@@ -13,6 +13,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_truth
@@ -24,11 +29,6 @@ from isolux.tasks._word_lists.mentions import (
     caution_on_chance_agreement,
     classify_texts,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
 
 HALL = Reference(
     "visogender",
@@ -157,7 +157,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two doctors",
     ...     info=DatasetInfo(title="Two doctors", summary="An example.", references=()),

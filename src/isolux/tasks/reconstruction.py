@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
 from isolux.tasks._images.evaluation import score_images
 from isolux.tasks._images.metrics import (
     ALIGNMENT_ASSUMPTION,
@@ -21,8 +23,6 @@ from isolux.tasks._images.metrics import (
     NETWORK_ASSUMPTION,
 )
 from isolux.tasks._images.settings import ImageComparisonSettings
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -91,7 +91,7 @@ def score(
     Values that another program measured; the second person was given no picture.
 
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two",
     ...     info=DatasetInfo(title="Two", summary="An example.", references=()),

@@ -12,6 +12,10 @@ from functools import partial
 
 import numpy as np
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, TaskInfo
 from isolux.stats.numeric_statistics import (
     quantile_statistic,
     root_mean_square_statistic,
@@ -28,10 +32,6 @@ from isolux.tasks._numbers.errors import (
     read_errors,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, TaskInfo
 
 _error_metric = partial(
     Metric,
@@ -154,7 +154,7 @@ def score(
     Examples
     --------
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

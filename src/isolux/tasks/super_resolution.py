@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
 from isolux.tasks._images.evaluation import score_images
 from isolux.tasks._images.metrics import (
     ALIGNMENT_ASSUMPTION,
@@ -22,8 +24,6 @@ from isolux.tasks._images.metrics import (
     NETWORK_ASSUMPTION,
 )
 from isolux.tasks._images.settings import ImageComparisonSettings
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -82,7 +82,7 @@ def score(
     >>> from pathlib import Path
     >>> import polars as pl
     >>> from PIL import Image
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, grey in (("original", 100), ("made", 151)):
     ...         Image.new("RGB", (16, 16), (grey,) * 3).save(Path(folder) / f"{name}.png")

@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.tables import INSTANCES
 from isolux.training.checkpoints import (
     Checkpoint,
     check_is_same_training,
@@ -37,9 +40,6 @@ from isolux.training.splits import (
 )
 from isolux.training.trainer import UNKNOWN, Epoch, Schedule, State, TrainerInputs, train_or_resume
 from isolux.training.training_images import DecodedTrainingImage, ImageScan, TrainingImages
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import INSTANCES
 
 __all__ = [
     "CHECKPOINT",

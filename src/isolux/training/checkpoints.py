@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.extras import import_optional
 from isolux.io.atomic import write_bytes
 from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs, train_or_resume
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import import_optional
 
 _METADATA_KEY, _HASHES_NAME = "isolux", "pictures/marks"
 _STATE_FIELDS = ("net", "adam", "best")

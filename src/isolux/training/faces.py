@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
+from isolux.core.extras import import_optional
 from isolux.io.images import Pixels, resize_image
 from isolux.models import move_network_to_device
 from isolux.models.fairface import (
@@ -31,8 +33,6 @@ from isolux.training.checkpoints import (
 )
 from isolux.training.trainer import Epoch, Schedule, State, TrainerInputs
 from isolux.training.training_images import ImageScan, TrainingImages
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.extras import import_optional
 
 CHECKPOINT = "checkpoint.safetensors"
 Ints = npt.NDArray[np.int64]

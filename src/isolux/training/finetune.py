@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import IsoluxError, SpecError
 from isolux.io.images import Pixels
 from isolux.models import Model, is_out_of_memory_error, move_network_to_device
 from isolux.models.finetuned import WEIGHTS, get_extractor
@@ -31,7 +32,6 @@ from isolux.training.trainer import (
     raise_memory_errors_with_hint,
 )
 from isolux.training.training_images import ImageScan, TrainingImages
-from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FINETUNED = WEIGHTS
 _REQUIRED_ATTRIBUTES = ("torch", "inner", "features", "prepare")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 Ints = npt.NDArray[np.int64]
 

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core import progress
+from isolux.core.errors import IsoluxError, SpecError
 from isolux.models import is_out_of_memory_error
 from isolux.training.splits import draw_rows_balanced_by_cell
 from isolux.training.training_images import TrainingImages
-from isolux.vocabulary import progress
-from isolux.vocabulary.errors import IsoluxError, SpecError
 
 UNKNOWN = -1
 """The label of people whose class in a head is unknown."""

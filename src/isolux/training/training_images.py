@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core import progress
+from isolux.core.errors import SpecError
 from isolux.io.cpu_count import count_cores
 from isolux.io.images import Pixels
-from isolux.vocabulary import progress
-from isolux.vocabulary.errors import SpecError
 
 MAX_CACHE_BYTES = 1 << 30
 """Bytes of prepared images in the cache; images beyond it are opened in each epoch."""

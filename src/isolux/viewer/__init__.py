@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
+from isolux.core.errors import FileError, IsoluxError, OutputError
+from isolux.core.extras import import_optional
 from isolux.viewer.contents import Contents, DisplayedRun, build_page_contents
-from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
-from isolux.vocabulary.extras import import_optional
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -8,6 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.counts import COUNTS
+from isolux.core.errors import SpecError
+from isolux.core.spec import split_intersection
 from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
 from isolux.report.disclosure_bounds import count_people_per_metric_row
@@ -33,10 +37,6 @@ from isolux.viewer.tables import (
     strip_unprintable_from_json,
     strip_unprintable_from_tables,
 )
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import split_intersection
 
 
 @dataclass(frozen=True, slots=True)

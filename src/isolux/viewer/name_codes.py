@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.counts import COUNTS, TIMES
+from isolux.core.spec import read_recorded_spec
+from isolux.core.unit_index import build_unit_index
 from isolux.groups import build_membership, read_groupings
 from isolux.report.summary import ReportContext
 from isolux.statements.metric_lines import MetricLine
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import COUNTS, TIMES
-from isolux.vocabulary.spec import read_recorded_spec
-from isolux.vocabulary.unit_index import build_unit_index
 
 LINE = ("task", "metric", "label", "threshold")
 """The columns that together name a line of the page, whichever model it is about."""

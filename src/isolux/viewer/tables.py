@@ -11,6 +11,12 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.counts import refuse_count_tables
+from isolux.core.errors import SpecError
+from isolux.core.printable import clean_line
+from isolux.core.spec import split_intersection
+from isolux.core.tables import DISPARITIES
 from isolux.report import figures as drawings
 from isolux.report.comparison import summarise_comparison
 from isolux.report.document import AttributeSection
@@ -18,12 +24,6 @@ from isolux.report.figures import Figure
 from isolux.report.figures.svg import find_drawing_obstacle
 from isolux.report.summary import is_model_comparison, summarise_run
 from isolux.viewer.name_codes import NameCodes, encode_scores, read_group_members
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.counts import refuse_count_tables
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.tables import DISPARITIES
 
 _GROUP = (
     "group",

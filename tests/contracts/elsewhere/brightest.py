@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import ModelInfo, Reference
+from isolux.core.errors import FileError
+from isolux.core.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="Brightest",
@@ -63,7 +63,7 @@ def load(spec: str) -> Brightest:
     >>> load("nowhere")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no such file of a limit
+    isolux.core.errors.FileError: there is no such file of a limit
       where: nowhere
     """
     path = Path(spec).expanduser()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.tables import FINDINGS
 
 INFO = AnalysisInfo(
     title="Lowest group",
@@ -32,7 +32,7 @@ def explain(run: Run, *, most: int = 3) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

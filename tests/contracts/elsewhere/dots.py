@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError, TableError
+from isolux.core.info import FormatInfo, Reference
+from isolux.core.tables import BOX_PREDICTIONS, check
 from isolux.predictions import FileProbe
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.info import FormatInfo, Reference
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 INFO = FormatInfo(
     title="Dots",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.info import MeasureInfo, Reference
+from isolux.core.info import MeasureInfo, Reference
 
 INFO = MeasureInfo(
     title="Gini coefficient",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 INFO = DatasetInfo(
     title="Lanterns",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import SCORES
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.tables import SCORES
 
 INFO = TaskInfo(
     title="Presence",
@@ -44,7 +44,7 @@ def score(dataset: Dataset, predictions: pl.DataFrame, *, score_threshold: float
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one", info=DatasetInfo(title="One", summary="One.", references=()),
     ...     instances=pl.DataFrame({"instance_id": ["p"], "image_id": ["i"]}),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.tables import BOX_PREDICTIONS
+from isolux.core.containers import Dataset
+from isolux.core.tables import BOX_PREDICTIONS
 from tests.contracts import _runs
 from tests.contracts._samples import AnalysisSample, N, TaskSample, in_pictures
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks import make_problems
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.core.containers import Dataset
+from isolux.core.info import CheckInfo, Reference
 
 INFO = CheckInfo(
     title="Watts",
@@ -32,7 +32,7 @@ def check(dataset: Dataset, *, least: float = 0.0) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one", info=DatasetInfo(title="One", summary="One.", references=()),
     ...     instances=pl.DataFrame({"instance_id": ["p"], "image_id": ["i"]}),

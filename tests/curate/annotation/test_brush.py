@@ -19,9 +19,9 @@ from isolux_curate.annotation.sheets import (
     plan_and_write_open_tasks,
     write_consented_answers,
 )
+from isolux_curate.api.consensus_shapes import consensus_shapes
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_database_table
-from isolux_curate.verbs.consensus_shapes import consensus_shapes
 from tests.curate.annotation._fake import Fake
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, brought

@@ -16,6 +16,7 @@ from isolux_curate.annotation.sheets import (
     import_and_apply_sheet_answers,
     plan_and_write_open_tasks,
 )
+from isolux_curate.api.release import write_and_journal_release
 from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.project.database import open_write_transaction
 from isolux_curate.project.folder import Project
@@ -27,7 +28,6 @@ from isolux_curate.project.queries import (
 )
 from isolux_curate.project.tables import instances
 from isolux_curate.project.verdicts import record_changed_verdicts
-from isolux_curate.verbs.release import write_and_journal_release
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project
 

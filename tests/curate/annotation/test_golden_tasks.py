@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.golden_tasks import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from isolux.core.errors import FileError, SpecError
 from isolux.io.consent import append_consent
-from isolux.vocabulary.errors import FileError, SpecError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.exchange import (
     TASK_ID_FIELD,

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.io.consent import append_consent
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.sheets import (
     import_and_apply_sheet_answers,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_curate.candidates.captions import (
     build_class_term_table,
     count_matching_terms_by_class,

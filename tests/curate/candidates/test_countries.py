@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux_curate.candidates.files import compute_country_quotas
 
 GROUPS = ["Black", "East Asian", "White"]

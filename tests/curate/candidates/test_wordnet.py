@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import FileError, UnknownNameError
+from isolux.core.errors import FileError, UnknownNameError
 from isolux_curate.candidates.captions import (
     PERSON_SYNSET,
     list_concepts_with_exclusion_reasons,

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
+from isolux.core.errors import FileError, TableError, UnknownNameError
 from isolux_curate.intake.ingest import IngestResult, ingest_sheet_photos
 from isolux_curate.project.folder import (
     create_or_open_project,

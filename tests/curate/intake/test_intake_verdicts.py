@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 import yaml
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux.io.consent import append_consent
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.intake.ingest import ingest_sheet_photos, write_photos_people_and_facts
 from isolux_curate.intake.intake_verdicts import (
     apply_and_record_rules,

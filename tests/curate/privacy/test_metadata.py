@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.core.errors import FileError, SpecError
 from isolux_curate.privacy.metadata import strip_image_metadata
 
 SECRETS = (b"Ann Example", b"SERIAL-77", b"Lake Road 5", b"film behind the picture")

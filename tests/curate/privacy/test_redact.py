@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_curate.privacy.photos import fill_boxes_or_refuse, load_region_filler
 
 RAMP = np.tile(np.linspace(0, 255, 60).astype(np.uint8), (40, 1))[..., None].repeat(3, axis=2)

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
 from isolux_curate.privacy.table import anonymise_table
 
 KEY = b"a key"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.core.errors import FileError, OutputError, SpecError
 from isolux_curate.project import database, folder
 from isolux_curate.project.folder import create_or_open_project, open_project, read_journal
 from isolux_curate.project.queries import read_images

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from isolux.vocabulary.errors import TableError
+from isolux.core.errors import TableError
 from isolux_curate.project.folder import Project, read_journal, verify_journal_and_seals
 from isolux_curate.project.verdicts import record_changed_verdicts
 from tests.curate._projects import project_of, refused

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from isolux.vocabulary.errors import IsoluxError, OutputError
+from isolux.core.errors import IsoluxError, OutputError
 from isolux_curate.project.database import open_write_transaction
 from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import tabulate_project_funnel

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.core.errors import UnknownNameError
 from isolux_curate.project.folder import open_project, read_journal
 from isolux_curate.project.queries import (
     read_exclusions_with_reasons,

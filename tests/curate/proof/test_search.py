@@ -19,10 +19,10 @@ import polars as pl
 import pytest
 from PIL import Image, PngImagePlugin
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
+from isolux_curate.api.withdraw import search_folders_for_people
 from isolux_curate.proof import search
 from isolux_curate.proof.search_terms import SearchTerms
-from isolux_curate.verbs.withdraw import search_folders_for_people
 from isolux_curate.withdrawal.file_walk import iterate_files_sorted
 from isolux_curate.withdrawal.project_rows import PersonReferences
 from isolux_curate.withdrawal.rewriting import rewrite_file_without_people

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux_curate.api.withdraw import search_folders_for_people
 from isolux_curate.privacy import hash_pseudonym_key, read_or_create_pseudonym_key
-from isolux_curate.verbs.withdraw import search_folders_for_people
 
 PLAIN, NUMBER = "s-0417x", "20417"
 PIXELS = np.zeros((3, 8, 8, 3), np.uint8)

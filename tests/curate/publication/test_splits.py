@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_curate.publication.photos import (
     assign_clusters_by_shared_photos,
     assign_subjects_to_splits,

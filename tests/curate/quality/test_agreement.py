@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 from PIL import Image, ImageDraw
 
+from isolux.core.errors import TableError, UnknownNameError
 from isolux.geometry.keypoints import COCO_SIGMAS
-from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.quality.agreement import (
     compare_with_specialists,
     compare_within_and_between_vendors,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy.stats import chisquare
 
-from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.core.errors import FileError, SpecError, TableError
 from isolux_curate.quality.sampling import (
     DESIGN_FILE,
     allocate_sample_to_strata,

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.annotation.sheets import plan_and_write_open_tasks, write_consented_answers
 from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.intake.intake_verdicts import (

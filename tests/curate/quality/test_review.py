@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux_curate.intake.ingest import ingest_sheet_photos, write_photos_people_and_facts
 from isolux_curate.project.folder import (
     Project,

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import hypergeom
 from statsmodels.stats.proportion import proportion_confint
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_curate.quality.sampling import (
     compute_required_sample_size,
     estimate_stratified_population_share,

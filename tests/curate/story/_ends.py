@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux_curate.api.withdraw import search_folders_for_people, verify_and_read_receipt
 from isolux_curate.project.folder import verify_journal_and_seals
 from isolux_curate.project.queries import (
     read_database_table,
     read_first_exclusion_by_photo,
     tabulate_project_funnel,
 )
-from isolux_curate.verbs.withdraw import search_folders_for_people, verify_and_read_receipt
 from isolux_worlds.rehearsal.simulated_predictions import predict
 from tests.curate.story._story import Lab
 

@@ -19,6 +19,8 @@ from isolux_curate.annotation.golden_tasks import (
 )
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import STAGES
+from isolux_curate.api.release import write_and_journal_release
+from isolux_curate.api.withdraw import withdraw
 from isolux_curate.intake.ingest import ingest_sheet_photos
 from isolux_curate.intake.intake_verdicts import apply_and_record_rules
 from isolux_curate.project.folder import Project, create_or_open_project, open_project
@@ -26,8 +28,6 @@ from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.verdicts import record_sheet_verdicts
 from isolux_curate.quality.evidence import gather_evidence_for_review
 from isolux_curate.quality.review_results import ReviewResult, record_review_and_estimate_share
-from isolux_curate.verbs.release import write_and_journal_release
-from isolux_curate.verbs.withdraw import withdraw
 from isolux_curate.withdrawal.workflow import WithdrawalResult
 from isolux_worlds.rehearsal import (
     CLASSES,

@@ -12,17 +12,17 @@ import polars as pl
 import pytest
 import sqlalchemy as sa
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError
 from isolux.io.consent import append_consent
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 from isolux_curate.annotation.exchange import import_and_apply_server_answers, plan_and_upload_tasks
 from isolux_curate.annotation.server import LabelStudioServer
+from isolux_curate.api.anonymise import anonymise
+from isolux_curate.api.withdraw import withdraw, withdraw_reappeared_people
 from isolux_curate.project.database import open_read_transaction
 from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_images
 from isolux_curate.project.tables import META
 from isolux_curate.project.verdicts import record_changed_verdicts
-from isolux_curate.verbs.anonymise import anonymise
-from isolux_curate.verbs.withdraw import withdraw, withdraw_reappeared_people
 from isolux_curate.withdrawal.replacements import match_rows_at_least_distance
 from tests.cli._run import isolux
 from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)

@@ -16,18 +16,18 @@ import polars as pl
 import pytest
 from PIL import Image
 
+from isolux.core.errors import FileError, SpecError, TableError
 from isolux.io import run_directory
 from isolux.io.consent import append_consent, read_ledger
 from isolux.io.run_changes import list_changed_files
-from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux_curate.project.folder import open_project, verify_journal_and_seals
-from isolux_curate.project.queries import read_images, read_subjects
-from isolux_curate.verbs.withdraw import (
+from isolux_curate.api.withdraw import (
     search_folders_for_people,
     verify_and_read_receipt,
     withdraw,
     withdraw_reappeared_people,
 )
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
+from isolux_curate.project.queries import read_images, read_subjects
 from tests.curate.withdrawal._lab import lab_of
 from tests.curate.withdrawal._search import hits
 
@@ -119,7 +119,7 @@ def test_killed_at_any_moment_and_given_again_it_goes_on(made, lab, tmp_path):
     shutil.copytree(lab, whole)
     straight = withdraw([whole], who=[WHO])
     code = (
-        "import sys, time\nfrom isolux_curate.verbs.withdraw import withdraw\n"
+        "import sys, time\nfrom isolux_curate.api.withdraw import withdraw\n"
         "print('on', flush=True)\n"
         f"withdraw([{str(lab)!r}], who=[{WHO!r}])\nprint('done', flush=True)\n"
     )
@@ -284,7 +284,7 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
     """Ids and photos of a publication say nothing; sums of files are told anew."""
     import hashlib
 
-    from isolux_curate.verbs.anonymise import anonymise
+    from isolux_curate.api.anonymise import anonymise
 
     key, out = lab.parent / "names.key", lab / "anonymous"
     people = lab / "inbox" / "people.csv"
@@ -316,7 +316,7 @@ def test_what_was_published_under_a_key_is_found_by_it(made, lab):
 
 def test_a_publication_whose_key_is_not_named(made, lab):
     """It is refused before anything is changed, also if its photos look like those of the lab."""
-    from isolux_curate.verbs.anonymise import anonymise
+    from isolux_curate.api.anonymise import anonymise
 
     people, out, key = lab / "inbox" / "people.csv", lab / "anonymous", lab.parent / "names.key"
     made.photos.select("subject_id", "file").write_csv(people)

@@ -14,10 +14,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, IsoluxError, SpecError
 from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.engine.jobs.on_ray import RayExecutor
 from isolux.people.shards.row_counts import COUNT_SHARD_CALL
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from tests.engine.jobs._ray_nodes import Nodes, two_nodes
 from tests.people.shards._cuts import cut, people
 

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError, IsoluxError, OutputError
 from isolux.engine.jobs import Job, JobLimits, JobStore, processes, run_jobs
 from isolux.people.shards.row_counts import COUNT_SHARD_CALL
-from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 
 FRAME = pl.DataFrame({"race": ["A", "B", "A"]})
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from isolux.core.errors import FileError
 from isolux.engine.jobs import JobStore
-from isolux.vocabulary.errors import FileError
 
 KEY = "0" * 64
 N = 40

@@ -7,6 +7,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError
+from isolux.core.spec import parse_spec
 from isolux.datasets.table import load
 from isolux.engine.jobs import JobStore
 from isolux.people.loading import load_audit_people
@@ -14,9 +17,6 @@ from isolux.people.shards import merging as module
 from isolux.people.shards import row_counts
 from isolux.people.shards.merging import PeopleCounts, merge_counts
 from isolux.people.shards.row_counts import count_identical_rows
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.spec import parse_spec
 from tests.people.shards._cuts import cut, people
 
 

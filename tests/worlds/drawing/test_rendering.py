@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds.drawing import render_photos
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from isolux.vocabulary.schema import check
+from isolux.core.schema import check
 from isolux_worlds.drawing import measure_visible_people, render_photos
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import preset

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds.photo_world.attribute_network import build_attribute_network
 from isolux_worlds.photo_world.injected_effects import (
     build_photo_injected_effects_record,

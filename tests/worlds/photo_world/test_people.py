@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.vocabulary.schema import check
+from isolux.core.schema import check
 from isolux_worlds.photo_world.locations import INCOMES
 from isolux_worlds.photo_world.people import draw_household_tree, draw_people
 from isolux_worlds.photo_world.settings import PRESETS, parse_world, preset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.core.errors import UnknownNameError
 from isolux_worlds.photo_world.injected_effects import (
     compute_person_rates,
     compute_probability_correct,

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, UnknownNameError
+from isolux.core.errors import FileError, IsoluxError, SpecError, UnknownNameError
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import (
     PRESETS,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import parse_spec
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import parse_spec
 from isolux_worlds import Attribute, Effect, Model, Population, demo_population, demo_settings
 
 TARGET = Attribute(name="job", shares={"cook": 0.5, "smith": 0.5})

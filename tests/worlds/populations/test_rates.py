@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_worlds import simulate_crossed, simulate_rates
 
 SETTINGS = {

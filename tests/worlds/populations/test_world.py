@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.vocabulary.errors import OutputError
+from isolux.core.errors import OutputError
 from isolux_worlds import (
     Attribute,
     Effect,

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from isolux import score
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES
 from isolux.geometry.masks import masks_to_coco
 from isolux.predictions import read_outputs, read_predictions
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES
 from isolux_worlds.predictors import (
     PREDICTORS,
     SimulatedModel,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_worlds.rehearsal import FAULTS, draw_submitted_photos, write_inbox
 from isolux_worlds.rehearsal.fault_assignment import count_faults
 from isolux_worlds.rehearsal.files import SERIAL

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds import (
     Detector,
     Effect,

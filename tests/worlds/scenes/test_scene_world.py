@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.core.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES, check
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import Detections, Truths
 from isolux.tasks import score
-from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES, check
 from isolux_worlds import (
     Detector,
     Effect,

@@ -10,7 +10,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds import (
     Detector,
     Effect,

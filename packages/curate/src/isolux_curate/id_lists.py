@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from isolux.core.errors import FileError, TableError
 from isolux.io.consent import is_ledger
 from isolux.io.frames import read_table
 from isolux.io.ids import read_ids
 from isolux.people.withdrawal_lists import format_count, read_id_lines
-from isolux.vocabulary.errors import FileError, TableError
 from isolux_curate.id_columns import parse_id_column_or_none
 
 _TEXT_SUFFIXES = (".txt", ".lst", "")  # a pipe's name has no suffix

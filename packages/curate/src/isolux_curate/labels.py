@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.stats.annotators import AnnotatorLabels, AnnotatorModel, fit_dawid_skene, fit_glad
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.table_folder import write_csv_tables_and_record
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
 from isolux.io.cell_parsing import as_text
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
 
 
 def refuse_missing_columns(

@@ -97,14 +97,14 @@ from isolux.analyses.confounders.metric_cases import (
 from isolux.analyses.confounders.roles import AttributeRoles, read_and_check_roles
 from isolux.analyses.confounders.strata import build_stratum_layout
 from isolux.analyses.confounders.tables import build_tables_by_caption
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.spec import Statistics
+from isolux.core.tables import FINDINGS
 from isolux.statements.run_terms import read_display_terms
 from isolux.stats.confounding import DispersionMeasure
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     supports_survey_weights=True,
@@ -257,7 +257,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -26,11 +26,11 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses.confounders.effects import ReplicatedValue
+from isolux.core.containers import Run
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import OWN_VARIANCE_WEIGHT
 from isolux.stats.intervals import Interval, percentile_interval, t_interval_at_level
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
 
 _ZERO_SE_TOLERANCE = 1e-12
 _MIN_DEFINED_SHARE = 0.9  # of replicates that must have a value

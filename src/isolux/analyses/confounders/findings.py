@@ -21,8 +21,8 @@ from isolux.analyses.confounders.metric_cases import (
     ValueWithInterval,
 )
 from isolux.analyses.confounders.sentences import ConfounderSentences
+from isolux.core.tables import Status
 from isolux.statements.run_terms import RunTerms
-from isolux.vocabulary.tables import Status
 
 ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"
 """Keys of the analysis's references."""

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, pairwise
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 SCORE = "score"
 """The name of the outcome in a graph, for every metric."""

@@ -15,15 +15,15 @@ from isolux import derive
 from isolux.analyses._features import read_known_values_as_numbers
 from isolux.analyses._unit_scores import check_attributes_exist
 from isolux.analyses.confounders.roles import AttributeRoles
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.spec import Grouping, Groups, read_recorded_spec
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import income_rule_to_bins_option, parse_bins
 from isolux.groups.intersections import IntersectionMembership, format_group_name
 from isolux.groups.invalid_groups import MAX_NUMBERS
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.cluster_sums import IntArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Grouping, Groups, read_recorded_spec
 
 _MAX_VALUES, _MAX_CROSSED = 30, 3
 _OPTION_PREFIX = "--analysis-option confounders."

@@ -32,14 +32,14 @@ from isolux.analyses.confounders.strata import (
     add_survey_weights_to_cells,
     estimate_cell_means,
 )
+from isolux.core.containers import Run, Scores
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import Statistics, Task
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.measure import measure_groups
 from isolux.statements.run_terms import list_run_metrics_by_name
 from isolux.stats.statistic import DetectionStatistic
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import Statistics, Task
-from isolux.vocabulary.survey_sample import SAMPLE
 
 _KEY = ("model", "task", "metric", "label", "threshold")
 

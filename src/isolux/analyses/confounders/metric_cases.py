@@ -30,9 +30,9 @@ from isolux.analyses.confounders.effects import (
 from isolux.analyses.confounders.regression import RegressionGap, estimate_regression_adjusted_gap
 from isolux.analyses.confounders.roles import AdjustmentStatus
 from isolux.analyses.confounders.strata import StratumEstimates, StratumLayout
+from isolux.core.info import Metric
 from isolux.stats.confounding import robustness_from_stratum_sums, share_of_replicates_ranked_first
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import Metric
 
 OVERLAP = 0.8
 """Share of each group's people that must be compared, or the adjusted gap concerns other people."""

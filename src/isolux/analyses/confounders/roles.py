@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, parse_causal_graph
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 
 Role = Literal["before", "mediator", "after", "unknown"]
 """Of an explanatory attribute: before group and score; caused by the group and a cause of the

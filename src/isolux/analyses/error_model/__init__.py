@@ -71,13 +71,13 @@ from isolux.analyses.error_model.groups import (
     compare_subgroups_with_others,
     grow_and_measure_tree,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.spec import AuditSpec
+from isolux.core.tables import FINDINGS
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     title="What predicts errors",
@@ -170,7 +170,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

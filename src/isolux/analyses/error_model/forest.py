@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from isolux.core.extras import import_optional
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.extras import import_optional
 
 _MIN_RUN_CLUSTERS = 10
 """Fewest clusters that are permuted among themselves; rarer cluster sizes are pooled."""

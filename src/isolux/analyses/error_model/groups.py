@@ -21,12 +21,12 @@ from isolux.analyses._contrasts import (
     sum_scores_of_sets_by_cluster,
 )
 from isolux.analyses._features import Features
+from isolux.core.extras import import_optional
+from isolux.core.spec import Bootstrap
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.spec import Bootstrap
 
 _MAX_OFFSET_RANGES = 300.0
 """Distance of scores from 0, in ranges, beyond which squares lose precision by cancellation."""

@@ -13,6 +13,8 @@ from isolux.analyses._features import Features
 from isolux.analyses._unit_scores import UnitScores
 from isolux.analyses.error_model.forest import Forest, PredictabilityTest
 from isolux.analyses.error_model.groups import ErrorTree, SubgroupDifferences
+from isolux.core.formatting import join_words
+from isolux.core.spec import Statistics
 from isolux.statements.numbers import (
     format_bare_value,
     format_gap_size,
@@ -25,8 +27,6 @@ from isolux.statements.run_terms import (
 )
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.formatting import join_words
-from isolux.vocabulary.spec import Statistics
 
 N_FOLDS = 5
 """Folds of the cross-validation by cluster."""

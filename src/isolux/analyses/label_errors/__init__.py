@@ -59,14 +59,14 @@ from isolux.analyses.label_errors.sentences import (
     is_corrected_mean_out_of_range,
     is_gap_interval_uninformative,
 )
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.notes import Caution
+from isolux.core.spec import AuditSpec
+from isolux.core.tables import FINDINGS, Status
 from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.confusion import caution_if_labels_look_swapped, read_confusion_matrix
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import FINDINGS, Status
 
 MATRIX_METHOD, BOUNDS, ANNOTATORS = "greenland-1988", "horowitz-manski-1995", "dawid-skene-1979"
 _GROUPS = "Groups, as labelled and with labels corrected"
@@ -163,7 +163,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

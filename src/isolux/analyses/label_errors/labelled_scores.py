@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.spec import AuditSpec
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec
 
 MEASURE = ("model", "metric", "label", "threshold")
 

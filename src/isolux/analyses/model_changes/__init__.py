@@ -23,10 +23,10 @@ from isolux.analyses.model_changes.changes import (
     metric_class_threshold_key,
     simultaneous_or_own_bounds,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo
 from isolux.statements.run_terms import HIDDEN_COMPARED
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo
 
 _FACET = citations.FACET.with_location("Tables 11 and 12: two models side by side")
 
@@ -78,8 +78,8 @@ def explain(run: Run) -> AnalysisResult:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, FINDINGS
-    >>> from isolux.vocabulary.tables import GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, COMPARISONS, FINDINGS
+    >>> from isolux.core.tables import GROUP_METRICS, SCORES
     >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
     ...             COMPARISONS.empty(), FINDINGS.empty())
     >>> explain(empty).findings.height

@@ -8,6 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import UNTESTED, join_words, pluralise
+from isolux.core.spec import split_intersection
+from isolux.core.tables import Status
 from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.groups import GroupPhrases, read_group_phrases
@@ -21,10 +25,6 @@ from isolux.statements.run_terms import (
     lower_unless_acronym,
     read_display_terms,
 )
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import UNTESTED, join_words, pluralise
-from isolux.vocabulary.spec import split_intersection
-from isolux.vocabulary.tables import Status
 
 _MAX_LISTED, _MAX_GAPS = 3, 10
 _MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4

@@ -69,13 +69,13 @@ from isolux.analyses.patterns.rules import (
     mine_low_score_rules,
     split_sample_by_clusters,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.spec import AuditSpec
+from isolux.core.tables import FINDINGS
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.statements.run_terms import RunTerms, lower_unless_acronym
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     title="Patterns of error",
@@ -161,7 +161,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -64,14 +64,14 @@ from isolux.analyses.rank_tests.sentences import (
     format_leading_pair_difference,
     format_no_difference_found,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.tables import FINDINGS
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.ranks.weighted import RankWeights
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     supports_survey_weights=True,
@@ -149,7 +149,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses.rank_tests.pairs import AttributeGroups, ScoreVectors
+from isolux.core.info import Metric
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.multiplicity import (
@@ -25,7 +26,6 @@ from isolux.stats.ranks import fhibe_median_disparity, replicate_medians
 from isolux.stats.sampling import draw_rao_wu_weights
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import draw_multinomial_weights, iterate_seeded_replicate_blocks
-from isolux.vocabulary.info import Metric
 
 Test = Literal["clustered", "naive"]
 Correction = Literal["holm", "bh", "published"]

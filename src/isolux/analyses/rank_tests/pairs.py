@@ -15,6 +15,9 @@ import polars as pl
 
 from isolux.analyses._model_columns import find_prediction_columns
 from isolux.analyses._regrouping import build_membership_table
+from isolux.core.containers import Run
+from isolux.core.errors import IsoluxError
+from isolux.core.spec import AuditSpec
 from isolux.statements.leading import MEASURE_COLUMNS
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.ranks import (
@@ -25,9 +28,6 @@ from isolux.stats.ranks import (
 )
 from isolux.stats.ranks.weighted import RankWeights, weighted_median, weighted_rank_test_two_groups
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.spec import AuditSpec
 
 _VECTORS_PER_BATCH = 64
 """Vectors compared in one batch: each needs a table of groups by groups."""

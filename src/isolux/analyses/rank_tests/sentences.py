@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from isolux.core.formatting import join_words
 from isolux.statements.numbers import format_fixed, format_interval, format_signed_gap
 from isolux.statements.run_terms import (
     RunTerms,
     format_confidence_level,
     lower_unless_acronym,
 )
-from isolux.vocabulary.formatting import join_words
 
 CORRECTIONS = {
     "holm": "Holm over {m:,} tests",

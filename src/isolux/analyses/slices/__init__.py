@@ -51,14 +51,14 @@ from isolux.analyses.slices.search import (
     compare_slices_with_complement,
     find_candidate_slices,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.spec import AuditSpec
+from isolux.core.tables import FINDINGS
 from isolux.statements.numbers import format_bare_value, format_gap_size, format_with_unit
 from isolux.statements.run_terms import RunTerms, format_confidence_level, read_display_terms
 from isolux.stats.multiplicity import adjust_p_holm
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import FINDINGS
 
 INFO = AnalysisInfo(
     supports_survey_weights=True,
@@ -151,7 +151,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -18,6 +18,12 @@ import polars as pl
 from isolux.analyses._features import Features
 from isolux.analyses._survey_sample import SurveySample
 from isolux.analyses._unit_scores import UnitScores
+from isolux.core.containers import Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.spec import ComparisonSettings
+from isolux.core.survey_sample import SAMPLE
+from isolux.core.tables import MEMBERSHIP
 from isolux.disparity.disparity_table import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.cluster_sums import IntArray
@@ -30,12 +36,6 @@ from isolux.stats.slices import (
     select_distinct_slices,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import ComparisonSettings
-from isolux.vocabulary.survey_sample import SAMPLE
-from isolux.vocabulary.tables import MEMBERSHIP
 
 _BoolArray = npt.NDArray[np.bool_]
 _SEED_STREAM = 67

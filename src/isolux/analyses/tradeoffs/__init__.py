@@ -49,6 +49,11 @@ from isolux.analyses.tradeoffs.thresholds import (
     add_threshold_curves_and_findings,
     format_thresholds_caption,
 )
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo, Reference
+from isolux.core.spec import Groups, Statistics
+from isolux.core.tables import FINDINGS, Status
 from isolux.statements.numbers import format_bare_value
 from isolux.statements.run_terms import RunTerms, read_display_terms
 from isolux.stats.cluster_sums import IntArray
@@ -56,11 +61,6 @@ from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.intervals import Interval, logit_or_wilson_interval_at_level, t_interval_at_level
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import Groups, Statistics
-from isolux.vocabulary.tables import FINDINGS, Status
 
 __all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "format_thresholds_caption"]
 
@@ -131,7 +131,7 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER
+from isolux.core.spec import Statistics
 from isolux.groups.interval_methods import standard_error
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
@@ -23,7 +24,6 @@ from isolux.stats.weights import (
     draw_poisson_weights,
     iterate_seeded_replicate_blocks,
 )
-from isolux.vocabulary.spec import Statistics
 
 _BoolArray = npt.NDArray[np.bool_]
 _WEIGHT_FUNCTIONS = {"multinomial": draw_multinomial_weights, "poisson": draw_poisson_weights}

@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER
+from isolux.core.containers import Run
+from isolux.core.spec import Statistics
 from isolux.statements.run_terms import RunTerms
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import Statistics
 
 CLASSIFICATION, DETECTIONS = "classification", "detections"
 _MAX_GROUPS = 6  # of an attribute

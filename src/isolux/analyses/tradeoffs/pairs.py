@@ -9,12 +9,12 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.analyses.tradeoffs.evidence import TradeoffView
+from isolux.core import registry
+from isolux.core.containers import Run, Scores
+from isolux.core.info import TaskInfo
+from isolux.core.spec import Statistics
 from isolux.groups.measure import measure_groups
 from isolux.stats.verification import lowest_threshold_at_far
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import Statistics
 
 PAIRS = "pairs"
 MATCHES = "Match rates by group, at thresholds that accept a share of everyone's impostors"

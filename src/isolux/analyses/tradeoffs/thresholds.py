@@ -24,14 +24,14 @@ from isolux.analyses.tradeoffs.curves import (
     find_equal_rate_thresholds,
 )
 from isolux.analyses.tradeoffs.evidence import ScoredPeople, TradeoffView, build_tradeoff_finding
+from isolux.core.info import Metric
+from isolux.core.spec import Statistics
+from isolux.core.tables import Status
 from isolux.statements.numbers import format_bare_value
 from isolux.statements.run_terms import RunTerms, lower_unless_acronym
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
 from isolux.stats.intervals import percentile_interval
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import Status
 
 RATES = "Rates at each threshold, by group"
 """Caption of the curves."""

@@ -55,6 +55,12 @@ from isolux.analyses.trends.bins import (
     measure_groups_by_bin,
     tabulate_group_quantiles,
 )
+from isolux.core import citations
+from isolux.core.containers import AnalysisResult, Run
+from isolux.core.errors import SpecError
+from isolux.core.info import AnalysisInfo
+from isolux.core.spec import Groups, Statistics
+from isolux.core.tables import FINDINGS, Status
 from isolux.groups.unknown_values import KNOWN_SUFFIX
 from isolux.statements.numbers import format_gap_size, format_interval
 from isolux.statements.run_terms import (
@@ -63,12 +69,6 @@ from isolux.statements.run_terms import (
     lower_unless_acronym,
 )
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import AnalysisResult, Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo
-from isolux.vocabulary.spec import Groups, Statistics
-from isolux.vocabulary.tables import FINDINGS, Status
 
 CURVE, SPREAD = "{} along {}", "How {} is spread"
 """Captions of the two tables of an attribute."""
@@ -139,7 +139,7 @@ def explain(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0

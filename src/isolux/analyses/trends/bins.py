@@ -12,12 +12,12 @@ from isolux import derive
 from isolux.analyses._features import read_known_values_as_numbers
 from isolux.analyses._regrouping import ROUNDED_VALUES, measure_group_means_by_stratum
 from isolux.analyses._unit_scores import UnitScores, check_attributes_exist
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.spec import Groups, Statistics, read_recorded_spec
 from isolux.groups.binning import format_bin_labels, parse_bins
 from isolux.statements.run_terms import RunTerms
 from isolux.stats.cluster_sums import IntArray
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Groups, Statistics, read_recorded_spec
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles that describe a distribution; the middle one is the median."""

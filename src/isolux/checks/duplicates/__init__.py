@@ -18,10 +18,10 @@ from isolux.checks.duplicates.hashes import (
     MIN_CORRELATION,
     find_duplicate_pairs,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import CheckInfo, Reference
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import CheckInfo, Reference
+from isolux.core.tables import INSTANCES
 
 INFO = CheckInfo(
     title="Duplicate photos",
@@ -101,7 +101,7 @@ def check(
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect_images
     >>> from isolux.checks._image_files import locate_images
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two pictures",
     ...     info=DatasetInfo(title="Two pictures", summary="An example.", references=()),

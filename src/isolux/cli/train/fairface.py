@@ -8,7 +8,7 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 
-VERBS = {"fairface": "isolux.verbs.train_fairface:train_fairface"}
+VERBS = {"fairface": "isolux.api.train_fairface:train_fairface"}
 
 
 def fairface(data: str, *, out: Path, **settings: Any) -> None:
@@ -25,8 +25,8 @@ def fairface(data: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The directory to write, or to resume.
     """
-    from isolux.verbs.train_fairface import train_fairface
-    from isolux.vocabulary.progress import listen_to_lines
+    from isolux.api.train_fairface import train_fairface
+    from isolux.core.progress import listen_to_lines
 
     with listen_to_lines(print_clean_lines):
         training_result = train_fairface(data, out=out, **settings)

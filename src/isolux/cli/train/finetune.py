@@ -8,7 +8,7 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 
-VERBS = {"finetune": "isolux.verbs.train_finetune:train_finetune"}
+VERBS = {"finetune": "isolux.api.train_finetune:train_finetune"}
 
 
 def finetune(data: str, *, out: Path, **settings: Any) -> None:
@@ -25,8 +25,8 @@ def finetune(data: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The directory to write, or to resume.
     """
-    from isolux.verbs.train_finetune import train_finetune
-    from isolux.vocabulary.progress import listen_to_lines
+    from isolux.api.train_finetune import train_finetune
+    from isolux.core.progress import listen_to_lines
 
     with listen_to_lines(print_clean_lines):
         training_result = train_finetune(data, out=out, **settings)

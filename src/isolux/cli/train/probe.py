@@ -7,7 +7,7 @@ from typing import Any
 
 from isolux.cli import command_output
 
-VERBS = {"probe": "isolux.verbs.train_probe:train_probe"}
+VERBS = {"probe": "isolux.api.train_probe:train_probe"}
 
 
 def probe(data: str, *, out: Path, **settings: Any) -> None:
@@ -24,7 +24,7 @@ def probe(data: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The directory to write.
     """
-    from isolux.verbs.train_probe import train_probe
+    from isolux.api.train_probe import train_probe
 
     probe_result = train_probe(data, out=out, **settings)
     command_output.report_notes(probe_result.notes)

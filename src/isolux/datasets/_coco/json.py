@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._coco.run_lengths import parse_segmentations_to_mask_columns
 from isolux.datasets._columns import BOX_COLUMNS
@@ -24,7 +25,6 @@ from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import left_join_in_order
 from isolux.io.json_values import decode_json, format_whole_ids, raw_values_to_text
 from isolux.io.refusals import refuse_cells, refuse_repeats
-from isolux.vocabulary.errors import TableError, format_location
 
 _Id = int | float | str
 _REPEATED_ID_PROBLEM = "two rows have the same id"

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.io.cell_parsing import first_true_row
-from isolux.vocabulary.errors import TableError, format_location
 
 _COMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _UNCOMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
 from isolux.datasets._files import MAX_ANNOTATION_BYTES
 from isolux.io.bounded_zlib import max_unpacked_bytes
-from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER_BYTES = 128  # bytes of text and version before the first variable

@@ -13,6 +13,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError, format_location
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import Inputs, find_single_file
@@ -26,11 +31,6 @@ from isolux.datasets._tables import (
 from isolux.datasets.bdd100k.districts import find_video_districts_or_none
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, parse_scalabel_json
 from isolux.io.cell_parsing import first_true_row
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 CATEGORIES = (
     "pedestrian",

@@ -16,19 +16,19 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.datasets._files import Inputs, read_file_bytes
-from isolux.datasets._tables import left_join_in_order
-from isolux.io.cell_parsing import as_numbers, as_text
-from isolux.io.hashing import sha256_listing
-from isolux.io.json_values import decode_json
-from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     SpecError,
     TableError,
     UnknownNameError,
     format_location,
 )
+from isolux.datasets._files import Inputs, read_file_bytes
+from isolux.datasets._tables import left_join_in_order
+from isolux.io.cell_parsing import as_numbers, as_text
+from isolux.io.hashing import sha256_listing
+from isolux.io.json_values import decode_json
+from isolux.io.refusals import refuse_cells, require_columns
 
 FloatArray = npt.NDArray[np.float64]
 

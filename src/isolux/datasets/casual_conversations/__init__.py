@@ -12,6 +12,9 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_single_file
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
 from isolux.datasets._tables import (
@@ -25,9 +28,6 @@ from isolux.datasets.casual_conversations.annotation_files import (
 )
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 AGE_EDGES = (18, 30, 45, 70)
 """Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""

@@ -15,12 +15,12 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
+from isolux.core.grouping import UNKNOWN_VALUES
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.io.cell_parsing import as_numbers
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
 _IdOrText = int | str
 _COUNT_SUFFIX = " ({n} in all)"

@@ -12,6 +12,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets._wide_table import melt_table_to_attribute_rows
 from isolux.datasets.counts.columns import CountColumns, find_and_check_count_columns
 from isolux.datasets.counts.layout import (
@@ -27,11 +32,6 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import DATASET_FLAGS
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, check
 
 INFO = DatasetInfo(
     title="a table of counts",

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.notes import Caution
 from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.io.cell_parsing import as_numbers, first_true_row
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.notes import Caution
 
 _SUCCESSES_NAMES = (
     "successes",

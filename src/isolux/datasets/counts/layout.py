@@ -11,9 +11,9 @@ from itertools import combinations
 
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
+from isolux.core.notes import Caution
 from isolux.io.cell_parsing import as_text
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.notes import Caution
 
 _TOTAL_WORDS = re.compile(
     r"(any|everyone|everybody|sum|combined|pooled|both( (sexes|genders))?)"

@@ -13,13 +13,13 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import build_recursive_patterns, find_single_file
 from isolux.datasets._refusals import check_literal_settings
 from isolux.datasets._tables import build_clustered_dataset, melt_columns_to_attribute_rows
 from isolux.datasets.dollarstreet.releases import read_dollarstreet_photos
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 INCOME_BUCKETS = ("lowest", "low", "medium", "high", "highest")
 """Names of Fairness Indicators' buckets 0 to 4; its data have 1 to 3, which it calls so."""

@@ -18,6 +18,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.notes import Caution
 from isolux.datasets._files import Inputs
 from isolux.datasets._relative_paths import check_paths_stay_inside
 from isolux.datasets._tables import left_join_in_order
@@ -26,8 +28,6 @@ from isolux.io.ids import read_ids
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.notes import Caution
 
 REGIONS = ("Africa", "The Americas", "Asia", "Europe")
 _REGION_BY_CODE = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}

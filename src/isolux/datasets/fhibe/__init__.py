@@ -17,6 +17,10 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, UnknownNameError, format_location
+from isolux.core.info import DatasetInfo
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS, FACE_BOX_COLUMNS
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_first_file_or_none
@@ -42,10 +46,6 @@ from isolux.io.hashing import sha256_file
 from isolux.io.json_values import decode_json
 from isolux.io.paths import resolve_inside
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, format_location
-from isolux.vocabulary.info import DatasetInfo
 
 NESTED_ATTRIBUTES = {"ancestry": REGIONS}
 """Attribute to its nesting: broad answer to its parts, as ``Grouping.nested`` takes it."""

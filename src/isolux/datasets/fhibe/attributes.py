@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._keypoints import KEYPOINT_SCHEMA
 from isolux.datasets._tables import build_rows_of_one_attribute, left_join_in_order
 from isolux.datasets.fhibe.value_lists import (
@@ -26,8 +28,6 @@ from isolux.datasets.fhibe.value_lists import (
 )
 from isolux.io.cell_parsing import as_numbers, fill_empty_lists
 from isolux.io.refusals import refuse_cells
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
 _MAX_CELL_LENGTH = (

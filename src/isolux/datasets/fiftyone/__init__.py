@@ -16,6 +16,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Clusters, Dataset
+from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import add_sizes_from_image_files
@@ -34,11 +39,6 @@ from isolux.datasets.fiftyone.files import (
 )
 from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field_or_none
 from isolux.datasets.fiftyone.masks import BoxMask, convert_box_masks_to_columns, unpack_mask
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Clusters, Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load", "save"]
 

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError
+from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import add_sizes_from_image_files
 from isolux.datasets.fiftyone.masks import crop_mask_to_box_or_none, pack_mask
 from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError
-from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 
 PEOPLE_FIELD, KEYPOINT_FIELD = "people", "keypoints"
 RESERVED_FIELDS = frozenset(
@@ -85,7 +85,7 @@ def save(
     Examples
     --------
     >>> import tempfile
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one",
     ...     info=DatasetInfo(title="One", summary="An example.", references=()),

@@ -19,9 +19,9 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, UnknownNameError, format_location
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.json_values import decode_json
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, format_location
 
 LABEL_LIST_BY_CLASS = {
     "Detections": "detections",

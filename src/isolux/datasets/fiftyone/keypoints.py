@@ -8,6 +8,7 @@ from typing import Any, TypeGuard
 
 import polars as pl
 
+from isolux.core.errors import TableError, UnknownNameError, format_location
 from isolux.datasets._keypoints import KEYPOINT_SCHEMA
 from isolux.datasets.fiftyone.files import (
     FiftyoneExport,
@@ -15,7 +16,6 @@ from isolux.datasets.fiftyone.files import (
     convert_value_to_text,
     list_labelled_people,
 )
-from isolux.vocabulary.errors import TableError, UnknownNameError, format_location
 
 _DEFAULT_FIELD = "keypoints"
 _KEYPOINT_CLASSES = ("Keypoints", "Keypoint")

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.geometry.masks import Masks, masks_from_counts, masks_to_coco
-from isolux.vocabulary.errors import TableError, format_location
 
 Bitmap = npt.NDArray[np.bool_]
 

@@ -15,6 +15,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import find_single_file, read_file_bytes
 from isolux.datasets._wide_table import (
     build_image_table_of_instances,
@@ -32,9 +35,6 @@ from isolux.io.hashing import sha256_file
 from isolux.io.json_values import decode_json
 from isolux.io.refusals import refuse_cells
 from isolux.io.refusals import require_columns as require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Reference
 
 _SHARD = re.compile(r"(?P<split>.+?)-(?P<number>\d{5})-of-(?P<total>\d{5})")
 _SAFE_NAME = re.compile(r"[\w.-]*\w[\w.-]*")

@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from isolux.vocabulary.errors import FileError, UnknownNameError
+from isolux.core.errors import FileError, UnknownNameError
 
 _ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
 _PARQUET_REVISION = "refs/convert/parquet"

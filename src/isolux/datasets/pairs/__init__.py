@@ -15,6 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, format_columns
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, INSTANCES, check
 from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.datasets._wide_table import melt_table_to_attribute_rows
 from isolux.datasets.pairs.clusters import (
@@ -34,10 +38,6 @@ from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, format_columns
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, check
 
 INFO = DatasetInfo(
     title="pairs that a verifier compared",

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.datasets.pairs.genuine_pairs import label_connected_components
-from isolux.vocabulary.notes import Caution
 
 IndexArray = npt.NDArray[np.int64]
 _UNKNOWN_CLUSTERS_NOTE = (

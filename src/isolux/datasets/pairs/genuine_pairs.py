@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
-from isolux.vocabulary.errors import TableError, format_location
 
 _MAX_LISTED_ROWS = 10
 _SCORE_TOLERANCE = 1e-6  # a·b and b·a on a processor

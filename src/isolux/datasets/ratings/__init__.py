@@ -13,6 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, check
 from isolux.datasets._wide_table import (
     build_image_table_of_instances,
     cluster_by_row_and_offer_columns,
@@ -30,12 +36,6 @@ from isolux.datasets.ratings.layout import (
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.sheets import DATASET_FLAGS
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, check
 
 INFO = DatasetInfo(
     title="annotators' ratings",

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.io.cell_parsing import fill_empty_lists
-from isolux.vocabulary.notes import Caution
 
 _JSON_CHOICES = r'(?s)^\s*(?:\{\s*"choices"\s*:\s*)?\[.*\]\s*\}?\s*$'
 _MARKS = (";", "|", ",")

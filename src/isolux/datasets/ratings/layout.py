@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError, format_columns
 from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.datasets.ratings.answer_sets import split_answer_sets
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import read_ids
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_columns
 
 _ITEM_COLUMNS = (
     "item",

@@ -12,6 +12,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._files import (
@@ -34,11 +39,6 @@ from isolux.datasets.widerface.files import (
 )
 from isolux.io.cell_parsing import as_text
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, check
 
 NOT_SURE = "Not Sure"
 DEMOGRAPHIC_VALUES: dict[str, tuple[str, ...]] = {

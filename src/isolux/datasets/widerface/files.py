@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._mat.files import read_mat5_variables
 from isolux.io.cell_parsing import first_true_row
 from isolux.io.refusals import refuse_repeats
 from isolux.io.text import check_utf8
-from isolux.vocabulary.errors import FileError, TableError, format_location
 
 LABEL_WORDS: dict[str, tuple[str, ...]] = {
     "blur": ("clear", "normal", "heavy"),

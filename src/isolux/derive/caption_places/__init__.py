@@ -17,13 +17,13 @@ from functools import cache
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DerivedInfo, Reference
+from isolux.core.tables import ATTRIBUTES, INSTANCES
 from isolux.derive._captions import CAPTION
 from isolux.derive.caption_places.gazetteer import load_place_tables
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DerivedInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 INFO = DerivedInfo(
     title="Places in captions",
@@ -72,7 +72,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -29,6 +29,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.info import DerivedInfo, Reference
+from isolux.core.tables import INSTANCES
 from isolux.derive._attribute_columns import build_attribute_rows_of_columns, read_person_boxes_xyxy
 from isolux.derive._colour import LINEAR_LIGHT, TO_XYZ, luminance_to_lightness
 from isolux.derive._image_reader import (
@@ -38,10 +42,6 @@ from isolux.derive._image_reader import (
     measure_people_in_images,
 )
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import DerivedInfo, Reference
-from isolux.vocabulary.tables import INSTANCES
 
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
@@ -142,7 +142,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from PIL import Image
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (8, 6), (118, 118, 118)).save(Path(folder) / "grey.png")
     ...     one = Dataset(

@@ -34,6 +34,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import DerivedInfo, Reference
+from isolux.core.tables import INSTANCES
 from isolux.derive._attribute_columns import (
     BOX,
     build_attribute_rows_of_columns,
@@ -50,11 +55,6 @@ from isolux.derive.skin_tone.pixels import (
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import DerivedInfo, Reference
-from isolux.vocabulary.tables import INSTANCES
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -157,7 +157,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from PIL import Image
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Image.new("RGB", (60, 60), (160, 126, 86)).save(Path(folder) / "face.png")
     ...     one = Dataset(

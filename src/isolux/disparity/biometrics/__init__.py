@@ -17,6 +17,12 @@ from itertools import combinations_with_replacement
 import numpy as np
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Run, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Metric
+from isolux.core.spec import AuditSpec, Statistics, read_recorded_spec
+from isolux.core.tables import SCORES, Status
 from isolux.disparity.biometrics.performance import (
     RATES,
     build_age_performance_table,
@@ -34,12 +40,6 @@ from isolux.stats.intervals import has_fraction_nominal_coverage, logit_or_wilso
 from isolux.stats.resampling.rows import replicate_pair_statistics
 from isolux.stats.statistic import IntArray, UnitPairs
 from isolux.stats.verification import count_pairs_by_cluster, false_match_rate_statistic
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec, Statistics, read_recorded_spec
-from isolux.vocabulary.tables import SCORES, Status
 
 __all__ = [
     "RATES",

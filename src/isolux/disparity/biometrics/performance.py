@@ -25,10 +25,10 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError
+from isolux.core.schema import Status
 from isolux.stats.verification_disparity import unbiased_gini
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.schema import Status
 
 _FAILURES = {"fte": "failure_to_enrol_rate", "fta": "failure_to_acquire_rate"}
 RATES: Mapping[str, Mapping[str, str]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import MeasureInfo, Reference
+from isolux.core import citations
+from isolux.core.info import MeasureInfo, Reference
 
 NOISE_ASSUMPTION = (
     "chance alone moves it away from its value for alike groups: read it beside the test"

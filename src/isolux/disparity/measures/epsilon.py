@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy.typing as npt
 
+from isolux.core.info import MeasureInfo
 from isolux.disparity.formulas import epsilon
 from isolux.disparity.measures._shared import FAIRFACE, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(
     title="ε",

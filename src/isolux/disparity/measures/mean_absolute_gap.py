@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from isolux.core.info import MeasureInfo
 from isolux.disparity.formulas import mean_absolute_gap
 from isolux.disparity.measures._shared import FAIRLEARN, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(
     title="mean absolute gap",

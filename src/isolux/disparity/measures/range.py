@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from isolux.core.info import MeasureInfo
 from isolux.disparity.formulas import value_range
 from isolux.disparity.measures._shared import FAIRFACE, NOISE_ASSUMPTION
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(
     title="range",

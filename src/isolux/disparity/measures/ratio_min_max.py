@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from isolux.core.info import MeasureInfo, Reference
 from isolux.disparity.formulas import ratio_min_max
 from isolux.disparity.measures._shared import NOISE_ASSUMPTION, bounds
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo, Reference
 
 __all__ = ["INFO", "bounds", "measure"]
 

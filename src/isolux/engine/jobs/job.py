@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core.errors import IsoluxError
 
 Tables = dict[str, pl.DataFrame]
 """Result of a job: tables by name."""
@@ -63,7 +63,7 @@ def compute_job(job: Job) -> Tables:
     >>> compute_job(Job("k", "a shard", "os:listdir", {}))
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.IsoluxError: a piece names a function that is not of isolux
+    isolux.core.errors.IsoluxError: a piece names a function that is not of isolux
       found: os:listdir
     """
     module, _, function = job.call.partition(":")
@@ -106,12 +106,12 @@ def error_from_json(fields: Mapping[str, str | None]) -> IsoluxError:
 
     Examples
     --------
-    >>> from isolux.vocabulary.errors import FileError
+    >>> from isolux.core.errors import FileError
     >>> again = error_from_json(error_to_json(FileError("it is damaged", where="a.parquet")))
     >>> type(again).__name__, again.where
     ('FileError', 'a.parquet')
     """
-    from isolux.vocabulary import errors
+    from isolux.core import errors
 
     error_type = getattr(errors, str(fields.get("type")), IsoluxError)
     if error_type is errors.UnknownNameError:

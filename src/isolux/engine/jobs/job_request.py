@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from isolux.core.errors import IsoluxError
 from isolux.engine.jobs.job import Job, JobLimits, Tables
 from isolux.engine.jobs.store import JobStore
-from isolux.vocabulary.errors import IsoluxError
 
 
 def _ignore_finished_job(_: Job) -> None:

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from isolux.core.errors import IsoluxError, SpecError
+from isolux.core.extras import import_optional
 from isolux.engine.jobs.job import (
     Job,
     compute_job,
@@ -25,8 +27,6 @@ from isolux.engine.jobs.job import (
 )
 from isolux.engine.jobs.job_request import JobRequest
 from isolux.io.cpu_count import CORES_VARIABLE
-from isolux.vocabulary.errors import IsoluxError, SpecError
-from isolux.vocabulary.extras import import_optional
 
 _POLL_S = 0.5  # seconds between checks of time limits, and of whether to stop
 _GROW_INTERVAL_S = 2.0  # seconds between checks of the cluster's nodes

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.errors import FileError, OutputError
 from isolux.engine.jobs.job import Tables
 from isolux.io.atomic import write_parquet, write_text
 from isolux.io.binary_tables import first_error_line, refuse_damaged
 from isolux.io.polars_panics import silence_panics
 from isolux.io.staging import settle_staging_below
-from isolux.vocabulary.errors import FileError, OutputError
 
 STORE_FILE = "isolux-sums.json"
 """The file that marks a folder as a store of shard sums."""

@@ -9,9 +9,9 @@ import json
 import sys
 from typing import Any
 
+from isolux.core.errors import IsoluxError
 from isolux.engine.jobs.job import Job, compute_job, error_to_json
 from isolux.engine.jobs.store import JobStore
-from isolux.vocabulary.errors import IsoluxError
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.spec import Statistics
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.interval_methods.macro_average import estimate_macro_averages, is_macro_average
 from isolux.groups.interval_methods.noise_bias import (
@@ -44,7 +45,6 @@ from isolux.stats.proportions import clopper_pearson_interval, wilson_interval
 from isolux.stats.resampling.sums import bca_acceleration_by_jackknife
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
-from isolux.vocabulary.spec import Statistics
 
 
 def wilson_or_clopper_pearson_interval(

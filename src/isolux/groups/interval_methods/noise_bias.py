@@ -15,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.tables import Status
 from isolux.groups.estimates import Measure
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.constants import MAX_SKEWNESS
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray, IntArray, NoiseBias
 from isolux.stats.survey_sums import SurveyClusterSums
-from isolux.vocabulary.tables import Status
 
 NOISE_BIAS_REASON = (
     "chance makes the values larger, most in small groups, and how much cannot be told"

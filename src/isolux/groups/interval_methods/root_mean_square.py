@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.spec import Statistics
+from isolux.core.tables import Status
 from isolux.groups.estimates import Measure
 from isolux.groups.interval_methods.skewness_adjusted import (
     VarianceSlopes,
@@ -51,8 +53,6 @@ from isolux.stats.constants import (
 from isolux.stats.intervals import Interval
 from isolux.stats.sparse_rows import align_sum_and_count_entries, take_rows_of_all_arrays
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

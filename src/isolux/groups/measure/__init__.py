@@ -11,6 +11,11 @@ import itertools
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Scores
+from isolux.core.errors import SpecError
+from isolux.core.spec import Statistics
+from isolux.core.tables import GROUP_METRICS, Status
+from isolux.core.unit_index import lookup_positions
 from isolux.groups.estimates import ComplementEstimates, Estimates, Group, Measure
 from isolux.groups.interval_methods import (
     compute_intervals_and_methods,
@@ -44,11 +49,6 @@ from isolux.stats.resampling.rows import RowStatistic, replicate_row_statistics
 from isolux.stats.resampling.sums import replicate_sum_statistics
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums, unweighted_cluster_sums
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import GROUP_METRICS, Status
-from isolux.vocabulary.unit_index import lookup_positions
 
 _KEY = ("model", "task", "metric", "label", "threshold")
 

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError
+from isolux.core.spec import Statistics
 from isolux.groups.measure.overlaps import OverlapRows, index_overlap_rows
 from isolux.stats.resampling.rows import replicate_detection_statistics
 from isolux.stats.statistic import DetectionStatistic, FloatArray, IntArray, Ranking
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.spec import Statistics
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Scores
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.containers import Scores
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

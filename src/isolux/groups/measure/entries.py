@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.unit_index import lookup_positions
 from isolux.groups.estimates import OVERALL, Group
 from isolux.groups.intersections import format_group_name
 from isolux.groups.membership import Membership
 from isolux.stats.statistic import IntArray
-from isolux.vocabulary.unit_index import lookup_positions
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import Statistics
+from isolux.core.tables import Status
 from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.statuses import flag_rare_class
 from isolux.stats.cluster_sums import ClusterSums
@@ -24,9 +27,6 @@ from isolux.stats.sampling import kish_effective_size
 from isolux.stats.statistic import FloatArray, IntArray, PairStatistic, UnitPairs
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.verification import count_pairs_by_cluster
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.tables import Status
 
 _MAX_BYTES = 64 << 20
 """Bytes of memberships in memory at once."""

@@ -9,6 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Scores
+from isolux.core.errors import TableError
+from isolux.core.info import Metric
+from isolux.core.unit_index import (
+    UnitIndex,
+    drop_rows_without_unit,
+    find_block_starts,
+    lookup_positions,
+)
 from isolux.groups.measure.detections import (
     DetectionMeasures,
     DetectionRows,
@@ -27,15 +36,6 @@ from isolux.stats.statistic import (
     RankStatistic,
     SumStatistic,
     centred_mean_statistic,
-)
-from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.unit_index import (
-    UnitIndex,
-    drop_rows_without_unit,
-    find_block_starts,
-    lookup_positions,
 )
 
 if TYPE_CHECKING:

@@ -12,6 +12,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import COUNTS
+from isolux.core.errors import SpecError
+from isolux.core.spec import Statistics
+from isolux.core.survey_sample import SAMPLE
 from isolux.groups.measure.score_matrix import ScoreMatrix
 from isolux.stats.cluster_sums import ClusterSums, build_cluster_sums
 from isolux.stats.raking import Margins
@@ -22,10 +26,6 @@ from isolux.stats.survey_sums import (
     add_second_clustering,
     build_survey_cluster_sums,
 )
-from isolux.vocabulary.counts import COUNTS
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Statistics
-from isolux.vocabulary.survey_sample import SAMPLE
 
 
 def apply_multiplicity(

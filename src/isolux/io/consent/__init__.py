@@ -19,6 +19,8 @@ from typing import BinaryIO
 
 import polars as pl
 
+from isolux.core.errors import FileError, OutputError, SpecError
+from isolux.core.notes import Caution
 from isolux.io.atomic import write_text
 from isolux.io.consent.chain import FIRST_PREVIOUS_HASH, compute_keyed_hash, make_key, read_key
 from isolux.io.consent.rows import (
@@ -34,8 +36,6 @@ from isolux.io.consent.rows import (
     verify_rows,
 )
 from isolux.io.frames import refuse_unless_file
-from isolux.vocabulary.errors import FileError, OutputError, SpecError
-from isolux.vocabulary.notes import Caution
 
 __all__ = [
     "CONSENT_ROLES",

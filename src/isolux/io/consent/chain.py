@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isolux.vocabulary.errors import FileError
+from isolux.core.errors import FileError
 
 FIRST_PREVIOUS_HASH = "0" * 64
 """What the first row names as the hash of the row before it."""

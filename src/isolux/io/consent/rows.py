@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
+from isolux.core.errors import TableError, format_location
 from isolux.io.consent.chain import (
     FIRST_PREVIOUS_HASH,
     compute_commitment,
@@ -25,7 +26,6 @@ from isolux.io.consent.chain import (
     new_salt,
     sign_digest,
 )
-from isolux.vocabulary.errors import TableError, format_location
 
 Act = Literal["grant", "revoke"]
 ConsentRole = Literal["subject", "copyright", "annotator"]

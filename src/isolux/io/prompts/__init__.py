@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_file
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
 _PROMPT_DIR = Path(__file__).parent
 _KEYS = ("title", "source", "language", "prompts", "template", "classes")

@@ -17,6 +17,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import FileError, SpecError
+from isolux.core.extras import import_optional
+from isolux.core.info import ModelInfo
 from isolux.datasets.fairface import AGES, GENDERS, RACES
 from isolux.models._classes import build_embedding_table, build_top_label_table, to_probabilities
 from isolux.models._preprocessing import ModelInput, Preprocessing, run_network_on_inputs
@@ -26,10 +30,6 @@ from isolux.models._torch import (
     move_to_device_for_inference,
     read_safetensors_and_hash,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import import_optional
-from isolux.vocabulary.info import ModelInfo
 
 _NOT_A_PRODUCT = (
     "This network guesses how annotators perceived a face. It measures datasets; what it says of"
@@ -121,7 +121,7 @@ def load(
     >>> load("nowhere")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no such network
+    isolux.core.errors.FileError: there is no such network
       expected: a folder that `isolux train fairface` wrote, or a .safetensors file
       where: nowhere
     """

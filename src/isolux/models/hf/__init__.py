@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA
 from isolux.models._classes import ClassMap, build_class_map
@@ -31,8 +33,6 @@ from isolux.models.hf.text_models import (
     MultiQuestionModel,
     TextGenerator,
 )
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import ModelInfo, Reference
 
 # Poses by a model that is shown each person's box: ViTPose and its kin.
 
@@ -240,7 +240,7 @@ def load(
     --------
     ``docs/how_to/models.md`` runs one. Weights that are not here, or a library that is not:
 
-    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> from isolux.core.errors import IsoluxError
     >>> try:
     ...     load("absent/model")
     ... except IsoluxError:

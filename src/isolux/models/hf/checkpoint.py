@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.extras import import_optional
 from isolux.io.hashing import sha256_file
 from isolux.models._torch import move_to_device_for_inference
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import import_optional
 
 Task = Literal[
     "classification",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import IsoluxError
 from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
 from isolux.models._classes import ClassMap
 from isolux.models.hf.image_models import (
@@ -18,7 +19,6 @@ from isolux.models.hf.image_models import (
     describe_prompt_length,
     tokenise_prompts,
 )
-from isolux.vocabulary.errors import IsoluxError
 
 _MASKS = {
     "picture": pl.Int64,

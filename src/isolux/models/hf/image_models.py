@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
 from isolux.io.images import Pixels
 from isolux.models._classes import (
     ClassMap,
@@ -30,7 +31,6 @@ from isolux.models._prompts import (
 )
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
-from isolux.vocabulary.errors import SpecError
 
 _RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
 

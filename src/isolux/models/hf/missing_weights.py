@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.models.hf.checkpoint import LoadedCheckpoint
-from isolux.vocabulary.errors import SpecError
 
 _OUTPUT_NAMES = (
     "logits",

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core import citations
+from isolux.core.errors import FileError, SpecError
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.hashing import sha256_file
 from isolux.models._torch import build_device_error
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import ModelInfo, Reference
 
 _MIN_TORCH_VERSION = (2, 6)
 
@@ -206,7 +206,7 @@ def load(
     >>> load("nowhere/vgg16.pth")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no such file of weights
+    isolux.core.errors.FileError: there is no such file of weights
       where: nowhere/vgg16.pth
     """
     if spec != "vgg16" and not Path(spec).expanduser().is_file():

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, UnknownNameError
+from isolux.core.info import ModelInfo, Reference
 from isolux.io.hashing import sha256_file
 from isolux.io.resizing import Filter
 from isolux.models._boxes import BoxFormat, BoxUnits
@@ -29,8 +31,6 @@ from isolux.models.onnx.outputs import (
     build_label_table_from_scores,
 )
 from isolux.models.onnx.session import Session, open_session
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.info import ModelInfo, Reference
 
 INFO = ModelInfo(
     title="ONNX",
@@ -181,7 +181,7 @@ def load(
     >>> load("nowhere/net.onnx")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: there is no such file of a network
+    isolux.core.errors.FileError: there is no such file of a network
       where: nowhere/net.onnx
     """
     path = Path(spec).expanduser()

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
+from isolux.core.errors import FileError
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.errors import FileError
 
 _MESSAGES: dict[str, dict[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},

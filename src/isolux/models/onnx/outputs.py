@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
 from isolux.models._boxes import BoxFormat, BoxUnits, build_box_table, convert_boxes_to_rows
 from isolux.models._classes import (
     ClassMap,
@@ -19,7 +20,6 @@ from isolux.models._classes import (
 )
 from isolux.models._preprocessing import ModelInput
 from isolux.models.onnx.session import Session
-from isolux.vocabulary.errors import SpecError
 
 _BOXES = ("boxes", "pred_boxes", "bboxes", "dets", "detection_boxes")
 _SCORES = ("scores", "logits", "pred_logits", "confidences", "detection_scores")

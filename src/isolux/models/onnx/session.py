@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.extras import import_optional
 from isolux.io.cpu_count import count_cores
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.extras import import_optional
 
 _TYPES = {"tensor(float)": "float32", "tensor(float16)": "float16", "tensor(uint8)": "uint8"}
 

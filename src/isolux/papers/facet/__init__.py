@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Run
+from isolux.core.info import PluginInfo
 from isolux.papers._layout import format_merge_settings, pivot_metrics_by_class_and_group
 from isolux.papers._protocols import Layout, build_nonempty_tables_by_caption, explain_missing_table
 from isolux.papers.facet.disagreements import DISAGREEMENTS
@@ -27,9 +30,6 @@ from isolux.papers.facet.recall import (
     explain_missing_age_gaps,
 )
 from isolux.papers.facet.terms import AGES, DARKER, LIGHTER
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import PluginInfo
 
 __all__ = ["DISAGREEMENTS"]
 
@@ -300,8 +300,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> cells = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "task": "detection", "metric": "average_recall",
     ...     "attribute": "skin_tone", "values": [["1"], ["10"]], "value": [0.755, 0.726]}))

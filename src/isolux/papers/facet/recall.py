@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from isolux.core.containers import Run
 from isolux.papers._layout import pivot_metrics_by_class_and_group
 from isolux.papers._protocols import explain_missing_table
 from isolux.papers.facet.terms import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
-from isolux.vocabulary.containers import Run
 
 _POINTS = 100.0
 _MIN_PEOPLE = 50

@@ -17,6 +17,10 @@ from contextlib import suppress
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Run
+from isolux.core.errors import UnknownNameError
+from isolux.core.info import PluginInfo
 from isolux.papers._layout import (
     format_merge_settings,
     map_known_groups_to_columns,
@@ -28,10 +32,6 @@ from isolux.papers.fairface.cross_dataset import (
     build_accuracy_tables_by_caption,
     measure_accuracy_across_datasets,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import PluginInfo
 
 __all__ = ["build_accuracy_tables_by_caption", "measure_accuracy_across_datasets"]
 
@@ -136,8 +136,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> tables_of_a_run = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> tables("gender", Run({}, *(table.empty() for table in tables_of_a_run)))
     {}
@@ -191,7 +191,7 @@ def build_accuracy_by_race_and_gender(
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import GROUP_METRICS
+    >>> from isolux.core.tables import GROUP_METRICS
     >>> table = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "erm", "metric": "accuracy", "attribute": "race*gender",
     ...     "values": [["Black", "Male"], ["Black", "Female"]], "value": [0.75, 0.375]}))

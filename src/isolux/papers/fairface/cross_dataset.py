@@ -21,15 +21,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.core import registry
+from isolux.core.containers import Run, Scores
+from isolux.core.errors import SpecError
+from isolux.core.spec import read_recorded_spec
+from isolux.core.survey_sample import SAMPLE
+from isolux.core.tables import ATTRIBUTES, SCORES
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import build_membership
 from isolux.papers._layout import summarise_across_columns
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import read_recorded_spec
-from isolux.vocabulary.survey_sample import SAMPLE
-from isolux.vocabulary.tables import ATTRIBUTES, SCORES
 
 HEADS = ("race", "gender", "age")
 AVERAGE = "Average"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Run
+from isolux.core.info import PluginInfo
+from isolux.core.spec import split_intersection
 from isolux.papers._layout import format_merge_settings
 from isolux.papers._protocols import check_protocol_exists, find_analysis_table_or_empty
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import PluginInfo
-from isolux.vocabulary.spec import split_intersection
 
 INFO = PluginInfo(
     title="Fairness Indicators",
@@ -113,8 +113,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> rates = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "harmful", "threshold": 0.1, "attribute": [None, "tone"],
     ...     "group": ["overall", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],

@@ -22,17 +22,17 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Run
+from isolux.core.info import PluginInfo
+from isolux.core.spec import read_recorded_spec, split_intersection
+from isolux.core.tables import Status
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.io.image_tables import FHIBE_API
 from isolux.papers._protocols import check_protocol_exists
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import PluginInfo
-from isolux.vocabulary.spec import read_recorded_spec, split_intersection
-from isolux.vocabulary.tables import Status
 
 __all__ = ["DISAGREEMENTS"]
 
@@ -334,8 +334,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> cells = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "tar_at_far", "attribute": "pronoun", "group": ["a", "b"],
     ...     "n_units": [40, 8], "n_clusters": [12, 3], "value": [0.9, 0.8],

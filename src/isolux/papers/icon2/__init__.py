@@ -17,13 +17,13 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.info import PluginInfo, Reference
 from isolux.papers._protocols import (
     Layout,
     build_nonempty_tables_by_caption,
     find_analysis_table_or_empty,
 )
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import PluginInfo, Reference
 
 INFO = PluginInfo(
     title="ICON²",
@@ -96,8 +96,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> parts = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> tables("detection", Run({}, *(part.empty() for part in parts)))
     {}

@@ -24,6 +24,11 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
+from isolux.core import registry
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, UnknownNameError
+from isolux.core.progress import report_step
+from isolux.core.spec import AuditSpec
 from isolux.datasets import cluster_by_requested_column
 from isolux.engine.jobs import Job, JobLimits, JobStore, run_jobs
 from isolux.io.frames import refuse_workbook_settings
@@ -35,11 +40,6 @@ from isolux.people.filters import parse_conditions
 from isolux.people.shards import row_counts
 from isolux.people.shards.memory import estimate_or_refuse_memory
 from isolux.people.shards.merging import PeopleCounts, merge_counts
-from isolux.vocabulary import registry
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, UnknownNameError
-from isolux.vocabulary.progress import report_step
-from isolux.vocabulary.spec import AuditSpec
 
 # Which columns of a table in shards an audit reads, and whether alike rows can be counted.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 _BYTES_PER_ROW, _BYTES_PER_COLUMN = 1000, 150
 """Bytes of memory that an audit takes for each row, and for each column of it: 1.2 GB at a million

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import IsoluxError, TableError
 from isolux.engine.jobs import JobStore
 from isolux.io.shard_files import read_shard
 from isolux.people.shards.row_counts import hash_cells
-from isolux.vocabulary.errors import IsoluxError, TableError
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"
 _ID_BATCH_SIZE, _CLUSTER_BATCH_SIZE = 16_000_000, 4_000_000

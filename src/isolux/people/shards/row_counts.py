@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
 from isolux.engine.jobs import Tables
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import read_ids
 from isolux.io.shard_files import read_shard
-from isolux.vocabulary.errors import TableError, format_location
 
 COUNT_SHARD_CALL = "isolux.people.shards.row_counts:count_identical_rows"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"

@@ -6,10 +6,10 @@ from typing import NoReturn
 
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
+from isolux.core.table_rows import count_people_in_mask
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.yes_no import NO, YES
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.table_rows import count_people_in_mask
 
 _SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
 _DETECTED_WORDS = (*YES, "found", "detected")

@@ -12,6 +12,9 @@ from typing import TypedDict
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_columns, format_location
+from isolux.core.tables import LABEL_PREDICTIONS
+from isolux.core.unit_index import has_no_duplicates
 from isolux.io.cell_parsing import (
     as_labels,
     as_lists,
@@ -27,9 +30,6 @@ from isolux.io.sheets import PREDICTION_FLAGS
 from isolux.predictions._detections import model_name_from_path
 from isolux.predictions._id_parts import shorten_ids
 from isolux.predictions._labels.confidences import read_is_detected, to_confidences
-from isolux.vocabulary.errors import SpecError, TableError, format_columns, format_location
-from isolux.vocabulary.tables import LABEL_PREDICTIONS
-from isolux.vocabulary.unit_index import has_no_duplicates
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
 QUESTION_COLUMNS = ("question", "prompt")

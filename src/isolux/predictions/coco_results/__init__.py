@@ -14,6 +14,9 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.errors import FileError as FileError
+from isolux.core.info import FormatInfo
 from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json, format_json_id
 from isolux.io.refusals import refuse_cells
@@ -21,9 +24,6 @@ from isolux.predictions._detections import DetectionKind, build_detections, mode
 from isolux.predictions._file_probe import FileProbe
 from isolux.predictions._json_text import JsonText
 from isolux.predictions.coco_results.rows import not_a_list_error, read_rows
-from isolux.vocabulary import citations
-from isolux.vocabulary.errors import FileError as FileError
-from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="COCO results",

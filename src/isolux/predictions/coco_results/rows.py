@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import FileError, TableError, format_location
 from isolux.io.json_values import format_json_id
 from isolux.predictions._json_text import JsonText
-from isolux.vocabulary.errors import FileError, TableError, format_location
 
 _IdOrScore = int | float | str | None
 _BOX = ("box_x", "box_y", "box_w", "box_h")

@@ -18,6 +18,7 @@ from isolux.analyses.model_changes import (
     describe_gap_changes_by_key,
     select_summary_claims,
 )
+from isolux.core.containers import Run
 from isolux.disparity.class_rankings import rank_classes_by_largest_gap
 from isolux.disparity.models import PLANNED_FAMILY
 from isolux.report._sections import ReportContext, sort_names_if_ordinal
@@ -26,7 +27,6 @@ from isolux.report.figures.svg import shorten_names_distinctly
 from isolux.report.gaps import build_undetected_comparison_caution
 from isolux.report.summary import summarise_run_record
 from isolux.statements.metric_lines import MetricLine, MetricLineKey, read_metric_lines, to_line_key
-from isolux.vocabulary.containers import Run
 
 # Classes ranked by their largest gap, two models side by side (FACET, Tables 11 and 12).
 

@@ -1,6 +1,6 @@
 """The page of ``isolux describe``: what datasets hold, as one HTML file with simple figures.
 
-From named tables (``isolux.verbs.describe`` makes them) to a page in the report's own dress: it
+From named tables (``isolux.api.describe`` makes them) to a page in the report's own dress: it
 works offline and asks the network for nothing. ``figures`` draws.
 """
 
@@ -14,6 +14,9 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run, tables_to_json
+from isolux.core.info import DatasetInfo
+from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report.description.figures import draw_table_figures
@@ -22,9 +25,6 @@ from isolux.report.html import render_run_page
 from isolux.report.summary import summarise_run
 from isolux.report.wording import join_with_and
 from isolux.statements.numbers import format_count
-from isolux.vocabulary.containers import Run, tables_to_json
-from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.printable import clean_line
 from isolux.report.figures import Figure
 from isolux.report.figures.svg import (
     ACCENT,
@@ -24,7 +25,6 @@ from isolux.report.figures.svg import (
     shorten_names_distinctly,
 )
 from isolux.statements.numbers import format_count
-from isolux.vocabulary.printable import clean_line
 
 MOST_BARS = 40
 """Rows of a table above which it gets no figure: it would be unreadable."""

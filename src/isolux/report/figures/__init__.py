@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isolux.core.info import Direction
+from isolux.core.printable import clean_line
 from isolux.groups import sort_groups_for_display
 from isolux.report._extra_figures import Curve
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable
@@ -40,8 +42,6 @@ from isolux.statements.numbers import (
     format_interval,
     format_with_unit,
 )
-from isolux.vocabulary.info import Direction
-from isolux.vocabulary.printable import clean_line
 
 if TYPE_CHECKING:
     from isolux.report.comparison import Change, ChangeTable

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from isolux.core.printable import clean_line
+from isolux.core.tables import Status
 from isolux.report.document import Estimate, GroupRow, LineTable
 from isolux.report.figures.svg import (
     ACCENT,
@@ -24,8 +26,6 @@ from isolux.statements.numbers import (
     format_interval,
     format_with_unit,
 )
-from isolux.vocabulary.printable import clean_line
-from isolux.vocabulary.tables import Status
 
 _NAME, _PANEL_NAME = 22, 30
 """Characters of a group's name at the axis; the table has it whole."""

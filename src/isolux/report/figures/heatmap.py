@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from isolux.core.containers import Run
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import Direction
+from isolux.core.tables import Status
 from isolux.report.document import AttributeSection, Estimate, LineTable
 from isolux.report.figures.dot_plot import build_tooltip_dot_chart
 from isolux.report.figures.svg import (
@@ -24,10 +28,6 @@ from isolux.report.figures.svg import (
 )
 from isolux.report.summary import summarise_run
 from isolux.statements.numbers import format_bare_value, format_count
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import Direction
-from isolux.vocabulary.tables import Status
 
 _LIGHT, _DARK = (0xF3, 0xF6, 0xF9), (0x0B, 0x36, 0x54)
 _WHITE, _BLACK = (0xFF, 0xFF, 0xFF), (0, 0, 0)

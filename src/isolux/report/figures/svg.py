@@ -12,8 +12,8 @@ from html import unescape
 from importlib.util import find_spec
 from typing import Any
 
-from isolux.vocabulary.address_space import read_address_space_limit_bytes
-from isolux.vocabulary.printable import clean_line
+from isolux.core.address_space import read_address_space_limit_bytes
+from isolux.core.printable import clean_line
 
 Spec = dict[str, Any]
 """A chart or a part of one, in Vega-Lite's own words: altair's objects cost as much again as

@@ -13,6 +13,15 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Run
+from isolux.core.formatting import read_target_term
+from isolux.core.spec import find_setting_declaration
+from isolux.core.survey_sample import (
+    describe_survey_sample,
+    is_census,
+    is_survey_sample,
+    is_weighted,
+)
 from isolux.report._extra_figures import read_breakdowns_by_attribute, read_curves_by_attribute
 from isolux.report._sections import ReportContext, build_attribute_sections, to_estimate
 from isolux.report.document import (
@@ -43,15 +52,6 @@ from isolux.report.wording import keep_http_url_only
 from isolux.statements.answer import MAX_FURTHER, answer_from_choice, drop_findings_in_answer
 from isolux.statements.choice import StatementChoice, choose_statements
 from isolux.statements.metric_lines import MetricLine, read_metric_lines
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import read_target_term
-from isolux.vocabulary.spec import find_setting_declaration
-from isolux.vocabulary.survey_sample import (
-    describe_survey_sample,
-    is_census,
-    is_survey_sample,
-    is_weighted,
-)
 
 __all__ = [
     "FINDINGS_LEAD",
@@ -76,8 +76,8 @@ def summarise_run(run: Run) -> Summary:
     Examples
     --------
     >>> import polars as pl
-    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
-    >>> from isolux.vocabulary.tables import SCORES
+    >>> from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.core.tables import SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> empty = Run({"model": "m"}, *(table.empty() for table in tables))
     >>> summarise_run(empty).title

@@ -12,6 +12,9 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
+from isolux.core.containers import Run
+from isolux.core.formatting import format_class_with_target, shorten_name
+from isolux.core.info import Metric
 from isolux.report._sections import ReportContext
 from isolux.report.document import (
     AttributeSection,
@@ -33,9 +36,6 @@ from isolux.statements.numbers import (
     format_with_unit,
 )
 from isolux.statements.text import describe_no_established_difference, describe_statement_briefly
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.formatting import format_class_with_target, shorten_name
-from isolux.vocabulary.info import Metric
 
 MEASURES = (
     "It measures the disparities it was asked to look at, on these people, with these labels. "

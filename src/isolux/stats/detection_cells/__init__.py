@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import SpecError
 from isolux.stats.statistic import FloatArray, Ranking
-from isolux.vocabulary.errors import SpecError
 
 IntArray = npt.NDArray[np.integer[Any]]
 

@@ -46,8 +46,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.constants import MIN_SAMPLED_SUBJECTS
-from isolux.vocabulary.errors import InputError, SpecError
 
 _Floats = npt.NDArray[np.float64]
 _Function = Callable[[_Floats], _Floats]

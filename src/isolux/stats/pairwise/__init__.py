@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import InputError
-from isolux.vocabulary.extras import import_optional
+from isolux.core.errors import InputError
+from isolux.core.extras import import_optional
 
 METRICS = ("L1", "L2", "cosine")
 """Sum of absolute differences; length of the difference; 1 − cosine of the angle."""

@@ -33,8 +33,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from isolux.core.errors import SpecError
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
-from isolux.vocabulary.errors import SpecError
 
 N_IOU_THRESHOLDS = 10
 """Number of COCO's IoU thresholds: 0.50 to 0.95 by 0.05, bits 0 to 9 of a ranking."""

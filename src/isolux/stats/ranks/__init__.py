@@ -63,8 +63,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 _Indices = npt.NDArray[np.uint32]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.spec import Bootstrap
 from isolux.stats.statistic import (
     DetectionStatistic,
     FloatArray,
@@ -26,7 +27,6 @@ from isolux.stats.statistic import (
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
 from isolux.stats.weights import draw_weight_batches, iterate_seeded_replicate_blocks
-from isolux.vocabulary.spec import Bootstrap
 
 
 @dataclass(frozen=True, slots=True)

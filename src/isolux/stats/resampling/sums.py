@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isolux.core.spec import Bootstrap
 from isolux.stats.cluster_sums import ClusterSums, sort_by_column
 from isolux.stats.multiplier_bootstrap import draw_correlated_normals, sum_row_cross_products
 from isolux.stats.sampling import bootstrap_covariance_of_sums
@@ -15,7 +16,6 @@ from isolux.stats.statistic import FloatArray, IntArray, SumStatistic
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.weighted_means import TWO_WAY_WEIGHT
 from isolux.stats.weights import draw_weight_batches, iterate_seeded_replicate_blocks
-from isolux.vocabulary.spec import Bootstrap
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

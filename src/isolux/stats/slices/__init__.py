@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.errors import InputError, SpecError
 
 MAX_SLICE_LENGTH = 3
 """Largest number of attributes of a slice."""

@@ -41,6 +41,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.core.errors import InputError
 from isolux.stats.constants import (
     INTERVAL_OUTLIER_SD,
     INTERVAL_OUTLIER_SHARE,
@@ -55,7 +56,6 @@ from isolux.stats.small_groups.laplace import (
     build_effect_covariances,
 )
 from isolux.stats.statistic import FloatArray, IntArray
-from isolux.vocabulary.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import IsoluxError, JoinError, SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.geometry.boxes import XYWH_CONVERSIONS, BoxColumns
 from isolux.geometry.matching import OverlapPairs
 from isolux.tasks._boxes.image_coverage import caution_on_empty_images
@@ -36,8 +38,6 @@ from isolux.tasks._boxes.scales import (
     check_image_scale,
     check_keypoint_scale,
 )
-from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
-from isolux.vocabulary.notes import Caution
 
 BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
 """Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.info import Metric
 from isolux.geometry.matching import (
     IOU_THRESHOLDS,
     Matches,
@@ -22,7 +23,6 @@ from isolux.tasks._boxes.areas import SIZES, is_outside_size, person_areas_px, r
 from isolux.tasks._boxes.instance_tables import DETECTION_COLUMNS
 from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
-from isolux.vocabulary.info import Metric
 
 # The evidence `overlaps`: all pairs that overlap, for matching within one group's people.
 

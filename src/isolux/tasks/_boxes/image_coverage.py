@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.tasks._ids import refuse_no_match
-from isolux.vocabulary.notes import Caution
 
 # Joining one row for each run of equal ids is quicker than joining all from this length on.
 _MIN_MEAN_RUN_LENGTH = 4

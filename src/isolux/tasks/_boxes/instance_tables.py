@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.tables import IMAGES, INSTANCES, Table, check, to_polars
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
 from isolux.tasks._boxes.image_coverage import distinct_values, keep_known_images
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}

@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.plugin_options import fill_missing_settings
 from isolux.geometry.matching import (
     IOU_THRESHOLDS,
     OverlapPairs,
@@ -28,9 +31,6 @@ from isolux.tasks._boxes.instance_tables import AnnotatedInstances, ModelDetecti
 from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._scores import score_rows as write_rows
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_missing_settings
 
 _REQUIRED_SETTINGS = {
     "recall_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import Metric, Reference
+from isolux.core import citations
+from isolux.core.info import Metric, Reference
 
 FACET = citations.FACET.with_location("section 6.2 and appendix A.5.4")
 COCO = citations.COCO.with_location("detection evaluation: https://cocodataset.org/#detection-eval")

@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError
+from isolux.core.notes import Caution
 from isolux.geometry.boxes import BoxColumns, build_pair_finder_xywh
 from isolux.geometry.matching import Detections, OverlapPairs, Truths
 from isolux.tasks._boxes.instance_tables import (
@@ -18,8 +20,6 @@ from isolux.tasks._boxes.instance_tables import (
     ModelDetections,
     box_columns,
 )
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
 # With fewer detections or people an average IoU is too noisy for a check.

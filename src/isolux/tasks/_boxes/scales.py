@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError
+from isolux.core.notes import Caution
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, box_columns
 from isolux.tasks._boxes.preview import PreviewImages, build_mean_iou, image_sizes_px
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
 # As in the check of box formats.

@@ -7,6 +7,10 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import Table, to_polars
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import OverlapPairs
 from isolux.tasks._boxes.box_formats import BoxFormat, check_predictions, to_xywh
@@ -30,10 +34,6 @@ from isolux.tasks._boxes.matching import (
 )
 from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._scores import stack_scores
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import Table, to_polars
 
 _MATCHING_TEXTS = {
     "one-to-one": "one to one by falling score, as COCO does",

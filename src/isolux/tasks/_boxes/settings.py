@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, TypedDict
 
-from isolux.vocabulary.plugin_options import SharedOption
+from isolux.core.plugin_options import SharedOption
 
 Matching = Literal["one-to-one", "best-overlap", "per-group"]
 OtherGroups = Literal["ignore", "remove"]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.schema import to_polars
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.masks import masks_from_counts
 from isolux.geometry.matching import Detections, Truths
@@ -16,7 +17,6 @@ from isolux.geometry.previews import ShapePreview, ShapeRows
 from isolux.tasks._boxes.image_coverage import distinct_values
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances
 from isolux.tasks._boxes.preview import thin_crowds
-from isolux.vocabulary.schema import to_polars
 
 # With fewer people or predictions a similarity is too noisy; more tell nothing new.
 _MIN_ROWS, _MAX_IMAGES, _MAX_PEOPLE = 20, 300, 2_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from isolux.core.info import TaskInfo
 from isolux.tasks._boxes.evidence import (
     AVERAGE_PRECISION,
     IN_GROUP_METRICS,
@@ -9,7 +10,6 @@ from isolux.tasks._boxes.evidence import (
     RECALL_OVER_CLASSES,
 )
 from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
-from isolux.vocabulary.info import TaskInfo
 
 
 def info_of_shapes(title: str, summary: str) -> TaskInfo:

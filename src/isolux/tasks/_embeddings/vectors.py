@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.schema import to_polars
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.schema import to_polars
 
 NO_PREDICTION = "no prediction"
 NO_VECTOR = "no embedding"

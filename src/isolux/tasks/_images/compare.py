@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from isolux.core.errors import FileError
 from isolux.io.image_tables import ARCHIVE_SEPARATOR
 from isolux.io.images import Pixels, decode_image, read_image, resize_image
 from isolux.io.tar import read_tar_files
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._images.settings import ImageComparisonSettings
-from isolux.vocabulary.errors import FileError
 
 # Wang et al. (2004), section III-B: a Gaussian window; K1 and K2 keep 0 / 0 away.
 SSIM_WINDOW = 11

@@ -14,6 +14,12 @@ from typing import Unpack
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.info import TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.plugin_options import fill_missing_settings
+from isolux.core.schema import check, to_polars
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
 from isolux.tasks._images.compare import ImageMetricValues, ImagePair, compare_images
 from isolux.tasks._images.metrics import FHIBE, PIXEL_METRICS
@@ -27,12 +33,6 @@ from isolux.tasks._images.values import (
     read_unit_values,
 )
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import fill_missing_settings
-from isolux.vocabulary.schema import check, to_polars
 
 _BOXES = {"face": "face_box", "box": "box"}
 

@@ -6,8 +6,8 @@ take its best group for the worst.
 
 from __future__ import annotations
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import Metric, Reference
+from isolux.core import citations
+from isolux.core.info import Metric, Reference
 
 ALIGNMENT_ASSUMPTION = (
     "A model's picture shows what the original shows, in the same place: neither is aligned."

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, SpecError
 from isolux.io.hashing import sha256_file
 from isolux.io.paths import resolve_inside
 from isolux.predictions import read_outputs
 from isolux.tasks._embeddings.vectors import ModelEmbeddings, read_embeddings
 from isolux.tasks._images.compare import ImageMetricValues
 from isolux.tasks._images.values import match_units
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError
 
 NO_ORIGINAL = "no original picture"
 # At least two characters before "://", so that a drive such as "C:" is a path.

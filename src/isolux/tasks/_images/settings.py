@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypedDict
 
-from isolux.vocabulary.plugin_options import SharedOption
+from isolux.core.plugin_options import SharedOption
 
 Crop = Literal["none", "face", "box"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, TableError
+from isolux.core.info import Metric
+from isolux.core.notes import Caution
+from isolux.core.tables import IMAGES, INSTANCES
 from isolux.tasks._images.compare import ERROR_FLOOR, ImageMetricValues
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, TableError
-from isolux.vocabulary.info import Metric
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 NO_PREDICTION = "no prediction"
 # From exact to loose: models name their outputs after the input file, often with another suffix.

@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import to_polars
 from isolux.stats.numeric_statistics import pearson_statistic, weighted_spearman
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.numeric_predictions import (
@@ -18,11 +23,6 @@ from isolux.tasks._numbers.numeric_predictions import (
     read_unit_numbers,
 )
 from isolux.tasks._scores import score_rows, stack_scores
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import to_polars
 
 GENG = Reference(
     "age-estimation",

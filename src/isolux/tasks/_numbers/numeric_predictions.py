@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, to_polars
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, to_polars
 
 MAX_ABSOLUTE_VALUE = 1e30
 """Far above this, moments of squared errors are infinite; no measurement is that large."""

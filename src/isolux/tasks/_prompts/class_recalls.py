@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from isolux.core.info import Metric, Reference
 from isolux.geometry.matching import IOU_THRESHOLDS
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._scores import score_rows, stack_scores
-from isolux.vocabulary.info import Metric, Reference
 
 EVIDENCE = "class_recalls"
 """Name of the evidence table: a row a person, with lists of their classes and recalls."""

@@ -11,6 +11,9 @@ from dataclasses import replace
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
+from isolux.core.tables import BOX_PREDICTIONS, INSTANCES
 from isolux.geometry.matching import Detections, ranks_in_image
 from isolux.tasks._boxes.instance_tables import NO_BOX, AnnotatedInstances, read_people
 from isolux.tasks._boxes.matching import MatchingSettings, ModelMatches, measured_task_info
@@ -19,9 +22,6 @@ from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._prompts.class_recalls import score_class_recalls
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, labels_to_classes
 from isolux.tasks._truth import instances_with_truth
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
 
 
 def repeat_people_by_class(

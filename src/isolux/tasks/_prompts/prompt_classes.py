@@ -9,10 +9,10 @@ from typing import Annotated, TypedDict
 
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.plugin_options import SharedOption
 from isolux.tasks._boxes.box_formats import BoxFormat
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.plugin_options import SharedOption
 
 # The notation in which FACET states its prompts (appendix A.5.6).
 _SLOT = "{}"

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
 def find_word_file(file_kind: str, name: str, folder: Path, error_source: str) -> Path:

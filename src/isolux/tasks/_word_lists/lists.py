@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.io.hashing import sha256_file
 from isolux.tasks._truth import instances_with_truth, list_truth_values
 from isolux.tasks._word_lists.files import find_word_file, read_word_file
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 
 _KEYS = ("title", "language", "source", "groups", "neutral")
 

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
+from isolux.core.schema import to_polars
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._word_lists.lists import WordList
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.schema import to_polars
 
 NEUTRAL, SEVERAL_GROUPS, NO_WORD = "neutral", "several groups", "no word for a person"
 # Combining marks (\p{M}) belong to words: some scripts and decomposed accents need them.

@@ -14,6 +14,11 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
 from isolux.tasks._numbers.errors import (
     CORRELATIONS,
     EVIDENCE,
@@ -32,11 +37,6 @@ from isolux.tasks.age_estimation.age_composition import (
     read_age_composition,
     standardised_error,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
 
 NIST = Reference(
     "fate-age-estimation",
@@ -202,7 +202,7 @@ def score(
     --------
     A person of 17 who is taken for 26 passes at Challenge-25; one of 30 taken for 24 is asked.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

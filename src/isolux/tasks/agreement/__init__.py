@@ -12,6 +12,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import to_polars
 from isolux.stats.agreement import (
     MAX_ORDINAL_VALUES,
     MAX_VALUES,
@@ -35,11 +40,6 @@ from isolux.tasks.agreement.metrics import (
     SCALED_METRICS,
     WEIGHTED_KAPPAS,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import to_polars
 
 INFO = TaskInfo(
     title="Agreement of annotators",
@@ -115,7 +115,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> items = Dataset(
     ...     name="two photos",
     ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),

@@ -6,13 +6,13 @@ from collections.abc import Collection, Sequence
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.formatting import join_words
+from isolux.core.notes import Caution
+from isolux.core.placeholders import caution_on_placeholder_labels
+from isolux.core.tables import INSTANCES
 from isolux.tasks._ids import refuse_no_match, require_columns
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, format_location
-from isolux.vocabulary.formatting import join_words
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.placeholders import caution_on_placeholder_labels
-from isolux.vocabulary.tables import INSTANCES
 
 # Groups of annotators take the place of models, so that audits compare them as they compare models.
 ALL_ANNOTATORS = "all annotators"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Literal
 
+from isolux.core.info import Metric, Reference
 from isolux.stats.agreement import (
     Scale,
     cohen_kappa_statistic,
@@ -12,7 +13,6 @@ from isolux.stats.agreement import (
     krippendorff_alpha_statistic,
     weighted_kappa_statistic,
 )
-from isolux.vocabulary.info import Metric, Reference
 
 EVIDENCE = "answers"
 """Name of the evidence table."""

@@ -15,6 +15,12 @@ from typing import Any, Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Direction, Metric, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, SCORES
 from isolux.io.prompts import PromptFile, read_prompt_file
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._word_lists.lists import WordList, read_word_list
@@ -37,12 +43,6 @@ from isolux.tasks.answers.shares import (
     score_state,
     score_values,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Direction, Metric, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, SCORES
 
 _PRONOUN, _TOXICITY = "pronoun", "toxicity"
 # Values in a note: a longer list would hide its sentence.
@@ -144,7 +144,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three people",
     ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),

@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError
 from isolux.io.frames import refuse_unless_file
 from isolux.io.hashing import sha256_file
 from isolux.tasks._word_lists.files import find_word_file, read_word_file
-from isolux.vocabulary.errors import FileError, SpecError
 
 NOTHING_READ = "nothing read"
 """The value of an answer that a rule does not match."""

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.notes import Caution
+from isolux.core.schema import to_polars
 from isolux.io.prompts import PromptFile
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks.answers.answer_rules import (
@@ -21,9 +24,6 @@ from isolux.tasks.answers.answer_rules import (
     read_rule,
     read_values,
 )
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.schema import to_polars
 
 CHOSE = "used to choose the prompts"
 """The reason of people who were used to choose the prompts."""

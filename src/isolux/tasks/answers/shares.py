@@ -7,9 +7,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.tasks._scores import score_rows
 from isolux.tasks.answers.answer_rules import NOTHING_READ, AnswerRule
-from isolux.vocabulary.notes import Caution
 
 OutOf = Literal["answers", "everyone"]
 _JOIN_COLUMNS = ["model", "unit_id"]

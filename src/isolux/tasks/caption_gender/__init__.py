@@ -14,6 +14,10 @@ from functools import partial
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
 from isolux.stats.statistic import FloatArray, SumStatistic
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._word_lists.lists import WordList, assign_word_groups, read_word_list
@@ -30,10 +34,6 @@ from isolux.tasks.caption_gender.objects import (
     read_object_words,
     read_true_objects,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 
 def score(
@@ -93,7 +93,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three pictures",
     ...     info=DatasetInfo(title="Three pictures", summary="An example.", references=()),

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth
 from isolux.tasks._word_lists.lists import WordList
 from isolux.tasks._word_lists.mentions import split_words
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 
 
 def read_true_objects(

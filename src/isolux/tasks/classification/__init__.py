@@ -16,6 +16,11 @@ from typing import Literal
 import polars as pl
 import polars.selectors as cs
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.counts import TIMES, count_people
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import TaskInfo
+from isolux.core.tables import to_polars
 from isolux.stats.calibration import N_BINS, Binning
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._truth import (
@@ -79,11 +84,6 @@ from isolux.tasks.classification.without_truth import (
     score_detection_only,
     score_selection_only,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.counts import TIMES, count_people
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import to_polars
 
 INFO = TaskInfo(
     title="Classification",
@@ -236,7 +236,7 @@ def score(
     --------
     The second person validly carries two classes, and the third was not found.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three people",
     ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),

@@ -9,14 +9,14 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import TIMES, count_people_at_rows
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
+from isolux.core.tables import LABEL_PREDICTIONS, check, to_polars
+from isolux.core.unit_index import lookup_positions
 from isolux.stats.roc import weighted_roc_auc
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks.classification.label_matching import LabelMatching
-from isolux.vocabulary.counts import TIMES, count_people_at_rows
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
-from isolux.vocabulary.unit_index import lookup_positions
 
 # Looking for a duplicate key in the raw table takes longer than the rest of the task; in sorted
 # units it is quick, and only where there is one is the raw table checked, to name the row.

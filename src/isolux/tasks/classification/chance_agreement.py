@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.counts import TIMES, count_people
+from isolux.core.errors import JoinError
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._threshold import auc_with_null_se
-from isolux.vocabulary.counts import TIMES, count_people
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.notes import Caution
 
 Codes = npt.NDArray[np.int64]
 # With fewer people, agreement by chance is too common for a caution.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.counts import TIMES
+from isolux.core.errors import SpecError
 from isolux.stats.calibration import N_BINS, Binning, assign_confidence_bins, refuse_invalid_bins
 from isolux.tasks.classification.answers import Confidence
 from isolux.tasks.classification.metrics import CLASS_EVIDENCE, EVIDENCE, METRICS
 from isolux.tasks.classification.rates import ClassificationOutcomes, compare_with_class
-from isolux.vocabulary.counts import TIMES
-from isolux.vocabulary.errors import SpecError
 
 _CALIBRATION_METRICS = ("calibration_error", "class_calibration_error")
 _BINNED_COLUMNS = (("confidence", "correct"), ("positive_score", "is_positive"))

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 import polars as pl
 import polars.selectors as cs
 
+from isolux.core.counts import TIMES, count_people
 from isolux.stats.label_assignment import encode_answers, find_label_assignment
-from isolux.vocabulary.counts import TIMES, count_people
 
 _MAX_LISTED_CLASSES = 8
 _MIN_ANSWERS = 30

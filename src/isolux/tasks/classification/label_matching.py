@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.counts import count_people, count_people_by_label
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
+from isolux.core.spelling import describe_variants, fold_spelling
 from isolux.tasks.classification.label_advice import advise_label_map
-from isolux.vocabulary.counts import count_people, count_people_by_label
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spelling import describe_variants, fold_spelling
 
 # Signs distinguish classes: "-1" and "1", "<18" and "18", "A+" and "A-".
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")

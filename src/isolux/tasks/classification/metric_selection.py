@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
 from isolux.tasks.classification.answers import ClassPredictions
 from isolux.tasks.classification.metrics import METRIC_ENTRIES, ON_DETECTED, names_that_need
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
 
 SCORE_METRICS = names_that_need("score", "positive")
 """Metrics of the positive class's score."""

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.info import Direction, Metric, Reference
 from isolux.stats.calibration import expected_calibration_error_statistic
 from isolux.stats.roc import average_precision_of_scores_statistic, roc_auc_statistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.tasks.classification.f1 import F1, MACRO_F1
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import Direction, Metric, Reference
 
 EVIDENCE = "classification"
 """Name of the evidence table."""

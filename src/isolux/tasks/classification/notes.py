@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.counts import count_people, count_people_by_label
+from isolux.core.notes import Caution
 from isolux.tasks.classification.label_matching import list_classes
-from isolux.vocabulary.counts import count_people, count_people_by_label
-from isolux.vocabulary.notes import Caution
 
 # A longer list of classes would hide the sentence of its note.
 _MAX_LISTED_CLASSES = 10

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.core.tables import SCORES
 from isolux.tasks._scores import score_rows
 from isolux.tasks.classification.answers import ClassPredictions, keep_first_of_unit
 from isolux.tasks.classification.metrics import METRIC_ENTRIES, MetricEntry
-from isolux.vocabulary.tables import SCORES
 
 
 @dataclass(frozen=True, slots=True)

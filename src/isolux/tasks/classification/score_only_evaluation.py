@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.info import TaskInfo
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._threshold import auc_with_null_se, caution_on_repeated_scores
@@ -26,9 +29,6 @@ from isolux.tasks.classification.thresholding import (
     format_threshold,
     threshold_for_model,
 )
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
 
 LowerScoreMeaning = Literal["other", "positive"]
 # Only pairs whose positive member is beyond doubt; "male" and "female" have none.

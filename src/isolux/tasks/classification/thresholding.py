@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks._threshold import (
@@ -20,9 +23,6 @@ from isolux.tasks._threshold import (
     parse_number,
     select_threshold_sample,
 )
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 
 _VALID_FORMS = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
 _RELATIVE_TOLERANCE = 1e-12

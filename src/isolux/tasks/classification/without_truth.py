@@ -7,6 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.tables import INSTANCES
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._scores import restrict_task_info, score_rows, stack_scores
 from isolux.tasks._truth import instances_with_empty_truths
@@ -26,10 +30,6 @@ from isolux.tasks.classification.score_only_evaluation import (
     record_threshold,
 )
 from isolux.tasks.classification.thresholding import Cutoff
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import INSTANCES
 
 _METRIC = "detection_rate"
 

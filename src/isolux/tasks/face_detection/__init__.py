@@ -10,6 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Unpack
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.tables import BOX_PREDICTIONS
 from isolux.tasks._boxes.box_formats import BoxFormat
 from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP_METRICS, PRECISION_BY_SIZE
 from isolux.tasks._boxes.instance_tables import NO_BOX
@@ -27,10 +31,6 @@ from isolux.tasks._boxes.scoring import build_box_pairing, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._scores import read_metrics
 from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -127,7 +127,7 @@ def score(
     The face is found, but not surely enough.
 
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> side = {"box_x": [0.0], "box_y": [0.0], "box_w": [10.0], "box_h": [10.0]}
     >>> face = Dataset(
     ...     name="a face",

@@ -24,6 +24,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.tables import BOX_PREDICTIONS
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import OverlapPairs, ranks_in_image
 from isolux.stats.precision_recall import average_precision_statistic
@@ -47,10 +51,6 @@ from isolux.tasks._boxes.scoring import (
 )
 from isolux.tasks._boxes.shape_previews import build_previews
 from isolux.tasks._scores import stack_scores
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces: easy is part of medium, medium of hard."""

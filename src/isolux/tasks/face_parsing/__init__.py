@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import UnknownNameError
+from isolux.core.info import Metric, Reference, TaskInfo
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
@@ -35,9 +38,6 @@ from isolux.tasks.face_parsing.part_names import (
     PartVocabulary,
     match_part_names,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 Classes = Literal["all", "present"]
 Absent = Literal["leave-out", "right", "wrong"]
@@ -169,7 +169,7 @@ def score(
     >>> import tempfile
     >>> import numpy as np
     >>> from PIL import Image
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> hair = {"part": "hair", "counts": "022", "height": 2, "width": 2}
     >>> skin = hair | {"part": "skin", "counts": "4"}
     >>> person = Dataset(

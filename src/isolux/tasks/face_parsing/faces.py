@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, JoinError, SpecError, TableError, format_location
+from isolux.core.tables import INSTANCES, PART_MASK_FILES, check, to_polars
 from isolux.geometry.masks import Masks
 from isolux.io.paths import resolve_inside
 from isolux.tasks._ids import refuse_no_match
@@ -24,9 +27,6 @@ from isolux.tasks._parts import (
 )
 from isolux.tasks.face_parsing.part_images import Size, read_label_image, read_part_image
 from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, PartVocabulary
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, format_location
-from isolux.vocabulary.tables import INSTANCES, PART_MASK_FILES, check, to_polars
 
 Source = Literal["picture", "masks", "polygons", "files"]
 FilesByModel = dict[str, dict[int, list[tuple[str, str, int]]]]

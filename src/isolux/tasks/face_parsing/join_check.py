@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import IsoluxError
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.tasks.face_parsing.faces import PartAnnotations, count_pixels
 from isolux.tasks.face_parsing.part_names import PartVocabulary
-from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.notes import Caution
 
 Files = list[tuple[str, str, int]]
 # Faces that are compared, and the fewest from which anything can be concluded.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import FileError
+from isolux.core.errors import FileError
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 # "combined" is FHIBE's name of a label image that has all parts.
 BACKGROUND, COMBINED = "background", "combined"

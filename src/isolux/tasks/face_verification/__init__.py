@@ -16,6 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.schema import to_polars
 from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows
 from isolux.tasks._threshold import caution_on_constant_outcome
@@ -42,10 +46,6 @@ from isolux.tasks.face_verification.pairs import (
     read_pairs,
 )
 from isolux.tasks.face_verification.roles import add_enrolment_failures
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -166,7 +166,7 @@ def score(
     --------
     Two people with two images each: every pair of one person is more alike than any of two.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="four images",
     ...     info=DatasetInfo(title="Four images", summary="An example.", references=()),

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.tasks._embeddings.vectors import NO_PREDICTION, ModelEmbeddings, read_embeddings
 from isolux.tasks.face_verification.pairs import ComparedPairs, PairList
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 
 _BYTES_PER_PAIR = 28
 """Measured at the peak, of 5 GB with 20,000 embeddings: two ids, similarity, and their lists."""

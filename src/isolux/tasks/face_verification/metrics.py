@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from isolux.core import citations
+from isolux.core.info import Metric, Reference
 from isolux.stats.verification import (
     equal_error_rate_statistic,
     false_match_rate_statistic,
@@ -14,8 +16,6 @@ from isolux.stats.verification import (
     tar_at_far_statistic,
     true_match_rate_statistic,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import Metric, Reference
 
 EVIDENCE = "pairs"
 """Name of the evidence table."""

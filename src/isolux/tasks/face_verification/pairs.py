@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError, format_location
+from isolux.core.notes import Caution
+from isolux.core.schema import to_polars
 from isolux.tasks._ids import refuse_no_match, require_columns
 from isolux.tasks._threshold import auc_with_null_se
-from isolux.vocabulary.errors import TableError, format_location
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.schema import to_polars
 
 _REQUIRED_COLUMNS = ("model", "instance_id", "other_id", "score")
 _CAUTION_SHARE = 0.1

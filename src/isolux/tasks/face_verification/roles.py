@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.tasks._scores import score_rows
 from isolux.tasks._threshold import select_by_value
 from isolux.tasks.face_verification.metrics import FTA, FTE
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 
 
 def add_enrolment_failures(

@@ -14,6 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.stats.confusion import (
     ConfusionMatrix,
     caution_if_labels_look_swapped,
@@ -23,12 +29,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import read_metrics, score_rows, stack_scores
 from isolux.tasks._word_lists.mentions import NO_PREDICTION, select_first_texts
 from isolux.tasks.generated_images.shares import DISTANCE, ENTROPY, GAP, SHARE, row_constants
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 
 _MAX_EXCESS_SHARE = 0.02
 """How far a corrected share may lie outside 0 to 1 before a caution doubts the matrix."""
@@ -98,7 +98,7 @@ def score(
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> pictures = Dataset(
     ...     name="four pictures",
     ...     info=DatasetInfo(title="Four pictures", summary="An example.", references=()),

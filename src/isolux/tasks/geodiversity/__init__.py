@@ -14,6 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.tables import LABEL_PREDICTIONS, check, to_polars
 from isolux.stats.statistic import FloatArray, RankStatistic, WeightedValue
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
 from isolux.tasks._truth import list_truth_values
@@ -26,12 +32,6 @@ from isolux.tasks.geodiversity.photos import (
     read_photos,
     score_photos,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 EVIDENCE = "geodiversity"
 """Name of the evidence table."""
@@ -161,7 +161,7 @@ def score(
     --------
     Home 1 has three photos, one of them a hit; home 2 has one, a hit.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> photos = Dataset(
     ...     name="four photos",
     ...     info=DatasetInfo(title="Four photos", summary="An example.", references=()),

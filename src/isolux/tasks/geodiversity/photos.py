@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.tasks._ids import refuse_no_match
 from isolux.tasks._truth import instances_with_truth
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 
 _DUPLICATE_PHOTO, _MISSING_PREDICTION = "the same photo as another row", "no prediction"
 _MAX_LISTED = 5

@@ -15,6 +15,10 @@ from typing import Literal, Unpack
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.info import TaskInfo
+from isolux.core.plugin_options import fill_missing_settings
+from isolux.core.tables import BOX_PREDICTIONS, check
 from isolux.tasks._boxes.instance_tables import AnnotatedInstances
 from isolux.tasks._boxes.matching import ModelMatches, parse_box_settings, select_metrics
 from isolux.tasks._boxes.metrics import FACET
@@ -26,10 +30,6 @@ from isolux.tasks._prompts.person_classes import (
     score_phrases,
 )
 from isolux.tasks._prompts.prompt_classes import PhraseSettings, read_templates
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.plugin_options import fill_missing_settings
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 _FACET = replace(FACET, location="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
 INFO = TaskInfo(
@@ -99,7 +99,7 @@ def score(
     Two nurses are in image 1, so that no one can say which of them the phrase is about. In image 2
     there is one; the surer box finds her.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three nurses",
     ...     info=DatasetInfo(title="Three nurses", summary="An example.", references=()),

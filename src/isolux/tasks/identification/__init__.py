@@ -14,6 +14,10 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.schema import to_polars
 from isolux.tasks._embeddings.vectors import read_embeddings
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks.identification.candidate_lists import read_candidate_lists
@@ -49,10 +53,6 @@ from isolux.tasks.identification.search_outcomes import (
     evaluate_searches,
     threshold_at_fpir,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.schema import to_polars
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -160,7 +160,7 @@ def score(
     --------
     Ann and Bo are enrolled. Ann is found first, Bo second, and Cy, who is not enrolled, not at .9.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> who = {"instance_id": ["ann", "bo", "ann 2", "bo 2", "cy"],
     ...        "image_id": ["1", "2", "3", "4", "5"], "subject_id": ["a", "b", "a", "b", "c"]}
     >>> role = pl.DataFrame({"unit_kind": "instance", "unit_id": who["instance_id"],

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.notes import Caution
 from isolux.tasks._ids import format_ids, refuse_no_match, require_columns
 from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.notes import Caution
 
 _SOURCE = "predictions"
 _REQUIRED_COLUMNS = ("model", "instance_id", "other_id")

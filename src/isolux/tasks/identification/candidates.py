@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.tasks._embeddings.vectors import NO_PREDICTION, ModelEmbeddings, find_nearest
 from isolux.tasks._threshold import caution_on_leakage, select_by_value, select_threshold_sample
 from isolux.tasks._truth import units_with_identity
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 
 Flags = npt.NDArray[np.bool_]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from isolux.vocabulary.info import Metric, Reference
+from isolux.core.info import Metric, Reference
 
 HIT = "hit_rate_at_rank"
 FPIR = "false_positive_identification_rate"

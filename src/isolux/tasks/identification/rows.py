@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import score_rows, stack_scores
 from isolux.tasks._threshold import caution_on_constant_outcome, caution_on_rate_difference
 from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
 from isolux.tasks.identification.metrics import AT_THRESHOLD, FNIR, FPIR, FTA, FTE, HIT
 from isolux.tasks.identification.search_outcomes import NullReason, SearchOutcomes
-from isolux.vocabulary.notes import Caution
 
 Codes = npt.NDArray[np.int8]
 

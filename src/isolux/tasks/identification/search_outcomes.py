@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import JoinError
+from isolux.core.notes import Caution
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import lowest_threshold_at_far
 from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, SearchRoles
-from isolux.vocabulary.errors import JoinError
-from isolux.vocabulary.notes import Caution
 
 Flags = npt.NDArray[np.bool_]
 

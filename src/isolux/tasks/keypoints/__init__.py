@@ -15,6 +15,11 @@ from typing import Literal, Unpack
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import KEYPOINT_PREDICTIONS
 from isolux.geometry.keypoints import correct_keypoints, normalised_distance, pck
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.evidence import (
@@ -47,11 +52,6 @@ from isolux.tasks.keypoints.poses import (
     measure_scale,
     read_poses,
 )
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 
 Scale = Literal["face-diagonal", "head-length", "box-diagonal"]
 _SCALED_METRICS = ("pck", "pck_by_keypoint")
@@ -147,7 +147,7 @@ def score(
     The face is 30 × 40 pixels. The first keypoint is off by 20 of the 25 that half its diagonal
     allows, the second by 30, the third is not labelled.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> face = dict(zip([f"face_box_{s}" for s in "xywh"], ([0.0], [0.0], [30.0], [40.0])))
     >>> person = Dataset(
     ...     name="one",

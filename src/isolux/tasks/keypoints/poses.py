@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError, format_location
 from isolux.geometry.boxes import box_diagonal_xywh
 from isolux.geometry.keypoints import (
     COCO_KEYPOINTS,
@@ -22,7 +23,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.instance_tables import BOX, AnnotatedInstances, ModelDetections
 from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._boxes.shape_previews import select_preview_rows
-from isolux.vocabulary.errors import SpecError, TableError, format_location
 
 FACE_BOX = tuple(f"face_{column}" for column in BOX)
 # pycocotools ignores people without a labelled keypoint: no similarity is defined for them.

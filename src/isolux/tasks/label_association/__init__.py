@@ -13,6 +13,11 @@ from functools import partial
 
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.info import Direction, Metric, TaskInfo
+from isolux.core.tables import to_polars
 from isolux.tasks._scores import read_metrics, restrict_task_info, score_rows, stack_scores
 from isolux.tasks.label_association.label_confidence import (
     EVIDENCE,
@@ -21,11 +26,6 @@ from isolux.tasks.label_association.label_confidence import (
     measure_confidence_by_type,
     read_taxonomy,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Direction, Metric, TaskInfo
-from isolux.vocabulary.tables import to_polars
 
 _PAPER = citations.FAIRNESS_INDICATORS.with_location("section 3.1, Table 3")
 
@@ -134,7 +134,7 @@ def score(
     --------
     The first is seen as a face and as an ape; of the second the classifier is not sure.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES, LABEL_PREDICTIONS, check
 from isolux.io.settings_files import read_label_map_file, read_mapping
 from isolux.tasks._ids import refuse_no_match
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS, check
 
 TYPES = {
     "human": "Human",

@@ -12,6 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core import citations
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, TaskInfo
+from isolux.core.notes import Caution
+from isolux.core.tables import INSTANCES
 from isolux.tasks._embeddings.vectors import (
     ModelEmbeddings,
     find_nearest,
@@ -34,13 +41,6 @@ from isolux.tasks.retrieval.values import (
     neighbour_cosines,
     value_bits,
 )
-from isolux.vocabulary import citations
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.tables import INSTANCES
 
 _DEFAULT_TOP_K = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
@@ -142,7 +142,7 @@ def score(
     --------
     Two women and two men; the second woman lies nearest to a man.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> people = Dataset(
     ...     name="four people",
     ...     info=DatasetInfo(title="Four people", summary="An example.", references=()),

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 
 Bits = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]

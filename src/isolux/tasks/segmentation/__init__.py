@@ -17,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.tables import MASK_PREDICTIONS, to_polars
 from isolux.geometry.masks import (
     Masks,
     mask_pairs,
@@ -36,9 +39,6 @@ from isolux.tasks._boxes.scoring import PairFinder, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.task_info import info_of_shapes
 from isolux.tasks._parts import image_sizes, unite_part_masks
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, TableError, format_location
-from isolux.vocabulary.tables import MASK_PREDICTIONS, to_polars
 
 MaskSource = Literal["mask", "parts"]
 
@@ -100,7 +100,7 @@ def score(
     In a picture of 2 × 2 pixels she covers the left column, and the prediction one pixel of it.
 
     >>> import polars as pl
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> size = {"mask_height": [2], "mask_width": [2]}
     >>> people = Dataset(
     ...     name="one",

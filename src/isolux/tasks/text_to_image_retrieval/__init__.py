@@ -15,6 +15,11 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.containers import Dataset, Scores
+from isolux.core.errors import SpecError
+from isolux.core.grouping import UNKNOWN_VALUES
+from isolux.core.info import Metric, Reference, TaskInfo
+from isolux.core.tables import INSTANCES
 from isolux.tasks._scores import read_metrics
 from isolux.tasks.text_to_image_retrieval.lists import (
     SearchedImages,
@@ -24,11 +29,6 @@ from isolux.tasks.text_to_image_retrieval.lists import (
 from isolux.tasks.text_to_image_retrieval.measures import Zero
 from isolux.tasks.text_to_image_retrieval.notes import build_notes
 from isolux.tasks.text_to_image_retrieval.rows import QueryValues, RankingSettings
-from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.grouping import UNKNOWN_VALUES
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.tables import INSTANCES
 
 _DEFAULT_TOP_K = (10,)
 
@@ -110,7 +110,7 @@ def score(
     --------
     The first two of four images are men's, where half of all are: log 2.
 
-    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> from isolux.core.info import DatasetInfo
     >>> info = DatasetInfo(title="An example", summary="An example.", references=())
     >>> def of(ids, classes):
     ...     rows = {"instance_id": ids, "image_id": ids, "classes": classes}

@@ -8,6 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import JoinError, SpecError, TableError, format_location
+from isolux.core.notes import Caution
+from isolux.core.schema import to_polars
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._embeddings.vectors import (
@@ -18,10 +22,6 @@ from isolux.tasks._embeddings.vectors import (
 )
 from isolux.tasks._ids import format_ids, require_columns
 from isolux.tasks._truth import instances_with_truth
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, format_location
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.schema import to_polars
 
 
 @dataclass(frozen=True, slots=True)

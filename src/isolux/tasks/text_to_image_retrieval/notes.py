@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from isolux.core.notes import Caution
 from isolux.stats.intervals import Z_95
-from isolux.vocabulary.notes import Caution
 
 if TYPE_CHECKING:
     from isolux.tasks.text_to_image_retrieval.lists import SearchedImages

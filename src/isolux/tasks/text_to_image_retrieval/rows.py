@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._scores import score_rows
@@ -24,7 +25,6 @@ from isolux.tasks.text_to_image_retrieval.measures import (
     group_skews,
     ndkl,
 )
-from isolux.vocabulary.errors import SpecError
 
 _MOSTLY_TIED = "one score holds most of the list"
 _MemberPatterns = tuple[tuple[tuple[float, ...], ...], tuple[int, ...], tuple[float, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.core.errors import FileError, SpecError
 from isolux_worlds.photo_world.settings.files import LARGEST_BYTES, read_yaml_file, read_yaml_text
 
 

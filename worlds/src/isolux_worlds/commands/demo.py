@@ -53,7 +53,7 @@ def demo(
 def _run_demo_from_images(out: str, seed: int, *, overwrite: bool) -> None:
     from isolux.cli.audit_screen import print_audit
     from isolux.cli.prediction_progress import track_predictions
-    from isolux.vocabulary.extras import import_optional
+    from isolux.core.extras import import_optional
     from isolux_worlds.commands.synthesize import show_progress_on_terminal
     from isolux_worlds.networks.audit import audit_masks
 

@@ -47,7 +47,7 @@ def synthesize(
     The files have the format of a real dataset, so that auditing them shows whether an audit finds
     what was injected. Without WORLD, this lists the presets and layouts.
     """
-    from isolux.vocabulary.errors import SpecError
+    from isolux.core.errors import SpecError
 
     if world is None:
         _print_presets_and_layouts()
@@ -114,7 +114,7 @@ def show_progress_on_terminal() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from isolux.vocabulary.progress import report_step
+    from isolux.core.progress import report_step
 
     text = TextColumn("{task.description}")
     console = Console(stderr=True)

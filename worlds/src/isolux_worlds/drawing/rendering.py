@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.drawing.anatomy import (
     PersonFigure,

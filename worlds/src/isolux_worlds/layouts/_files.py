@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.photo_world.world import PhotoWorld
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.vocabulary.spec import split_intersection
+from isolux.core.spec import split_intersection
 from isolux_worlds.layouts._files import PaintedPicture
 from isolux_worlds.photo_world.world import PhotoWorld
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.verbs.audit import Audit, run_audit
-from isolux.verbs.audit.inputs import OpenProgress
-from isolux.vocabulary.spec import parse_spec
+from isolux.api.audit import Audit, run_audit
+from isolux.api.audit.inputs import OpenProgress
+from isolux.core.spec import parse_spec
 from isolux_worlds.photo_world.settings import WorldSettings, read_world
 from isolux_worlds.synthesis import Progress, synthesize
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary.schema import Column, Table
+from isolux.core.schema import Column, Table
 
 __all__ = ["HOUSEHOLDS", "JOINTS", "PARTS", "PEOPLE", "PHOTOS", "SUBJECTS"]
 

@@ -23,7 +23,7 @@ from isolux_worlds._random_streams import IntArray
 from isolux_worlds.marker import write_folder_marker
 
 if TYPE_CHECKING:
-    from isolux.verbs.audit import Audit
+    from isolux.api.audit import Audit
 
 __all__ = [
     "Gate",
@@ -163,8 +163,8 @@ def write_and_audit_gate(
     out: str | Path, *, seed: int = 0, overwrite: bool = False
 ) -> Iterator[tuple[Audit, Path]]:
     """Write the gate's files and audit them: ``data``, ``identification``, ``age_estimation``."""
-    from isolux.verbs.audit import run_audit
-    from isolux.vocabulary.spec import parse_spec
+    from isolux.api.audit import run_audit
+    from isolux.core.spec import parse_spec
 
     folder = Path(out)
     data_dir = write_border_gate_files(folder / "data", Gate(seed=seed), overwrite=overwrite)

@@ -69,7 +69,7 @@ def demo_settings(model: str = "aurora") -> dict[str, object]:
 
     Examples
     --------
-    >>> from isolux.vocabulary.spec import parse_spec
+    >>> from isolux.core.spec import parse_spec
     >>> parse_spec({"data": "table:people.csv", **demo_settings()}).people.cluster
     'subject'
     """

@@ -9,11 +9,11 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from isolux.api.audit import Audit, run_audit
+from isolux.core.containers import Run
+from isolux.core.spec import parse_spec
 from isolux.io import run_directory
 from isolux.io.record_paths import make_paths_relative
-from isolux.verbs.audit import Audit, run_audit
-from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import parse_spec
 from isolux_worlds.marker import write_folder_marker
 from isolux_worlds.populations.demo import demo_population, demo_settings
 from isolux_worlds.populations.injected_effects import injected_effects_record

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import split_intersection
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import split_intersection
 from isolux_worlds._random_streams import FloatArray
 from isolux_worlds.populations.population import Attribute, Effect, Model, Population
 

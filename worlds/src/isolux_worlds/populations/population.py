@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import split_intersection
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import split_intersection
 
 __all__ = [
     "Attribute",

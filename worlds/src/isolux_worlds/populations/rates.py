@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_worlds._random_streams import (
     FloatArray,
     IntArray,

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux_worlds.predictors.boxes import (
     simulate_class_boxes,
     simulate_detections,

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.geometry.masks import masks_from_counts, masks_to_coco
 from isolux.geometry.rle import masks_from_edges
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.predictors.simulated import BOX, MIN_MATCH_IOU, SimulatedModel, join_is_right
 

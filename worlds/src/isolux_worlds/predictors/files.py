@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.io.atomic import write_parquet, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.predictors.simulated import BOX, SimulatedModel, join_is_right
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
 from isolux.io.prompts import read_prompt_file
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
 from isolux_worlds._joins import left_join_in_order
 from isolux_worlds._random_streams import FloatArray
 from isolux_worlds.predictors.simulated import SimulatedModel, join_is_right

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.tables import INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.errors import TableError
+from isolux.core.tables import INSTANCES
 from isolux_worlds._random_streams import FloatArray, build_named_rng
 from isolux_worlds.populations.population import check_settings_in_range
 

@@ -16,7 +16,7 @@ from typing import Annotated
 
 import typer
 
-from isolux.vocabulary.errors import IsoluxError
+from isolux.core.errors import IsoluxError
 
 _Inbox = Annotated[Path, typer.Option(help="the folder that `inbox` wrote")]
 _Stage = Annotated[str, typer.Option(help="count, boxes, skin_tone, attributes or masks")]

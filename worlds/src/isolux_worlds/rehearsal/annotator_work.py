@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.project.folder import Project, open_project
 from isolux_curate.project.queries import read_database_table

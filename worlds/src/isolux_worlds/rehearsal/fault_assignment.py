@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 __all__ = ["FAULTS", "Fault", "SubmittedPhoto", "assign_faults", "count_copies", "count_faults"]
 

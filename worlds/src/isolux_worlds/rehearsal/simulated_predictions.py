@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.images import read_image
-from isolux.vocabulary.errors import FileError
 from isolux_worlds._random_streams import build_named_rng
 from isolux_worlds.rehearsal.annotation_tasks import true_box
 from isolux_worlds.rehearsal.inbox import CLASSES

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from isolux.core.errors import FileError
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.vocabulary.errors import FileError
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_worlds.rehearsal.annotation_tasks import AnnotationTask
 from isolux_worlds.rehearsal.annotator_answers import (

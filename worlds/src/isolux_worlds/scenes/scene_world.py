@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DatasetInfo, Reference
-from isolux.vocabulary.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.info import DatasetInfo, Reference
+from isolux.core.tables import ATTRIBUTES, BOX_PREDICTIONS, IMAGES, INSTANCES
 from isolux_worlds._random_streams import FloatArray, IntArray, build_named_rng
 from isolux_worlds.populations.population import to_range
 from isolux_worlds.scenes.scene import (

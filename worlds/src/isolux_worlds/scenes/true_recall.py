@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError
+from isolux.core.spec import split_intersection
 from isolux.geometry.matching import IOU_THRESHOLDS
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import split_intersection
 from isolux_worlds._random_streams import FloatArray, IntArray
 from isolux_worlds.populations.injected_effects import (
     GROUP_RATES,

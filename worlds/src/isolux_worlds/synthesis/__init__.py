@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from isolux.core.errors import OutputError, UnknownNameError
 from isolux.io.atomic import staged_directory
-from isolux.vocabulary.errors import OutputError, UnknownNameError
 from isolux_worlds.layouts import LAYOUTS, PaintedPicture
 from isolux_worlds.marker import write_folder_marker
 from isolux_worlds.photo_world.people import draw_people

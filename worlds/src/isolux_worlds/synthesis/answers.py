@@ -12,10 +12,10 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.plugin_options import parse_option_assignments
+from isolux.core.registry import load as plugin
 from isolux.datasets import load
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.plugin_options import parse_option_assignments
-from isolux.vocabulary.registry import load as plugin
 from isolux_worlds._joins import left_join_in_order
 from isolux_worlds.layouts import LayoutWriter, Way
 from isolux_worlds.photo_world.injected_effects import draw_is_right

@@ -16,10 +16,10 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.errors import SpecError
+from isolux.core.formatting import pluralise
+from isolux.core.notes import Caution
 from isolux.io.consent.chain import hash_fields
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.answer_format import parse_label_studio_answer
 from isolux_curate.annotation.server import LabelStudioServer
 from isolux_curate.annotation.stages import AnnotationStage, format_label_studio_config

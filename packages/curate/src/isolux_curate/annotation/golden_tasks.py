@@ -16,9 +16,9 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.stats.proportions import wilson_interval
-from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux_curate.annotation.answer_format import Answer
 from isolux_curate.annotation.sheets import group_answers_by_unit
 from isolux_curate.annotation.stages import AnnotationStage

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPException
 from typing import Any
 
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.core.errors import FileError, SpecError
 
 TOKEN_VARIABLE = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
 _TRIES, _FIRST_WAIT_S = 4, 0.5

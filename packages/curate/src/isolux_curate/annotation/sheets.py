@@ -19,18 +19,18 @@ import numpy as np
 import polars as pl
 import sqlalchemy as sa
 
-from isolux.geometry.masks import masks_from_coco
-from isolux.io.atomic import write_bytes, write_text
-from isolux.io.csv_text import to_safe_csv
-from isolux.vocabulary.errors import (
+from isolux.core.errors import (
     FileError,
     SpecError,
     TableError,
     UnknownNameError,
     format_location,
 )
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.notes import Caution
+from isolux.core.formatting import pluralise
+from isolux.core.notes import Caution
+from isolux.geometry.masks import masks_from_coco
+from isolux.io.atomic import write_bytes, write_text
+from isolux.io.csv_text import to_safe_csv
 from isolux_curate.annotation.answer_format import Answer, read_answer_rows
 from isolux_curate.annotation.exchange import ImportResult, drop_answers_of_withdrawn_annotators
 from isolux_curate.annotation.stages import AnnotationStage

@@ -16,9 +16,9 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.formatting import pluralise
+from isolux.core.notes import Caution
 from isolux.geometry.boxes import pairs_iou_xywh
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.tasks import REFUSED, STANDS

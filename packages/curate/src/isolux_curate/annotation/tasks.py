@@ -18,9 +18,9 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.errors import UnknownNameError
 from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.images import read_image
-from isolux.vocabulary.errors import UnknownNameError
 from isolux_curate.annotation.answer_format import Answer, describe_answer_fault
 from isolux_curate.annotation.stages import STAGES, AnnotationStage
 from isolux_curate.project.database import insert_rows, open_write_transaction

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, format_location
+from isolux.core.errors import FileError, SpecError, UnknownNameError, format_location
 
 PERSON_SYNSET = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""

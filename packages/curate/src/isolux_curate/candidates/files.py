@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.candidates.captions import (
     count_matching_terms_by_class,
     list_concepts_with_exclusion_reasons,

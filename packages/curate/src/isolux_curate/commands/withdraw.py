@@ -9,13 +9,13 @@ import typer
 
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
-from isolux.vocabulary.errors import SpecError
+from isolux.core.errors import SpecError
 
 if TYPE_CHECKING:
     from isolux_curate.proof.search import SearchResult
     from isolux_curate.withdrawal.workflow import WithdrawalPreview, WithdrawalResult
 
-VERB = "isolux_curate.verbs.withdraw:withdraw"
+VERB = "isolux_curate.api.withdraw:withdraw"
 
 _EXIT_REMAINING, _MAX_LISTED = 1, 20
 _LEDGER_SETTINGS = ("ledger", "key")
@@ -56,8 +56,8 @@ def withdraw(
     photo : sequence of str
         With --prove: photos of them that you have, to search for copies of.
     """
-    from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
-    from isolux_curate.verbs import withdraw as verb
+    from isolux.core.plugin_options import list_keyword_defaults, select_used_settings
+    from isolux_curate.api import withdraw as verb
     from isolux_curate.withdrawal.workflow import WithdrawalResult
 
     flags = list_keyword_defaults(verb.withdraw)
@@ -124,7 +124,7 @@ def _print_proof_or_exit(search_result: SearchResult) -> None:
 
 
 def _verify_and_print_receipt(receipt_path: str, settings: dict[str, Any]) -> None:
-    from isolux_curate.verbs import withdraw as verb
+    from isolux_curate.api import withdraw as verb
 
     receipt_record = verb.verify_and_read_receipt(
         receipt_path, ledger=settings.get("ledger"), key=settings.get("key")

@@ -18,9 +18,9 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.errors import FileError, TableError
 from isolux.io.atomic import write_bytes
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.errors import FileError, TableError
 from isolux_curate.intake.facts import read_photo_facts_or_trouble
 from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
 from isolux_curate.project.folder import PHOTOS_DIR, Project, check_and_store_ledger_head

@@ -9,11 +9,11 @@ from typing import Any, cast, get_args, get_type_hints
 
 import polars as pl
 
-from isolux.vocabulary import registry
-from isolux.vocabulary.errors import TableError, UnknownNameError
-from isolux.vocabulary.info import RuleInfo
-from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import (
+from isolux.core import registry
+from isolux.core.errors import TableError, UnknownNameError
+from isolux.core.info import RuleInfo
+from isolux.core.notes import Caution
+from isolux.core.plugin_options import (
     list_keyword_defaults,
     parse_option_value,
     refuse_unknown_name,

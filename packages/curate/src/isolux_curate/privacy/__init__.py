@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from isolux.core.errors import OutputError, SpecError
 from isolux.io.consent.chain import compute_keyed_hash, make_key, read_key
-from isolux.vocabulary.errors import OutputError, SpecError
 
 DUMMY_KEY = bytes(32)
 """A key to check a table before a real key is created; nothing is written with it."""

@@ -13,8 +13,8 @@ import struct
 import zlib
 from collections.abc import Collection, Iterator
 
+from isolux.core.errors import FileError, SpecError
 from isolux.io.bounded_zlib import decompress_bounded
-from isolux.vocabulary.errors import FileError, SpecError
 
 _KEPT_PROFILE_TAGS = frozenset(
     {

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import InputError, SpecError, TableError
 from isolux.io.frames import read_table
 from isolux.io.images import read_image
 from isolux.io.paths import resolve_inside
-from isolux.vocabulary.errors import InputError, SpecError, TableError
 from isolux_curate.privacy.metadata import strip_image_metadata
 from isolux_curate.privacy.table import compute_pseudonym
 from isolux_curate.user_tables import (

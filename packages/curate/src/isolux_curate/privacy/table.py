@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
 from isolux_curate.user_tables import refuse_missing_columns
 
 AGGREGATE_ONLY = (

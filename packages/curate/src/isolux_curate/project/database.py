@@ -20,7 +20,7 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.pool import NullPool
 
-from isolux.vocabulary.errors import FileError, OutputError, SpecError
+from isolux.core.errors import FileError, OutputError, SpecError
 from isolux_curate.project.tables import META, settings
 
 SQLITE_FILE = "project.sqlite"

@@ -26,6 +26,7 @@ import sqlalchemy as sa
 import yaml
 from sqlalchemy.engine import Connection, Engine
 
+from isolux.core.errors import FileError, OutputError, SpecError, TableError
 from isolux.io.atomic import write_text
 from isolux.io.consent import Ledger, read_ledger
 from isolux.io.consent.chain import (
@@ -38,7 +39,6 @@ from isolux.io.consent.chain import (
     sign_digest,
 )
 from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import FileError, OutputError, SpecError, TableError
 from isolux_curate.project.database import (
     TABLES_VERSION,
     create_database_engine,

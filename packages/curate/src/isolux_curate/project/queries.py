@@ -24,8 +24,8 @@ from typing import Any
 import polars as pl
 import sqlalchemy as sa
 
+from isolux.core.errors import FileError, UnknownNameError
 from isolux.io.consent import ConsentRole, Ledger, key_path, read_ledger
-from isolux.vocabulary.errors import FileError, UnknownNameError
 from isolux_curate.project.database import open_read_transaction
 from isolux_curate.project.folder import Project, refuse_ledger_without_stored_head
 from isolux_curate.project.tables import META, images, instances, subjects

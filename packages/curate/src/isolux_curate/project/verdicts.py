@@ -19,10 +19,10 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from isolux.core.errors import SpecError, TableError, UnknownNameError
+from isolux.core.formatting import pluralise
 from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.frames import read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.formatting import pluralise
 from isolux_curate.project.database import (
     insert_rows,
     open_read_transaction,

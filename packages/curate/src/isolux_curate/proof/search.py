@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 
 from isolux.checks.duplicates.hashes import find_copies_of
+from isolux.core.formatting import pluralise
+from isolux.core.notes import Caution
 from isolux.io.binary_tables import first_error_line
 from isolux.io.images import Pixels
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.notes import Caution
 from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import hash_pseudonym_key
 from isolux_curate.proof.archives import (

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from isolux.vocabulary.errors import SpecError, TableError
+from isolux.core.errors import SpecError, TableError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES, UNKNOWN
 from isolux_curate.annotation.tasks import compute_upright_size

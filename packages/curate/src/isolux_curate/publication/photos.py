@@ -21,10 +21,10 @@ import polars as pl
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from isolux.core.errors import FileError, SpecError
+from isolux.core.notes import Caution
 from isolux.io.consent import Ledger
 from isolux.io.consent.rows import ConsentRole, Scope
-from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.annotation.task_updates import (
     caution_on_crowded_photos,
     exclude_undecided_crowded_photos,

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import pluralise
 from isolux.io.images import Pixels, read_downscaled
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import pluralise
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images, read_people_in_photos
 from isolux_curate.project.verdicts import (

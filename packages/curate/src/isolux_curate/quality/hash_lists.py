@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.io.frames import read_table, refuse_unless_file
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux_curate.project.folder import Project
 from isolux_curate.project.tables import images
 from isolux_curate.project.verdicts import (

@@ -14,9 +14,9 @@ from typing import Literal
 
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.stats.proportions import wilson_interval
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
 from isolux_curate.project.queries import read_images
 from isolux_curate.project.verdicts import (

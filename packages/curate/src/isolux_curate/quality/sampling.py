@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.core.errors import FileError, SpecError, TableError
+from isolux.core.notes import Caution
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.csv_text import to_safe_csv
 from isolux.io.settings_files import read_mapping
 from isolux.stats.proportions import wilson_interval
-from isolux.vocabulary.errors import FileError, SpecError, TableError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import Project
 from isolux_curate.project.verdicts import (
     record_journal_note_unless_repeated,

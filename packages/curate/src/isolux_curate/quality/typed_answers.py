@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import TableError, UnknownNameError
 from isolux.geometry.keypoints import boxes_around
 from isolux.geometry.masks import Masks
 from isolux.geometry.rle import masks_from_coco
-from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux_curate.annotation.answer_format import read_answer_rows
 from isolux_curate.annotation.stages import STAGES
 from isolux_curate.project.folder import Project

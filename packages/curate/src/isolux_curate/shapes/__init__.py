@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError
+from isolux.core.notes import Caution
 from isolux.geometry.masks import masks_to_coco
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.shapes.drawings import (
     BOX_COLUMNS,
     DrawingPairs,

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.containers import Dataset
+from isolux.core.errors import SpecError, TableError
+from isolux.core.tables import IMAGES
 from isolux.geometry.boxes import box_pairs_xywh, check_boxes_xywh
 from isolux.geometry.keypoints import COCO_SIGMAS, boxes_around, pairs_oks
 from isolux.geometry.masks import Masks, mask_pairs, masks_from_coco, pairs_common_px
 from isolux.geometry.matching import Detections, Truths
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.tables import IMAGES
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from isolux.core.errors import FileError, SpecError
 from isolux.io.staging import settle_staging_below
-from isolux.vocabulary.errors import FileError, SpecError
 from isolux_curate.project.database import SQLITE_FILE as DATABASE
 from isolux_curate.project.folder import CONSENT_FILE, KEY_FILE, PROJECT_FILE
 

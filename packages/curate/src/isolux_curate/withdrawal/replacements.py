@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.core.errors import SpecError, TableError
 from isolux.io.atomic import write_text
 from isolux.io.cell_parsing import as_text
-from isolux.vocabulary.errors import SpecError, TableError
 from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.user_tables import read_table_as_text, refuse_missing_columns
 from isolux_curate.withdrawal.rewriting.tables import flag_rows_naming_people

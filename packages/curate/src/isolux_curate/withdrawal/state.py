@@ -22,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import FileError, OutputError, TableError
 from isolux.io.atomic import write_text
 from isolux.io.consent import key_path
 from isolux.io.consent.chain import (
@@ -31,7 +32,6 @@ from isolux.io.consent.chain import (
     read_key,
     sign_digest,
 )
-from isolux.vocabulary.errors import FileError, OutputError, TableError
 from isolux_curate.project.folder import format_utc_now
 from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_own_and_other_names
 

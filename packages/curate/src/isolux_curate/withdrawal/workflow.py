@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isolux.core.errors import FileError, OutputError, SpecError
+from isolux.core.notes import Caution
 from isolux.io.atomic import RUN_MARK, write_bytes
 from isolux.io.consent import SCOPES, erase_people, read_ledger, read_ledger_key, revoke_consent
 from isolux.io.consent.chain import compute_keyed_hash
 from isolux.io.hashing import sha256_file
-from isolux.vocabulary.errors import FileError, OutputError, SpecError
-from isolux.vocabulary.notes import Caution
 from isolux_curate.project.folder import CONSENT_FILE, Project, open_project, read_journal
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from pydantic import ValidationError, model_validator
 
-from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
-from isolux.vocabulary.spec import split_intersection
+from isolux.core.errors import IsoluxError, SpecError, UnknownNameError
+from isolux.core.spec import split_intersection
 from isolux_worlds.photo_world.settings.checks import check_world_is_consistent
 from isolux_worlds.photo_world.settings.fields import SETTINGS_NAMES, ModelSettings, WorldFields
 from isolux_worlds.photo_world.settings.files import read_yaml_file

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import split_intersection
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.spec import split_intersection
 from isolux_worlds.photo_world.locations import PLACE_VALUES
 from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFields
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS

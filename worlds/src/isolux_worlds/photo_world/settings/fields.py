@@ -72,7 +72,7 @@ class Conditional(_Frozen):
 class AttributeSettings(_Frozen):
     """An attribute: who has it, its values and their shares.
 
-    ``level`` and ``shares`` may be left out for what the painter draws (``vocabulary.DRAWN``).
+    ``level`` and ``shares`` may be left out for what the painter draws (``core.DRAWN``).
     """
 
     level: Level | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.core.errors import FileError, SpecError
 
 __all__ = ["LARGEST_BYTES", "read_yaml_file", "read_yaml_text"]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 
 from isolux.cli import command_output
+from isolux.core.notes import split_cautions_from_notes
 from isolux.io.atomic import refuse_existing, write_text
 from isolux.io.csv_text import to_safe_csv
-from isolux.vocabulary.notes import split_cautions_from_notes
 
 
 def print_cautions_return_other_notes(notes: Sequence[str]) -> Sequence[str]:

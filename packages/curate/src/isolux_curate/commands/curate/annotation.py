@@ -6,7 +6,7 @@ from pathlib import Path
 
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
-from isolux.vocabulary.formatting import pluralise
+from isolux.core.formatting import pluralise
 from isolux_curate.annotation.exchange import ImportResult
 from isolux_curate.annotation.exchange import import_and_apply_server_answers as fetch_answers
 from isolux_curate.annotation.exchange import plan_and_upload_tasks as send_tasks

@@ -8,8 +8,8 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
-from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.formatting import pluralise
+from isolux.core.errors import SpecError
+from isolux.core.formatting import pluralise
 from isolux_curate.candidates.files import (
     compute_quotas_from_files,
     pick_photos_from_files,

@@ -8,9 +8,9 @@ from typing import Any
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
+from isolux.core.formatting import pluralise
 from isolux.io.consent.rows import Act
-from isolux.vocabulary.formatting import pluralise
-from isolux_curate.verbs.consent import (
+from isolux_curate.api.consent import (
     append_grants_or_revocations,
     count_consent_by_scope,
     read_and_verify_consent_ledger,

@@ -11,15 +11,16 @@ import polars as pl
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.formatting import pluralise
-from isolux.vocabulary.plugin_options import list_keyword_defaults, select_used_settings
+from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import pluralise
+from isolux.core.plugin_options import list_keyword_defaults, select_used_settings
 from isolux_curate.annotation.golden_tasks import (
     graduate_spot_checked_annotators,
     insert_or_update_annotator_facts,
     score_and_record_annotators,
     tabulate_graduation_rates,
 )
+from isolux_curate.api.project_status import compute_funnel_and_group_exclusions
 from isolux_curate.commands.curate._output import write_spreadsheet_safe_csv
 from isolux_curate.intake.ingest import ingest_sheet_photos as ingest
 from isolux_curate.intake.intake_verdicts import apply_and_record_rules
@@ -37,7 +38,6 @@ from isolux_curate.quality.hash_lists import (
     read_hash_list,
     record_decisions_about_matches,
 )
-from isolux_curate.verbs.project_status import compute_funnel_and_group_exclusions
 
 
 def init(project: str, *, database: str = "sqlite") -> None:

@@ -10,7 +10,11 @@ import polars as pl
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
-from isolux.vocabulary.formatting import pluralise
+from isolux.core.formatting import pluralise
+from isolux_curate.api import anonymise as privacy
+from isolux_curate.api import consensus as labels
+from isolux_curate.api import consensus_shapes as drawings
+from isolux_curate.api.release import write_and_journal_release
 from isolux_curate.commands.curate._output import (
     print_cautions_return_other_notes,
     print_notes,
@@ -19,10 +23,6 @@ from isolux_curate.commands.curate._output import (
 from isolux_curate.labels import CONSENSUS_FILE as LABELS
 from isolux_curate.project.folder import open_project
 from isolux_curate.shapes import SHAPES_FILE as SHAPES
-from isolux_curate.verbs import anonymise as privacy
-from isolux_curate.verbs import consensus as labels
-from isolux_curate.verbs import consensus_shapes as drawings
-from isolux_curate.verbs.release import write_and_journal_release
 
 VERBS = {
     "consensus": labels.consensus,

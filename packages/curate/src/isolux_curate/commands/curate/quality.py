@@ -10,7 +10,13 @@ import polars as pl
 from isolux.cli import command_output
 from isolux.cli.streams import print_clean_lines
 from isolux.cli.table_output import print_table_in_column_blocks
-from isolux.vocabulary.formatting import pluralise
+from isolux.core.formatting import pluralise
+from isolux_curate.api.annotation_quality import (
+    AnnotationQuality,
+    measure_and_record_annotation_quality,
+    measure_vendor_consistency,
+)
+from isolux_curate.api.annotation_quality.measurement import QUALITY_FILE
 from isolux_curate.commands.curate._output import (
     print_cautions_return_other_notes,
     print_notes,
@@ -21,12 +27,6 @@ from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_evidence_for_review
 from isolux_curate.quality.review_results import record_review_and_estimate_share
 from isolux_curate.quality.sampling import LEVEL, METHOD, draw_and_write_review_sample
-from isolux_curate.verbs.annotation_quality import (
-    AnnotationQuality,
-    measure_and_record_annotation_quality,
-    measure_vendor_consistency,
-)
-from isolux_curate.verbs.annotation_quality.measurement import QUALITY_FILE
 
 VERBS = {
     "sample": draw_and_write_review_sample,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import RuleInfo
+from isolux.core import citations
+from isolux.core.info import RuleInfo
 from isolux_curate.intake.rules._rejections import (
     build_signed_form_mask,
     extract_first_unclear_entry,

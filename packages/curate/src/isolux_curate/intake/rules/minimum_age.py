@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.vocabulary import citations
-from isolux.vocabulary.info import RuleInfo
+from isolux.core import citations
+from isolux.core.info import RuleInfo
 from isolux_curate.intake.rules._rejections import (
     cast_or_add_null_column,
     list_refusals_by_first_case,

@@ -1,0 +1,171 @@
+"""The status of a curation project: its funnel, and the share of each group that a step excluded.
+
+Excluding photos changes who is in a dataset: FHIBE found older people, lighter skin tones and some
+ancestries more often among those that it excluded (Sony AI 2025, Methods, "Detection and removal of
+suspicious images"). Each step is therefore audited like a model's predictions: the share excluded
+by group, with the intervals and tests of ``isolux.audit``, subjects as clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from isolux.api.audit import audit
+from isolux.core.errors import UnknownNameError
+from isolux.core.notes import Caution
+
+if TYPE_CHECKING:
+    from isolux_curate.project.folder import Project
+
+_MIN_GROUPS = 2  # groups that a comparison needs
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStatus:
+    """The status of a project.
+
+    Parameters
+    ----------
+    funnel : polars.DataFrame
+        One row a step and rule: ``step, rule, left, refused, remain``.
+    shifts : polars.DataFrame
+        One row a step, attribute and group: ``step, attribute, group, came, left`` (people in
+        photos), ``left_share, share_before, share_after`` (of the group among everyone, 0 to 1),
+        ``difference, low, high`` (share left out, the group's minus everyone's), ``p_adjusted``
+        (over all groups and pairs of the step), ``status``; null where the group is too small to be
+        judged.
+    notes : tuple of str
+    """
+
+    funnel: pl.DataFrame
+    shifts: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def compute_funnel_and_group_exclusions(
+    project: Project, *, by: Sequence[str] = ()
+) -> ProjectStatus:
+    """Compute the funnel, and compare groups by the share that each step excluded."""
+    from isolux_curate.project.queries import read_first_exclusion_by_photo, tabulate_project_funnel
+
+    table = tabulate_project_funnel(project)
+    people = _read_arrived_people_with_facts(project, by) if by else None
+    shift_tables: list[pl.DataFrame] = []
+    notes: list[str] = []
+    if people is not None:
+        exclusion_reasons = read_first_exclusion_by_photo(project)
+        remaining_people = people
+        for step in table["step"].unique(maintain_order=True):
+            excluded_ids = exclusion_reasons.filter(step=step)["image_id"]
+            if not excluded_ids.len():
+                continue
+            is_excluded = pl.col("image_id").is_in(excluded_ids.implode()).cast(pl.Float64)
+            scored_people = remaining_people.with_columns(value=is_excluded)
+            shift_tables.append(_compare_exclusion_by_group(scored_people, step, by))
+            remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
+        notes += _caution_on_missing_facts(people, by)
+    shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
+    return ProjectStatus(table, shifts, tuple(notes))
+
+
+_SHIFT_SCHEMA = {
+    "step": pl.String,
+    "attribute": pl.String,
+    "group": pl.String,
+    "came": pl.Int64,
+    "left": pl.Int64,
+    "left_share": pl.Float64,
+    "share_before": pl.Float64,
+    "share_after": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "status": pl.String,
+}
+
+
+def _read_arrived_people_with_facts(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
+    from isolux_curate.project.queries import join_subject_facts, read_people_in_photos
+    from isolux_curate.project.verdicts import read_arrived_photos
+
+    people = read_people_in_photos(project, include_excluded=True).filter(
+        pl.col("origin") == "submitted"
+    )
+    people_facts = join_subject_facts(project, people)
+    for name in fact_columns:
+        if name not in people_facts.columns:
+            raise UnknownNameError("fact", name, people_facts.columns, where="the project")
+    arrived_ids = read_arrived_photos(project)["image_id"]
+    people_facts = people_facts.filter(pl.col("image_id").is_in(arrived_ids.implode()))
+    return people_facts.select(
+        "image_id",
+        unit_id="instance_id",
+        cluster_id="subject_id",
+        **{name: pl.col(name).cast(pl.String) for name in fact_columns},
+    )
+
+
+def _caution_on_missing_facts(people: pl.DataFrame, fact_columns: Sequence[str]) -> list[str]:
+    notes: list[str] = []
+    for name in fact_columns:
+        missing = people[name].null_count()
+        if missing:
+            notes.append(
+                Caution(
+                    f"{missing:,} of {people.height:,} people in photos have no {name!r}: they are"
+                    " in no group."
+                )
+            )
+    return notes
+
+
+def _compare_exclusion_by_group(
+    people: pl.DataFrame, step: str, fact_columns: Sequence[str]
+) -> pl.DataFrame:
+    """Compare groups by the share of people that one step excluded."""
+    scores = people.with_columns(metric=pl.lit("left out"), task=pl.lit(step))
+    tested_attributes = [
+        name for name in fact_columns if people[name].drop_nulls().n_unique() >= _MIN_GROUPS
+    ]
+    tests = pl.DataFrame(schema=_TEST_SCHEMA)
+    if tested_attributes:
+        run = audit(scores, by=tested_attributes).run
+        tests = run.disparities.filter(kind="difference_to_overall").select(
+            "attribute", "low", "high", "p_adjusted", "status", group="group_a", difference="value"
+        )
+    rows = []
+    for name in fact_columns:
+        known_people = people.drop_nulls(name)
+        n_people, n_remaining = (
+            known_people.height,
+            known_people.height - int(known_people["value"].sum()),
+        )
+        counts = known_people.group_by(group=pl.col(name)).agg(
+            came=pl.len(), left=pl.col("value").sum()
+        )
+        rows.append(
+            counts.with_columns(
+                step=pl.lit(step),
+                attribute=pl.lit(name),
+                left_share=pl.col("left") / pl.col("came"),
+                share_before=pl.col("came") / n_people,
+                share_after=(pl.col("came") - pl.col("left")) / (n_remaining or None),
+            )
+        )
+    table = pl.concat(rows, how="vertical_relaxed").join(
+        tests, on=["attribute", "group"], how="left"
+    )
+    return table.select(pl.col(n).cast(t) for n, t in _SHIFT_SCHEMA.items()).sort(
+        "attribute", "group"
+    )
+
+
+_TEST_SCHEMA = {
+    name: _SHIFT_SCHEMA[name]
+    for name in ("attribute", "low", "high", "p_adjusted", "status", "group", "difference")
+}
