@@ -8,7 +8,7 @@ people is taken whole, and named.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Literal
@@ -68,11 +68,12 @@ def sample(
     votes: str = "any",
     data_option: Sequence[str] = (),
     id: str | None = None,  # noqa: A002  (the flag is called --id)
+    cluster: str | None = None,
     separator: str | None = None,
 ) -> BalancedSample:
     r"""Draw a balanced test set; cells with too few people are taken whole, and listed.
 
-    If the dataset names subjects, either all of a subject's photos are drawn or none.
+    If the dataset or ``cluster`` names subjects, all of a subject's photos are drawn or none.
 
     Parameters
     ----------
@@ -101,6 +102,8 @@ def sample(
         A setting specific to the dataset, NAME=VALUE.
     id : str, optional
         The column that identifies a row.
+    cluster : str, optional
+        A column whose rows are drawn together or not at all, such as subject.
     separator : str, optional
         What separates several values in one cell.
 
@@ -137,9 +140,13 @@ def sample(
         only=only,
         data_option=data_option,
         id=id,
+        cluster=cluster,
         separator=separator,
         purpose=purpose,
     )
+    if cluster is not None:
+        subjects = dataset.instances.with_columns(subject_id="cluster_id")
+        dataset = replace(dataset, instances=subjects)
     if purpose == "training":  # a release may have terms of its own
         check_training_is_licensed(dataset.info)
     attribute_names = set(dataset.attributes["attribute"].unique())

@@ -15,7 +15,7 @@ VERB = "isolux.api.sample:sample"
 def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
     """Draw a balanced test set; cells with too few people are taken whole, and listed.
 
-    If the dataset names subjects, either all of a subject's photos are drawn or none.
+    If the dataset or --cluster names subjects, all of a subject's photos are drawn or none.
 
     Parameters
     ----------

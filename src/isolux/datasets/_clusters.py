@@ -59,8 +59,8 @@ def cluster_by_requested_column(dataset: Dataset, cluster: str | None) -> Datase
 def format_proposed_cluster_note(column: str) -> str:
     """Format the note that proposes a column as clusters."""
     return (
-        f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
-        " them as one cluster. Without it, intervals may be too narrow."
+        f"Rows that share {column!r} may not be independent: with --cluster {shlex.quote(column)}"
+        " they are one cluster. Without it, an audit's intervals may be too narrow."
     )
 
 

@@ -120,6 +120,12 @@ def describe(
     """
     target_shares = None if target is None else read_target(target)
     sources = _name_datasets(data)
+    if images is not None and not derive:
+        raise _build_unused_setting_error("images", "--derive")
+    if cluster is not None and len(sources) == 1:
+        raise _build_unused_setting_error(
+            "cluster", "several datasets: their shares have intervals"
+        )
     texts = _assign_files_to_datasets(captions, list(sources), "--captions")
     files = _assign_files_to_datasets(embeddings, list(sources), "--embeddings")
     shares = [] if target_shares is None else [*target_shares.shares]
@@ -154,6 +160,14 @@ def describe(
     )
     return describe_datasets(
         datasets, by_all, groupings, target=target_shares, embeddings=vectors, seed=seed
+    )
+
+
+def _build_unused_setting_error(setting: str, required_flags: str) -> SpecError:
+    return SpecError(
+        f"--{setting} would do nothing",
+        expected=f"it with {required_flags}",
+        found=f"--{setting} without",
     )
 
 
