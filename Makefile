@@ -9,6 +9,7 @@ VENV ?= .venv
 WORKERS ?= 2
 BENCH ?=
 GOLDEN ?=
+DATA ?= data
 MODEL ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
@@ -18,7 +19,7 @@ PINS := requirements/dev.txt
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help demo test golden site laws check lint types imports pages bench docs pins clean fuzz faults model viewer
+.PHONY: help demo test gallery golden site laws check lint types imports pages bench docs pins clean fuzz faults model viewer
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,6 +38,9 @@ test: $(READY) ## the whole suite, docstrings' examples included
 golden: $(READY) ## the same commands as ever give the same tables and words (GOLDEN=--write: anew)
 	$(BIN)/python -m scripts.golden build/golden
 	$(BIN)/python -m scripts.golden --digest build/golden $(GOLDEN)
+
+gallery: $(READY) ## audits of real models, into docs/gallery.md (DATA=FOLDER: data that you have)
+	$(BIN)/python -m scripts.gallery $(DATA)
 
 laws: $(READY) ## every simulation at full size (long), its figures into tests/laws/figures/
 	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -n $(WORKERS) --dist worksteal

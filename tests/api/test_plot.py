@@ -82,3 +82,13 @@ def test_without_altair_it_says_what_to_install(audit, monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(SpecError, match=r"pip install 'isolux\[notebook\]'"):
         audit.plot()
+
+
+def test_numbers_stay_to_the_right_of_a_wider_chart(audit) -> None:
+    spec = isolux.plot(audit, "score", "light").properties(width=800).to_dict()
+    positions = [
+        layer["encoding"]["x"]["value"]["expr"]
+        for layer in spec["layer"]
+        if "value" in layer["encoding"].get("x", {})
+    ]
+    assert positions == ["width + 44", "width + 92", "width + 92"]  # value, n, the heading of n

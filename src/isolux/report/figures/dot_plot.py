@@ -275,7 +275,8 @@ def _build_overall_band_layers(band: dict[str, float | None], *, has_zero_line: 
 
 def _build_number_columns(rows: list[dict[str, Any]], y_channel: Spec) -> list[Spec]:
     """Return the two columns of numbers to the right, with their headings."""
-    right = {"text": {"value": _WIDTH + 44}, "n": {"value": _WIDTH + 92}}
+    # Expressions, so that the columns stay to the right of a chart that a notebook makes wider.
+    right = {k: {"value": {"expr": f"width + {x}"}} for k, x in (("text", 44), ("n", 92))}
     column = {"type": "text", "align": "right", "fontSize": 12, "color": INK}
     heading = {"type": "text", "align": "right", "fontSize": 11, "color": GREY, "text": "n"}
     numbers = [
