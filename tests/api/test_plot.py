@@ -89,6 +89,6 @@ def test_numbers_stay_to_the_right_of_a_wider_chart(audit) -> None:
     positions = [
         layer["encoding"]["x"]["value"]["expr"]
         for layer in spec["layer"]
-        if "value" in layer["encoding"].get("x", {})
+        if layer["mark"]["type"] == "text" and layer["mark"].get("align") == "right"
     ]
     assert positions == ["width + 44", "width + 92", "width + 92"]  # value, n, the heading of n
