@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 
-from isolux.api.check import CheckResult, check, load_dataset_or_report_problem
+from isolux.api.check import CheckResult, check, load_dataset_or_report_problems
 from isolux.checks._problems import PROBLEMS
 from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.core.schema import check as check_table
@@ -76,7 +77,7 @@ def test_what_a_loader_refuses_is_a_problem_of_the_data(tmp_path):
     def refuse():
         raise TableError("an age is not a number", expected="years", found="'old'", where="a.csv")
 
-    found = load_dataset_or_report_problem(refuse, tmp_path, "table")
+    found = load_dataset_or_report_problems(refuse, tmp_path, "table")
     assert isinstance(found, CheckResult)
     assert found.failed()
     row = found.problems.row(0, named=True)
@@ -90,4 +91,54 @@ def test_a_path_where_nothing_is_stays_a_mistake(tmp_path):
         raise FileError("there is no such file", where=str(tmp_path / "absent"))
 
     with pytest.raises(FileError, match="no such file"):
-        load_dataset_or_report_problem(refuse, tmp_path / "absent", "table")
+        load_dataset_or_report_problems(refuse, tmp_path / "absent", "table")
+
+
+_COLUMNS = (
+    "image_id,filepath,json_path,subject_id,is_primary,image_height,image_width,person_bbox,age,"
+    "keypoints,natural_skin_color,segments"
+)
+_FACE = [(10, 10), (60, 10), (60, 60), (10, 60)]
+
+
+def _fhibe_row(n, *, box="[10, 10, 50, 50]", age=31, nose=30, colour=""):
+    corners = [{"x": x, "y": y} for x, y in _FACE]
+    segments = [{"class_name": "0. Face skin", "polygon": corners}]
+    points = {"0. Nose": [nose, 30, 1]}
+    cells = [f"i{n}", f"i{n}.png", f"i{n}.json", f"s{n}", "True", "480", "640", box, age, points]
+    return [str(cell) for cell in (*cells, colour, segments)]
+
+
+def _write_fhibe(folder, rows):
+    table = pl.DataFrame(rows, schema=_COLUMNS.split(","), orient="row")
+    table.write_csv(folder / "fhibe_downsampled.csv")
+    return f"fhibe:{folder}"
+
+
+def test_every_cell_that_a_loader_refuses_is_a_row(tmp_path):
+    rows = [
+        _fhibe_row(1),
+        _fhibe_row(2, age=150),
+        _fhibe_row(3, box="[10, 10, -5, 50]"),
+        _fhibe_row(4, colour="9. [1, 2, 3]", age=151),
+    ]
+    found = check(_write_fhibe(tmp_path, rows), no_images=True).problems
+    places = sorted(
+        (problem, file.partition("csv, ")[2])
+        for problem, file in found.select("problem", "file").iter_rows()
+    )
+    assert places == [
+        ("a box has a negative width or height", "row 3, column 'person_bbox'"),
+        ("a skin colour is not one of FHIBE's six", "row 4, column 'natural_skin_color'"),
+        ("an age is not that of an adult", "row 2, column 'age'"),
+        ("an age is not that of an adult", "row 4, column 'age'"),
+    ]
+
+
+def test_keypoints_are_held_against_the_union_of_part_masks(tmp_path):
+    rows = [_fhibe_row(1), _fhibe_row(2, nose=330)]  # moved by 300 pixels
+    found = check(_write_fhibe(tmp_path, rows), no_images=True).problems
+    assert found.select("unit_id", "problem", "found").rows() == [
+        ("i2_s2", "visible keypoints are outside their person's mask",
+         "1 of 1, such as (330.0, 30.0)"),
+    ]  # fmt: skip

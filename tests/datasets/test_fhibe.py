@@ -16,8 +16,8 @@ from isolux.datasets import cluster_by_requested_column
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED_ATTRIBUTES, load
 from isolux.datasets.fhibe.value_lists import KEYPOINTS
+from isolux.geometry.body_parts import list_part_names
 from isolux.geometry.keypoints import COCO_KEYPOINTS
-from isolux.tasks._parts import list_part_names
 
 POINTS = {
     "0. Nose": [10.5, 4.25, 1],

@@ -6,6 +6,7 @@ plugins of ``isolux.checks``; pictures are opened once for all of them.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from isolux.core.containers import Dataset
 from isolux.core.errors import FileError, InputError, SpecError, UnknownNameError
 from isolux.core.info import CheckInfo
 from isolux.core.plugin_options import parse_option_assignments
+from isolux.core.refusals import collect_refusals
 from isolux.core.spec import parse_spec
 from isolux.core.tables import check as check_table
 from isolux.people.loading import load_people
@@ -72,8 +74,8 @@ def check(
     Parameters
     ----------
     data : Dataset or str
-        A dataset, or NAME:PATH (``coco:instances.json``). One that its loader refuses has that as
-        its only problem.
+        A dataset, or NAME:PATH (``coco:instances.json``). Where its loader refuses cells, those
+        are its problems, and nothing else is checked.
     only : sequence of str
         A check to run; default: all.
     skip : sequence of str
@@ -131,10 +133,11 @@ def check(
             else remove_withdrawn_people(data, withdrawn_ids, allow_unmatched=allow_unmatched)
         )
     else:
-        people_settings = {"data_option": data_option, "id": id, "separator": separator, **consent}
+        name, _, path = str(data).partition(":")
+        options = [*_list_options_of_all_columns(name, data_option), *data_option]
+        people_settings = {"data_option": options, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **people_settings}).people
-        name, _, path = people.data.partition(":")
-        loaded = load_dataset_or_report_problem(
+        loaded = load_dataset_or_report_problems(
             lambda: load_people(people, uses_unscored_people=True), path, name
         )
     if isinstance(loaded, CheckResult):
@@ -160,40 +163,62 @@ def check(
     return CheckResult(problems, tuple(finished_checks), tuple(dict.fromkeys(notes)))
 
 
-def load_dataset_or_report_problem(
+def _list_options_of_all_columns(name: str, options: Sequence[str]) -> list[str]:
+    """List the settings that load what a dataset's loader leaves out unless it is asked for."""
+    is_set = any(option.partition("=")[0].strip() == "segments" for option in options)
+    has_segments = (
+        name in registry.names("datasets")
+        and "segments" in inspect.signature(registry.load("datasets", name).load).parameters
+    )
+    return ["segments=yes"] if has_segments and not is_set else []
+
+
+def load_dataset_or_report_problems(
     load: Callable[[], Dataset], path: str | Path, name: str
 ) -> Dataset | CheckResult:
-    """Load a dataset; one that its loader refuses is a problem of the dataset, not a mistake.
+    """Load a dataset; what its loader refuses are problems of the dataset, not a mistake.
 
     Examples
     --------
-    >>> def refuse() -> Dataset:
+    >>> def refuse_age() -> Dataset:
     ...     raise InputError("an age is no number", expected="years", found="'old'", where="row 3")
-    >>> found = load_dataset_or_report_problem(refuse, ".", "table")
+    >>> found = load_dataset_or_report_problems(refuse_age, ".", "table")
     >>> found.problems.select("check", "problem", "found").row(0)
     ('loading', 'an age is no number', "'old'")
     """
-    try:
-        return load()
-    except InputError as error:
-        data_path = Path(path).expanduser()
-        if not data_path.exists() or (
-            data_path.is_dir() and error.where in {str(data_path), str(path)}
-        ):
-            raise
-        row = {
+    with collect_refusals() as collected:
+        last: list[InputError] = []
+        try:
+            dataset = load()
+        except InputError as error:
+            data_path = Path(path).expanduser()
+            if not data_path.exists() or (
+                data_path.is_dir() and error.where in {str(data_path), str(path)}
+            ):
+                raise
+            last = [error]
+        except Exception:
+            if not collected:  # else a refused cell, named already, that was read on
+                raise
+    refusals = list({(error.problem, error.where): error for error in (*collected, *last)}.values())
+    if not refusals:
+        return dataset
+    rows = [
+        {
             "check": LOADING,
             "severity": "error",
-            "problem": error.problem,
+            "problem": refusal.problem,
             "unit_kind": "dataset",
             "unit_id": name,
-            "file": error.where or str(path),
-            "expected": error.expected,
-            "found": error.found,
-            "hint": error.hint,
+            "file": refusal.where or str(path),
+            "expected": refusal.expected,
+            "found": refusal.found,
+            "hint": refusal.hint,
         }
-        note = "Its loader refuses the dataset, so nothing else was checked."
-        return CheckResult(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
+        for refusal in refusals
+    ]
+    note = "Its loader refuses the dataset, so nothing else was checked."
+    return CheckResult(pl.DataFrame(rows, schema=PROBLEMS.schema), (LOADING,), (note,))
 
 
 def _load_check_info(name: str) -> CheckInfo:

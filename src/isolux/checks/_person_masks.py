@@ -12,6 +12,7 @@ import polars as pl
 from isolux.core.containers import Dataset
 from isolux.core.errors import TableError
 from isolux.core.tables import IMAGES, INSTANCES
+from isolux.geometry.body_parts import list_part_names, unite_part_masks
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
 
 _BATCH_SIZE = 5_000  # people read together: their masks take some hundred megabytes at most
@@ -38,10 +39,16 @@ class PeopleWithMasks:
 
 
 def read_people_with_masks(dataset: Dataset) -> Iterator[PeopleWithMasks]:
-    """Read the masks of a dataset's people, in order; crowds are left out."""
+    """Read the masks of a dataset's people, in order; crowds are left out.
+
+    Where there are masks of body parts alone, a person's mask is the union of their parts.
+    """
     people = INSTANCES.conform(dataset.instances)
     if not {"mask_counts", "mask_polygons"} & set(people.columns):
-        return
+        columns = [name for name in ("part_masks", "segments") if name in people.columns]
+        if not any(list_part_names(people[column]) for column in columns):
+            return
+        people = INSTANCES.conform(unite_part_masks(dataset).instances)
     if "is_crowd" in people.columns:
         people = people.filter(~pl.col("is_crowd").fill_null(value=False))
     sizes = IMAGES.conform(dataset.images).select("image_id", "height", "width").unique("image_id")

@@ -44,7 +44,8 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     Parameters
     ----------
     dataset : Dataset
-        Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``; masks are optional.
+        Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``; masks of people, or of
+        their parts, are optional.
     slack_px : float
         How far beyond the image's edge a labelled keypoint may lie, pixels.
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from isolux.core.errors import SpecError, TableError, format_location
+from isolux.core.refusals import refuse
 
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
@@ -145,12 +146,14 @@ def as_numbers(
     is_invalid = numbers.is_null() & has_value
     if is_invalid.any():
         row = first_true_row(is_invalid)
-        raise TableError(
-            f"{is_invalid.sum():,} cell(s) are not numbers",
-            expected="a number such as 0.93, or nothing",
-            found=repr(text[row]),
-            where=format_location(source, row + 1, column),
-            hint=_number_format_hint(str(text[row]).strip()),
+        refuse(
+            TableError(
+                f"{is_invalid.sum():,} cell(s) are not numbers",
+                expected="a number such as 0.93, or nothing",
+                found=repr(text[row]),
+                where=format_location(source, row + 1, column),
+                hint=_number_format_hint(str(text[row]).strip()),
+            )
         )
     return numbers
 

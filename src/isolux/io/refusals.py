@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable
 import polars as pl
 
 from isolux.core.errors import TableError, UnknownNameError, format_location
-from isolux.io.cell_parsing import first_true_row
+from isolux.core.refusals import is_collecting_refusals, refuse
+
+_MAX_COLLECTED = 100  # cells of one fault: a column in another unit would name every row
 
 
 def refuse_cells(
@@ -22,18 +24,23 @@ def refuse_cells(
     max_length: int | None = None,
     format_found: Callable[[int], str] | None = None,
 ) -> None:
-    """Refuse the first wrong cell, shown by ``format_found(row)``; ``{n}`` is their number."""
+    """Refuse the first wrong cell, shown by ``format_found(row)``; ``{n}`` is their number.
+
+    Inside ``collect_refusals`` every wrong cell is refused, up to a limit.
+    """
     is_wrong = is_wrong.fill_null(value=False)
-    if is_wrong.any():
-        row = first_true_row(is_wrong)
+    max_refusals = _MAX_COLLECTED if is_collecting_refusals() else 1
+    for row in is_wrong.arg_true().head(max_refusals):
         cell = cells[row]
         cell_text = repr(cell.to_list() if isinstance(cell, pl.Series) else cell)
-        raise TableError(
-            problem.replace("{n}", f"{is_wrong.sum():,}"),
-            expected=expected,
-            found=(cell_text if format_found is None else format_found(row))[:max_length],
-            where=format_location(source, row + 1, column or cells.name or None),
-            hint=hint,
+        refuse(
+            TableError(
+                problem.replace("{n}", f"{is_wrong.sum():,}"),
+                expected=expected,
+                found=(cell_text if format_found is None else format_found(row))[:max_length],
+                where=format_location(source, row + 1, column or cells.name or None),
+                hint=hint,
+            )
         )
 
 

@@ -192,14 +192,6 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
         )
 
 
-def merge_part_masks(dataset: Dataset) -> Dataset:
-    """Give each person the union of their parts as their mask, as in FHIBE's person masks."""
-    # Imported late: masks load compiled code, which most tasks do not need.
-    from isolux.tasks._parts import unite_part_masks
-
-    return unite_part_masks(dataset)
-
-
 def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
     """Caution where many people have no prediction: the others may not represent them."""
     is_missing = pl.col("reason").is_in(_MISSING_REASONS).fill_null(value=False)

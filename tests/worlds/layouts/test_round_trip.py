@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
+from isolux.geometry.body_parts import read_part_polygons
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
-from isolux.tasks._parts import read_part_polygons
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.layouts.fhibe.faces import CLASS_OF_PART
 from isolux_worlds.layouts.fhibe.self_reports import SKIN_LEVEL

@@ -34,7 +34,6 @@ from isolux.geometry.variants import (
     blur_person,
     decode_mask,
 )
-from isolux.tasks import merge_part_masks
 
 CropFunction = Callable[[Pixels], Pixels]
 
@@ -98,7 +97,10 @@ def add_person_masks(dataset: Dataset) -> Dataset:
         "mask_counts" in instances.columns and instances["mask_counts"].is_not_null().any()
     ):
         return dataset
-    return merge_part_masks(dataset)
+    # Imported late: masks load compiled code, which most recipes do not need.
+    from isolux.geometry.body_parts import unite_part_masks
+
+    return unite_part_masks(dataset)
 
 
 def _read_box(row: Mapping[str, Any], prefix: str) -> Any:

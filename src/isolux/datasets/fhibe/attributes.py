@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 
-from isolux.core.errors import TableError, format_location
 from isolux.core.tables import ATTRIBUTES, check
 from isolux.datasets._keypoints import KEYPOINT_SCHEMA
 from isolux.datasets._tables import build_rows_of_one_attribute, left_join_in_order
@@ -148,9 +147,8 @@ def parse_answer_lists(cells: pl.Series, source: str) -> pl.Series:
         try:
             answer_list = _parse_text_list(cell)
         except ValueError as error:
-            raise _build_unreadable_cell_error(
-                cells, cell, "['11. Asia', '15. Southern Asia']", error, source
-            ) from error
+            _refuse_unreadable_cell(cells, cell, "['11. Asia', '15. Southern Asia']", error, source)
+            continue
         answers_by_cell[cell] = list(
             dict.fromkeys(_strip_leading_number(answer) for answer in answer_list)
         )
@@ -186,9 +184,7 @@ def parse_box_cells(cells: pl.Series, source: str, column_names: tuple[str, ...]
     for cell in cells:
         numbers = _parse_four_numbers_or_none(cell)
         if numbers is None and cell is not None:
-            raise _build_unreadable_cell_error(
-                cells, cell, "[x, y, width, height] in pixels", None, source
-            )
+            _refuse_unreadable_cell(cells, cell, "[x, y, width, height] in pixels", None, source)
         rows.append(numbers or (None,) * 4)
     return pl.DataFrame(rows, schema=dict.fromkeys(column_names, pl.Float64), orient="row")
 
@@ -224,7 +220,8 @@ def parse_keypoint_cells(cells: pl.Series, source: str) -> pl.DataFrame:
             rows.append((*_parse_named_points(parse_python_literal(cell)), names))
         except ValueError as error:
             expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
-            raise _build_unreadable_cell_error(cells, cell, expected, error, source) from error
+            _refuse_unreadable_cell(cells, cell, expected, error, source)
+            rows.append((None, None, None, None))
     return pl.DataFrame(rows, schema=KEYPOINT_SCHEMA, orient="row")
 
 
@@ -249,13 +246,9 @@ def _parse_named_points(
     return x, y, v
 
 
-def _build_unreadable_cell_error(
+def _refuse_unreadable_cell(
     cells: pl.Series, cell: str, expected: str, error: Exception | None, source: str
-) -> TableError:
-    row = int((cells == cell).arg_true()[0])
-    return TableError(
-        f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else ""),
-        expected=expected,
-        found=repr(cell)[:120],
-        where=format_location(source, row + 1, cells.name),
-    )
+) -> None:
+    problem = f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else "")
+    is_wrong = cells == cell
+    refuse_cells(is_wrong, cells, problem, expected, source, max_length=120)

@@ -14,10 +14,7 @@ import polars as pl
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError, JoinError, SpecError, TableError, format_location
 from isolux.core.tables import INSTANCES, PART_MASK_FILES, check, to_polars
-from isolux.geometry.masks import Masks
-from isolux.io.paths import resolve_inside
-from isolux.tasks._ids import refuse_no_match
-from isolux.tasks._parts import (
+from isolux.geometry.body_parts import (
     PersonParts,
     check_image_size,
     image_sizes,
@@ -25,6 +22,9 @@ from isolux.tasks._parts import (
     read_part_masks,
     read_part_polygons,
 )
+from isolux.geometry.masks import Masks
+from isolux.io.paths import resolve_inside
+from isolux.tasks._ids import refuse_no_match
 from isolux.tasks.face_parsing.part_images import Size, read_label_image, read_part_image
 from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, PartVocabulary
 

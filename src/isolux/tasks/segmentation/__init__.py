@@ -20,6 +20,7 @@ import polars as pl
 from isolux.core.containers import Dataset, Scores
 from isolux.core.errors import SpecError, TableError, format_location
 from isolux.core.tables import MASK_PREDICTIONS, to_polars
+from isolux.geometry.body_parts import image_sizes, unite_part_masks
 from isolux.geometry.masks import (
     Masks,
     mask_pairs,
@@ -38,7 +39,6 @@ from isolux.tasks._boxes.matching import MatchingSettings, parse_box_settings
 from isolux.tasks._boxes.scoring import PairFinder, score_shapes
 from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.task_info import info_of_shapes
-from isolux.tasks._parts import image_sizes, unite_part_masks
 
 MaskSource = Literal["mask", "parts"]
 

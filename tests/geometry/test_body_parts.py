@@ -12,8 +12,8 @@ import pytest
 from isolux.core.errors import SpecError, TableError, UnknownNameError
 from isolux.core.tables import MASK_PREDICTIONS
 from isolux.datasets import load
+from isolux.geometry.body_parts import list_part_names, read_part_polygons, unite_part_masks
 from isolux.geometry.masks import masks_from_coco, masks_from_counts
-from isolux.tasks._parts import list_part_names, read_part_polygons, unite_part_masks
 from isolux.tasks.segmentation import score
 from tests.tasks._faces import dataset, run_lengths
 from tests.tasks._pictures import values

@@ -141,10 +141,12 @@ def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
     )
 
 
-def unite_part_masks(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
+def unite_part_masks(dataset: Dataset, selected_parts: Sequence[str] = ()) -> Dataset:
     """Give each person the union of their parts as mask; null for people without parts."""
     rows = INSTANCES.conform(dataset.instances)
-    part_names = _check_part_names(dataset, rows, (parts,) if isinstance(parts, str) else parts)
+    if isinstance(selected_parts, str):
+        selected_parts = (selected_parts,)
+    part_names = _check_part_names(dataset, rows, selected_parts)
     masks = _null_masks(rows.height)
     if "part_masks" in rows.columns:
         masks = masks.update(_unite_run_lengths(rows, part_names, dataset.name), on="row")
@@ -159,7 +161,9 @@ def unite_part_masks(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
     )
 
 
-def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[str]:
+def _check_part_names(
+    dataset: Dataset, rows: pl.DataFrame, selected_parts: Sequence[str]
+) -> list[str]:
     """Check that the dataset has masks of parts, and those that were named."""
     columns = [name for name in ("part_masks", "segments") if name in rows.columns]
     known_parts = {name for column in columns for name in list_part_names(rows[column])}
@@ -171,10 +175,10 @@ def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]
             where=dataset.name,
             hint="FHIBE's polygons are loaded when asked for: segments=True",
         )
-    for part in parts if rows.height else ():
-        if part not in known_parts:
-            raise UnknownNameError("part", part, known_parts, where=dataset.name)
-    return list(parts)
+    for part_name in selected_parts if rows.height else ():
+        if part_name not in known_parts:
+            raise UnknownNameError("part", part_name, known_parts, where=dataset.name)
+    return list(selected_parts)
 
 
 def _null_masks(height: int) -> pl.DataFrame:
