@@ -17,6 +17,7 @@ from isolux.tasks._word_lists.lists import read_word_list
 from isolux.tasks._word_lists.mentions import classify_mentions
 from isolux.tasks.caption_gender import (
     BIAS_AMPLIFICATION,
+    GENDER_RATIO_CHANGE,
     GENDER_TO_OBJECT,
     OBJECT_TO_GENDER,
     score,
@@ -167,6 +168,16 @@ def test_a_weight_of_two_is_the_row_twice():
     for statistic in (OBJECT_TO_GENDER, GENDER_TO_OBJECT, BIAS_AMPLIFICATION):
         ours = float(statistic(evidence, times.astype(float)))
         assert ours == pytest.approx(float(statistic(again, np.ones(again.height))))
+
+
+def test_the_gender_ratio_of_captions_less_that_of_pictures():
+    evidence = score(FIVE, TEXTS, target="gender").evidence["captions"]
+    # Captions: one names a woman alone and one a man alone, 1; pictures: two women to three men.
+    assert float(GENDER_RATIO_CHANGE(evidence, np.ones(5))) == pytest.approx(1 - 2 / 3)
+    only_women = (evidence["truth"] == "feminine").to_numpy().astype(float)
+    assert np.isnan(GENDER_RATIO_CHANGE(evidence, only_women))
+    found = score(FIVE, TEXTS, target="gender", metrics=["gender_ratio_change"])
+    assert [m.name for m in found.info.metrics] == ["wrong_gender", "gender_ratio_change"]
 
 
 def test_among_people_of_one_gender_there_is_no_amplification():

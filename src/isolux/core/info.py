@@ -123,9 +123,9 @@ class Metric:
         Name of the evidence table for metrics that are not the mean of a unit's scores.
     statistic : Statistic or None
         The function of evidence and weights; None: the weighted mean of ``scores.value``.
-    threshold_words : str
+    threshold_phrase : str
         The words between the title and a threshold: "Recall at an overlap" *of* 0.5.
-    pooled : bool
+    has_overall_among_groups : bool
         Whether the value of everyone lies among the groups', as a mean's does. Where it does not
         (two groups that are off in opposite directions cancel in the mixture), groups are compared
         with one another and never with everyone.

@@ -72,7 +72,7 @@ def score(
     metrics : sequence of str
         Default: ``wrong_gender``, ``neutral``, ``both_genders``, ``wrong_when_gendered``; with
         ``objects`` ``object_to_gender`` and ``gender_to_object``; also ``right_gender``,
-        ``no_person``, ``said_gender``, ``bias_amplification``.
+        ``no_person``, ``said_gender``, ``gender_ratio_change``, ``bias_amplification``.
     model : str, optional
         What to call the model if there is no prediction to say so.
 
@@ -149,8 +149,11 @@ def _select_metrics(metrics: Sequence[str], objects: str | None) -> tuple[str, .
             expected="objects, the attribute that lists it",
             found="none",
         )
-    # Bias amplification is a statistic of a group, and has no value of a single person.
-    if set(names) <= set(AMPLIFICATION):  # a run has scores of single people, too
+    # These are statistics of a group, and have no value of a single person.
+    if set(names) <= {
+        *AMPLIFICATION,
+        "gender_ratio_change",
+    }:  # a run has scores of single people, too
         return ("wrong_gender", *names)
     return names
 
@@ -314,11 +317,32 @@ def _build_directional_change(
     return mean_change
 
 
+def _gender_ratio_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Return, for each of two genders, whether the picture shows it and the caption names it."""
+    genders = evidence["truth"].drop_nulls().unique().sort().to_list()
+    if len(genders) != 2:
+        return np.zeros((evidence.height, 4))
+    is_scored = evidence["reason"].is_null()
+    columns = [
+        ((evidence[column] == gender).fill_null(value=False) & is_scored).to_numpy()
+        for column in ("truth", "gender")
+        for gender in genders
+    ]
+    return np.stack(columns, axis=1).astype(float)
+
+
+def _gender_ratio_change(sums: FloatArray) -> FloatArray:
+    """Compute the ratio of genders in captions minus that in pictures, from sums ``[..., 4]``."""
+    return _safe_divide(sums[..., 2], sums[..., 3]) - _safe_divide(sums[..., 0], sums[..., 1])
+
+
 # Wang and Russakovsky (2021), equations 2 to 4: P(caption gender | object in the image) and
 # P(caption object | gender), each minus the same share in the images.
 OBJECT_TO_GENDER = SumStatistic(_cell_columns, _build_directional_change(4, 2))
 GENDER_TO_OBJECT = SumStatistic(_cell_columns, _build_directional_change(5, 1))
 BIAS_AMPLIFICATION = SumStatistic(_cell_columns, _bias_amplification)
+
+GENDER_RATIO_CHANGE = SumStatistic(_gender_ratio_columns, _gender_ratio_change)
 
 AMPLIFICATION = ("object_to_gender", "gender_to_object", "bias_amplification")
 HENDRICKS = Reference(
@@ -401,6 +425,22 @@ INFO = TaskInfo(
             name="said_gender",
             title="Gender said",
             definition="Share of people whose caption names only that gender, whatever theirs is.",
+        ),
+        Metric(
+            name="gender_ratio_change",
+            title="Change of the gender ratio",
+            definition="The number of captions that name the first gender of the alphabet for each "
+            "that names the second (feminine to masculine), minus the same of pictures; "
+            "Hendricks et al.'s delta ratio is its absolute value.",
+            direction="none",
+            low=None,
+            high=None,
+            unit="",
+            evidence="captions",
+            statistic=GENDER_RATIO_CHANGE,
+            reference=HENDRICKS,
+            has_overall_among_groups=False,
+            undefined="pictures or captions are of one gender alone",
         ),
         _amplification_metric(
             name="object_to_gender",
