@@ -266,7 +266,7 @@ def count_by_package(sources: Iterable[Source]) -> dict[str, Counts]:
     classes = Counter(b.name for s in sources for b in s.bindings if b.role == "class")
     packages: dict[str, list[Source]] = {}
     for source in sources:
-        packages.setdefault(size.room(Path(source.path)), []).append(source)
+        packages.setdefault(size.name_row(Path(source.path)), []).append(source)
     return {name: count(files, classes) for name, files in sorted(packages.items())}
 
 

@@ -1,6 +1,6 @@
-"""An import-linter contract: what a room keeps to itself, no other room imports.
+"""An import-linter contract: what a package keeps to itself, no other package imports.
 
-A file or folder whose name starts with ``_`` is shared by its room alone. import-linter's
+A file or folder whose name starts with ``_`` is shared by its package alone. import-linter's
 ``protected`` contract wants every such module listed; this one reads the tree.
 """
 
@@ -11,7 +11,7 @@ from importlinter import Contract, ContractCheck, fields, output
 
 
 class PrivateModules(Contract):
-    """No module imports a ``_name`` that lies in another room of ``packages``."""
+    """No module imports a ``_name`` that lies in another package of ``packages``."""
 
     type_name = "private_modules"
 
@@ -32,7 +32,7 @@ class PrivateModules(Contract):
         """Print each import, and where the shared code belongs."""
         for line in check.metadata["broken"]:
             output.print_error(line)
-        output.print_error("Give it from the room's __init__, or move it to a room below.")
+        output.print_error("Give it from the package's __init__, or move it to a package below.")
 
 
 def _home(module: str) -> str | None:

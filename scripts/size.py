@@ -62,8 +62,8 @@ def tracked() -> list[Path]:
     return [Path(name) for name in sorted(set(out.split("\0"))) if name and (TOP / name).is_file()]
 
 
-def room(at: Path) -> str:
-    """Name the row of a Python file: a room of isolux, a package, or the top folder."""
+def name_row(at: Path) -> str:
+    """Name the row of a Python file: a package of isolux, a distribution, or the top folder."""
     match at.parts:
         case "src", "isolux", name, _, *_:
             return f"src/isolux/{name}"
@@ -80,13 +80,13 @@ def total(sizes: list[Size]) -> Size:
 
 
 def main() -> int:
-    """Print the table by room, and the lines of what is no Python."""
+    """Print the table by package, and the lines of what is no Python."""
     files = tracked()
     rows: dict[str, list[Size]] = {}
     for at in files:
         if at.suffix == ".py":
             size = size_of((TOP / at).read_text(encoding="utf-8"))
-            rows.setdefault(room(at), []).append(size)
+            rows.setdefault(name_row(at), []).append(size)
     sums = {name: total(sizes) for name, sizes in rows.items()}
     ours = [size for name, size in sums.items() if name.split("/")[0] in ("src", "packages")]
     table = [*sorted(sums.items()), ("src and packages", total(ours))]

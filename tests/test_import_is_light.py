@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.core.registry import ROOMS
+from isolux.core.registry import PLUGIN_KINDS
 
 HEAVY = (
     "altair",
@@ -35,9 +35,9 @@ NOT_FOR_A_PLAIN_AUDIT = (
 
 EVERY_PLUGIN = f"""
 from isolux.core import registry
-for room in {tuple(ROOMS)!r}:
-    for name in registry.names(room):
-        registry.load_info(room, name)
+for package in {tuple(PLUGIN_KINDS)!r}:
+    for name in registry.names(package):
+        registry.load_info(package, name)
 """
 
 

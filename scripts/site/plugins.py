@@ -70,13 +70,15 @@ def _menu(pages: Iterable[str]) -> str:
 
 
 def _page(kind: str, name: str) -> str:
-    room = find_package_of_kind(kind)
-    info = registry.load_info(room, name)
+    package = find_package_of_kind(kind)
+    info = registry.load_info(package, name)
     use = _USE.get(kind, "").format(name=name)
     parts = [f"# {name}", f"**{plain(info.title)}.** {plain(info.summary)}"]
     if use:
         parts.append(f"```text\n{use}\n```")
-    parts += [part for part in (_own(info), _protocols(room, name), _settings(room, name)) if part]
+    parts += [
+        part for part in (_own(info), _protocols(package, name), _settings(package, name)) if part
+    ]
     if info.assumptions:
         parts.append("## Assumes\n\n" + "\n".join(f"- {plain(one)}" for one in info.assumptions))
     if info.references:
@@ -173,8 +175,8 @@ _OWN: dict[type[PluginInfo], Any] = {
 }
 
 
-def _protocols(room: str, name: str) -> str:
-    found = getattr(registry.load(room, name), "PROTOCOLS", {})
+def _protocols(package: str, name: str) -> str:
+    found = getattr(registry.load(package, name), "PROTOCOLS", {})
     parts = []
     for protocol, settings in found.items():
         rows = [
@@ -184,9 +186,9 @@ def _protocols(room: str, name: str) -> str:
     return "\n\n".join(parts)
 
 
-def _settings(room: str, name: str) -> str:
+def _settings(package: str, name: str) -> str:
     """List the settings of the plugin's own, with the flag that sets them."""
-    function, flag = registry.CONTRACTS[room][1], SETTING_FLAGS.get(room)
+    function, flag = registry.CONTRACTS[package][1], SETTING_FLAGS.get(package)
     if function is None or flag is None:
         return ""
     rows = [
@@ -196,7 +198,7 @@ def _settings(room: str, name: str) -> str:
             _default(one.default),
             plain(one.description),
         ]
-        for one in list_keyword_options(getattr(registry.load(room, name), function)).values()
+        for one in list_keyword_options(getattr(registry.load(package, name), function)).values()
     ]
     if not rows:
         return ""

@@ -14,17 +14,17 @@ from isolux.core.info import PluginInfo
 
 
 @dataclass(frozen=True)
-class Room:
-    """What the plugins of a room declare, the function they hold, and what it takes by place."""
+class Package:
+    """What the plugins of a package declare, the function they hold, and what it takes by place."""
 
     info: type[PluginInfo]
     function: str | None
     by_place: int
 
 
-ROOMS = {
-    room: Room(info, function, {"tasks": 2, "papers": 0, "cards": 2}.get(room, 1))
-    for room, (info, function) in registry.CONTRACTS.items()
+PACKAGES = {
+    package: Package(info, function, {"tasks": 2, "papers": 0, "cards": 2}.get(package, 1))
+    for package, (info, function) in registry.CONTRACTS.items()
 }
 
 
@@ -32,15 +32,15 @@ ROOMS = {
 class Plugin:
     """One plugin file."""
 
-    room: str
+    package: str
     name: str
 
     @property
     def module(self) -> ModuleType:
-        return registry.load(self.room, self.name)
+        return registry.load(self.package, self.name)
 
     def __str__(self) -> str:
-        return f"{self.room}/{self.name}"
+        return f"{self.package}/{self.name}"
 
 
 MENDED_BY = {
@@ -57,12 +57,12 @@ MENDED_BY = {
         "cell": "core/tables.check",
     },
 }
-"""What a reader that fails a contract is to call, by its room."""
+"""What a reader that fails a contract is to call, by its package."""
 
 
 def mend(plugin: Plugin, problem: str, helper: str) -> Never:
     """Fail with a sentence that names the helper by which the plugin passes."""
-    pytest.fail(f"{plugin} {problem}: use `{MENDED_BY[plugin.room][helper]}`", pytrace=False)
+    pytest.fail(f"{plugin} {problem}: use `{MENDED_BY[plugin.package][helper]}`", pytrace=False)
 
 
 def mend_error(plugin: Plugin, error: BaseException, file: str) -> Never:
@@ -75,9 +75,11 @@ def mend_error(plugin: Plugin, error: BaseException, file: str) -> Never:
     mend(plugin, f"raises {type(error).__name__} ({error}) for {file}", helper)
 
 
-PLUGINS = [Plugin(room, name) for room in registry.ROOMS for name in registry.names(room)]
+PLUGINS = [
+    Plugin(package, name) for package in registry.PLUGIN_KINDS for name in registry.names(package)
+]
 
 
-def of_room(room: str) -> pytest.MarkDecorator:
-    """Run a test once for each plugin of a room, as ``plugin``."""
-    return pytest.mark.parametrize("plugin", [p for p in PLUGINS if p.room == room], ids=str)
+def of_package(package: str) -> pytest.MarkDecorator:
+    """Run a test once for each plugin of a package, as ``plugin``."""
+    return pytest.mark.parametrize("plugin", [p for p in PLUGINS if p.package == package], ids=str)

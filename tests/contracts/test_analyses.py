@@ -22,7 +22,7 @@ from isolux.core.plugin_options import parse_option_assignments
 from isolux.core.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from isolux.report.html import render_comparison_report, render_report
 from isolux.report.summary import summarise_run
-from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._plugins import Plugin, of_package
 from tests.contracts._samples import AnalysisSample, sample_of
 
 TABLES = ("scores", "attributes", "group_metrics", "disparities", "findings")
@@ -54,14 +54,14 @@ def empty_run() -> Run:
     )
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_an_empty_run_gives_no_findings(plugin: Plugin) -> None:
     found = plugin.module.explain(empty_run()).findings
     assert check(found, FINDINGS).is_empty()
     assert found.schema == FINDINGS.empty().schema
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_the_run_is_unchanged(plugin: Plugin) -> None:
     run, untouched = empty_run(), empty_run()
     plugin.module.explain(run)
@@ -84,7 +84,7 @@ def _tables(run: Run, name: str) -> dict[str, dict[str, Any]]:
     return run.record.get("explained", {}).get(name, {})
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_it_finds_what_is_there(plugin: Plugin) -> None:
     found = _explained(plugin.name)
     own = found.findings.filter(analysis=plugin.name)
@@ -94,7 +94,7 @@ def test_it_finds_what_is_there(plugin: Plugin) -> None:
     assert [words for words in _sample(plugin).finds if words not in said] == []
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_a_finding_is_a_sentence_with_its_effect_and_how_sure_it_is(plugin: Plugin) -> None:
     found = check(_explained(plugin.name).findings, FINDINGS).filter(analysis=plugin.name)
     for row in found.iter_rows(named=True):
@@ -111,7 +111,7 @@ def test_a_finding_is_a_sentence_with_its_effect_and_how_sure_it_is(plugin: Plug
     assert ranks == sorted(ranks)
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_a_table_is_as_wide_as_its_heading_and_says_numbers(plugin: Plugin) -> None:
     for caption, table in _tables(_explained(plugin.name), plugin.name).items():
         assert caption.strip()
@@ -122,7 +122,7 @@ def test_a_table_is_as_wide_as_its_heading_and_says_numbers(plugin: Plugin) -> N
             assert all(map(math.isfinite, cells)), caption
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
     sample, first = _sample(plugin), _explained(plugin.name)
     options = [option.removeprefix(f"{plugin.name}.") for option in sample.options]
@@ -144,7 +144,7 @@ def test_the_same_run_explained_again_says_the_same(plugin: Plugin) -> None:
         assert_frame_equal(getattr(run, table), before)
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_the_report_prints_what_it_found(plugin: Plugin) -> None:
     run = _explained(plugin.name)
     page = (

@@ -16,7 +16,7 @@ from isolux.checks._problems import PROBLEMS
 from isolux.core.containers import Dataset
 from isolux.core.schema import check
 from tests.checks._dataset import MADE_UP, picture
-from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._plugins import Plugin, of_package
 from tests.contracts._samples import sample_of
 
 
@@ -65,7 +65,7 @@ def run(plugin: Plugin, data: Dataset, root: Path) -> pl.DataFrame:
     return check(plugin.module.check(data, **pictures), PROBLEMS)
 
 
-@of_room("checks")
+@of_package("checks")
 def test_it_fills_the_table_in_its_own_name_and_changes_nothing(plugin, given) -> None:
     data, root = given
     untouched = data.instances.clone(), data.images.clone(), data.attributes.clone()
@@ -78,7 +78,7 @@ def test_it_fills_the_table_in_its_own_name_and_changes_nothing(plugin, given) -
         assert_frame_equal(before, after)
 
 
-@of_room("checks")
+@of_package("checks")
 def test_the_order_of_people_does_not_matter(plugin, given) -> None:
     data, root = given
     turned = replace(data, instances=data.instances.reverse(), attributes=data.attributes.reverse())
@@ -86,7 +86,7 @@ def test_the_order_of_people_does_not_matter(plugin, given) -> None:
     assert_frame_equal(run(plugin, data, root).sort(order), run(plugin, turned, root).sort(order))
 
 
-@of_room("checks")
+@of_package("checks")
 def test_nobody_has_no_problem(plugin, given) -> None:
     data, root = given
     if plugin.module.INFO.needs != "tables":
@@ -98,13 +98,13 @@ def test_nobody_has_no_problem(plugin, given) -> None:
     assert run(plugin, nobody, root).is_empty()
 
 
-@of_room("checks")
+@of_package("checks")
 def test_it_takes_pictures_if_it_needs_them(plugin) -> None:
     takes = "pictures" in inspect.signature(plugin.module.check).parameters
     assert takes is (plugin.module.INFO.needs != "tables")
 
 
-@of_room("checks")
+@of_package("checks")
 def test_it_finds_what_it_is_for(plugin, given, tmp_path) -> None:
     data, root = given
     found = run(plugin, data, root)

@@ -15,14 +15,14 @@ from polars.testing import assert_frame_equal
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError
 from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
-from tests.contracts._plugins import Plugin, mend, of_room
+from tests.contracts._plugins import Plugin, mend, of_package
 from tests.contracts._samples import dataset_file
 
 TABLES = ("instances", "attributes", "images")
 OF_EACH_RELEASE = ("curated",)
 """Datasets whose name, licence and terms stand in a file of each release."""
 
-every_dataset = of_room("datasets")
+every_dataset = of_package("datasets")
 
 
 def _load(plugin: Plugin, folder: Path) -> Dataset:

@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 from isolux.core.containers import Dataset
 from isolux.core.tables import ATTRIBUTES, check
-from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._plugins import Plugin, of_package
 from tests.contracts._samples import MADE_UP
 
 
@@ -68,7 +68,7 @@ def pictured() -> Dataset:
     )
 
 
-@of_room("derive")
+@of_package("derive")
 def test_it_gives_the_attributes_that_it_declares(plugin: Plugin) -> None:
     found = check(plugin.module.derive(pictured()), ATTRIBUTES)
     declared = [name for name, _ in plugin.module.INFO.attributes]
@@ -77,13 +77,13 @@ def test_it_gives_the_attributes_that_it_declares(plugin: Plugin) -> None:
     assert set(found["unit_id"]) == {f"p{i}" for i in range(6)}
 
 
-@of_room("derive")
+@of_package("derive")
 def test_each_attribute_says_what_it_is(plugin: Plugin) -> None:
     for _, meaning in plugin.module.INFO.attributes:
         assert meaning.strip().endswith(".")
 
 
-@of_room("derive")
+@of_package("derive")
 def test_the_dataset_is_unchanged_and_order_does_not_matter(plugin: Plugin) -> None:
     dataset, untouched = pictured(), pictured()
     found = plugin.module.derive(dataset)

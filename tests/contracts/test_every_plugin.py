@@ -14,12 +14,12 @@ import pytest
 from isolux.core import registry
 from isolux.core.info import Metric, PluginInfo, TaskInfo
 from isolux.core.plugin_options import list_keyword_options
-from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
+from tests.contracts._plugins import PACKAGES, PLUGINS, Plugin, of_package
 from tests.contracts._samples import sample_of
 
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=str)
 with_function = pytest.mark.parametrize(
-    "plugin", [p for p in PLUGINS if ROOMS[p.room].function], ids=str
+    "plugin", [p for p in PLUGINS if PACKAGES[p.package].function], ids=str
 )
 METRICS = [
     (task, metric)
@@ -32,29 +32,31 @@ every_metric = pytest.mark.parametrize(
 
 
 def _function(plugin: Plugin) -> object:
-    return getattr(plugin.module, ROOMS[plugin.room].function or "", None)
+    return getattr(plugin.module, PACKAGES[plugin.package].function or "", None)
 
 
 def test_every_room_of_the_registry_has_a_contract() -> None:
-    assert set(ROOMS) == set(registry.ROOMS)
+    assert set(PACKAGES) == set(registry.PLUGIN_KINDS)
 
 
 @pytest.mark.parametrize(
-    ("room", "table"),
+    ("package", "table"),
     [("tasks", "TASKS"), ("datasets", "DATASETS"), ("predictions", "OUTPUTS"), ("models", "MODELS"),
      ("analyses", "ANALYSES"), ("checks", "CHECKS")],
 )  # fmt: skip
-def test_a_missing_sample_says_what_to_add_where(room: str, table: str) -> None:
+def test_a_missing_sample_says_what_to_add_where(package: str, table: str) -> None:
     with pytest.raises(pytest.fail.Exception) as caught:
-        sample_of(Plugin(room, "gaze"), table, "a function that gives one")
+        sample_of(Plugin(package, "gaze"), table, "a function that gives one")
     assert str(caught.value) == (
-        f"{room}/gaze has no sample: add a function that gives one to {table} in"
+        f"{package}/gaze has no sample: add a function that gives one to {table} in"
         f" tests/contracts/_samples.py, as {table}['gaze']"
     )
 
 
 def test_there_are_plugins_to_look_at() -> None:
-    assert {"datasets", "predictions", "tasks", "analyses", "papers"} <= {p.room for p in PLUGINS}
+    assert {"datasets", "predictions", "tasks", "analyses", "papers"} <= {
+        p.package for p in PLUGINS
+    }
 
 
 @every_plugin
@@ -66,7 +68,7 @@ def test_the_file_says_what_it_is(plugin: Plugin) -> None:
 @every_plugin
 def test_info_is_complete_and_cites(plugin: Plugin) -> None:
     info = plugin.module.INFO
-    assert isinstance(info, ROOMS[plugin.room].info)
+    assert isinstance(info, PACKAGES[plugin.package].info)
     assert info.title.strip()
     assert info.summary.strip().endswith("."), "summary: one sentence"
     assert info.licence.strip()
@@ -104,12 +106,12 @@ def test_the_function_is_there_and_shows_an_example(plugin: Plugin) -> None:
 @with_function
 def test_settings_are_named(plugin: Plugin) -> None:
     """What is audited comes by place; every choice that moves a number has a name."""
-    room = ROOMS[plugin.room]
+    package = PACKAGES[plugin.package]
     kinds = [p.kind for p in inspect.signature(_function(plugin)).parameters.values()]
-    assert len(kinds) >= room.by_place
-    assert inspect.Parameter.KEYWORD_ONLY not in kinds[: room.by_place]
+    assert len(kinds) >= package.by_place
+    assert inspect.Parameter.KEYWORD_ONLY not in kinds[: package.by_place]
     named = {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD}  # ** with Unpack
-    assert set(kinds[room.by_place :]) <= named
+    assert set(kinds[package.by_place :]) <= named
 
 
 @every_metric
@@ -128,7 +130,7 @@ def test_a_metric_is_a_mean_of_scores_or_a_statistic_of_evidence(metric: Metric)
     assert (metric.evidence is None) is (metric.statistic is None)
 
 
-@of_room("tasks")
+@of_package("tasks")
 def test_two_kinds_of_error_name_each_other_and_say_what_they_are(plugin: Plugin) -> None:
     metrics = {metric.name: metric for metric in plugin.module.INFO.metrics}
     for metric in metrics.values():
@@ -154,7 +156,7 @@ def test_tasks_with_two_kinds_of_error_declare_them(task: str, metric: str, oppo
     assert registry.task_info(task).metric(metric).opposite == opposite
 
 
-@of_room("tasks")
+@of_package("tasks")
 def test_a_task_measures_something_by_default(plugin: Plugin) -> None:
     info = plugin.module.INFO
     names = [metric.name for metric in info.metrics]
@@ -163,17 +165,17 @@ def test_a_task_measures_something_by_default(plugin: Plugin) -> None:
     assert set(info.defaults) <= set(names)
 
 
-@of_room("tasks")
+@of_package("tasks")
 def test_a_task_says_what_must_hold(plugin: Plugin) -> None:
     assert plugin.module.INFO.assumptions
 
 
-@of_room("analyses")
+@of_package("analyses")
 def test_an_analysis_says_what_must_hold(plugin: Plugin) -> None:
     assert plugin.module.INFO.assumptions
 
 
-@of_room("datasets")
+@of_package("datasets")
 def test_a_dataset_says_whose_judgement_it_holds(plugin: Plugin) -> None:
     info = plugin.module.INFO
     assert info.label_source in {"self-reported", "perceived", "inferred", "declared by the user"}

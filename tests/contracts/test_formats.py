@@ -20,7 +20,7 @@ from isolux.predictions._outputs import is_label_format
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import CLASSES, N, answers_file, outputs_of
 
-ALL = [p for p in PLUGINS if p.room == "predictions"]
+ALL = [p for p in PLUGINS if p.package == "predictions"]
 every_format = pytest.mark.parametrize("plugin", ALL, ids=str)
 every_label_format = pytest.mark.parametrize(
     "plugin", [p for p in ALL if is_label_format(p.module)], ids=str

@@ -40,7 +40,7 @@ from tests.contracts import _hostile as hostile
 from tests.contracts._plugins import PLUGINS, Plugin, mend, mend_error
 from tests.contracts._samples import answers_file, dataset_file
 
-READERS = [p for p in PLUGINS if p.room in {"datasets", "predictions"}]
+READERS = [p for p in PLUGINS if p.package in {"datasets", "predictions"}]
 KINDS = sorted(hostile.MUTATIONS | hostile.OF_TEXT)
 SECONDS = 120  # a kernel is compiled the first time
 EXAMPLES = 8
@@ -67,12 +67,12 @@ def in_time() -> Iterator[None]:
 
 
 def sample(plugin: Plugin, folder: Path) -> Path:
-    write = dataset_file if plugin.room == "datasets" else answers_file
+    write = dataset_file if plugin.package == "datasets" else answers_file
     return write(plugin, folder)
 
 
 def read(plugin: Plugin, path: Path) -> object:
-    return plugin.module.load(path) if plugin.room == "datasets" else plugin.module.read(path)
+    return plugin.module.load(path) if plugin.package == "datasets" else plugin.module.read(path)
 
 
 def paths_in(found: object) -> list[str]:
@@ -322,13 +322,13 @@ from isolux.io.images import read_image
 from tests.faults._memory import peak_mib
 base = peak_mib()
 for line in sys.argv[1:]:
-    room, name, path = line.split("|")
+    package, name, path = line.split("|")
     try:
-        if room == "picture":
+        if package == "picture":
             read_image(path)
         else:
-            module = registry.load(room, name)
-            (module.load if room == "datasets" else module.read)(path)
+            module = registry.load(package, name)
+            (module.load if package == "datasets" else module.read)(path)
         print(line, "LOADED")
     except IsoluxError as error:
         print(line, str(error).splitlines()[0])

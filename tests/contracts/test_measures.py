@@ -19,10 +19,10 @@ import isolux
 from isolux.disparity.measure_registry import disparity_measure_info, load_measures
 from isolux.report.html import render_report
 from isolux.report.summary import summarise_run
-from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._plugins import Plugin, of_package
 from tests.contracts._samples import labels, people
 
-every_measure = of_room("measures")
+every_measure = of_package("measures")
 VALUES = np.array([[0.5, 0.75, 0.9, 0.6], [0.2, 0.9, 0.4, 0.3], [0.6, 0.6, 0.61, 0.6]])
 SETTINGS = {"ddof": 1, "log_base": 10.0}
 

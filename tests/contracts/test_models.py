@@ -22,7 +22,7 @@ from isolux.models import (
     find_prediction_type,
     predict_and_check_table,
 )
-from tests.contracts._plugins import PLUGINS, Plugin, of_room
+from tests.contracts._plugins import PLUGINS, Plugin, of_package
 from tests.contracts._samples import sample_of
 
 ANSWER_NOTHING = ("distances", "imported")
@@ -30,7 +30,7 @@ ANSWER_NOTHING = ("distances", "imported")
 
 every_predictor = pytest.mark.parametrize(
     "plugin",
-    [p for p in PLUGINS if p.room == "models" and p.module.INFO.predicts not in ANSWER_NOTHING],
+    [p for p in PLUGINS if p.package == "models" and p.module.INFO.predicts not in ANSWER_NOTHING],
     ids=str,
 )
 
@@ -64,12 +64,12 @@ def _answers(plugin: Plugin, predictor: Predictor, given: list[np.ndarray]) -> p
     return predict_and_check_table(predictor, plugin.module.INFO, shown, ids, model="tiny")
 
 
-@of_room("models")
+@of_package("models")
 def test_a_family_says_what_it_answers(plugin: Plugin) -> None:
     assert plugin.module.INFO.predicts in {*PREDICTION_TABLES, "several", *ANSWER_NOTHING}
 
 
-@of_room("models")
+@of_package("models")
 def test_weights_that_are_not_there_are_named(plugin: Plugin) -> None:
     with pytest.raises(IsoluxError, match=r"nowhere"):
         plugin.module.load("nowhere/weights.bin")

@@ -38,7 +38,7 @@ def elsewhere(tmp_path_factory) -> dict[str, str]:
     info = site / "elsewhere-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
-    points = [f"[isolux.{room}]\n{name} = elsewhere.{name}\n" for room, name in ADDED.items()]
+    points = [f"[isolux.{package}]\n{name} = elsewhere.{name}\n" for package, name in ADDED.items()]
     points.append("[isolux.samples]\nelsewhere = elsewhere.samples\n")
     (info / "entry_points.txt").write_text("\n".join(points))
     path = [str(site), str(TOP / "src"), str(TOP / "worlds" / "src"), str(TOP)]
@@ -70,14 +70,14 @@ def test_each_is_one_file_and_one_sample() -> None:
 
 def test_each_passes_the_contracts(elsewhere) -> None:
     """The same tests that hold our own plugins to account, for these alone."""
-    wanted = " or ".join(f"{room}/{name}" for room, name in ADDED.items())
+    wanted = " or ".join(f"{package}/{name}" for package, name in ADDED.items())
     said = _python(
         elsewhere, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rA", "tests/contracts",
         "--ignore", "tests/contracts/test_new_plugins.py", "-k", wanted,
     )  # fmt: skip
     assert not re.findall(r"^(?:FAILED|ERROR) .*", said, re.MULTILINE), said[-6000:]
-    for room, name in ADDED.items():
-        passed = set(re.findall(rf"^PASSED (\S+?)\[.*{room}/{name}", said, re.MULTILINE))
+    for package, name in ADDED.items():
+        passed = set(re.findall(rf"^PASSED (\S+?)\[.*{package}/{name}", said, re.MULTILINE))
         assert len(passed) > 4, (name, passed)
     assert re.search(r"PASSED \S*test_hostile_files.py::test_a_pipe\S*\[datasets/lanterns\]", said)
 
@@ -95,7 +95,7 @@ for words in ast.literal_eval(sys.argv[1]):
 
 
 def test_each_is_listed(elsewhere, tmp_path) -> None:
-    asked = [("list", LISTED.get(room, room), *one) for room, name in ADDED.items()
+    asked = [("list", LISTED.get(package, package), *one) for package, name in ADDED.items()
              for one in ((), (name,))]  # fmt: skip
     said = iter(_python(elsewhere, "-c", _EACH, repr(asked), cwd=tmp_path).split("ENDED 0\n"))
     for name in ADDED.values():

@@ -18,10 +18,10 @@ from isolux.core.spec import Statistics
 from isolux.core.tables import MEMBERSHIP, SCORES, check
 from isolux.groups.measure import measure_groups
 from isolux.tasks import score
-from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._plugins import Plugin, of_package
 from tests.contracts._samples import task_sample
 
-every_task = of_room("tasks")
+every_task = of_package("tasks")
 
 
 def _score(plugin: Plugin, dataset: Dataset, predictions: pl.DataFrame) -> Scores:

@@ -26,7 +26,7 @@ def test_names_are_the_files_without_a_leading_underscore():
 def test_listing_imports_no_plugin():
     code = (
         "import sys; from isolux.core import registry; "
-        "[registry.names(r) for r in registry.ROOMS]; "
+        "[registry.names(r) for r in registry.PLUGIN_KINDS]; "
         "assert not [m for m in sys.modules if m.startswith('isolux.tasks.')], sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -39,7 +39,7 @@ def test_an_unknown_name_lists_those_there_are():
 
 
 def test_an_unknown_room():
-    with pytest.raises(UnknownNameError, match="no room named 'kitchens'"):
+    with pytest.raises(UnknownNameError, match="no kind of plugin named 'kitchens'"):
         registry.names("kitchens")
 
 
@@ -47,13 +47,13 @@ def test_an_unknown_room():
 def foreign(monkeypatch):
     """Pretend that another package declares one entry point."""
 
-    def declare(module, room="tasks"):
+    def declare(module, package="tasks"):
         monkeypatch.setitem(sys.modules, "their_package_gaze", module)
-        point = EntryPoint("gaze", "their_package_gaze", f"isolux.{room}")
+        point = EntryPoint("gaze", "their_package_gaze", f"isolux.{package}")
         monkeypatch.setattr(
             registry,
             "list_entry_points",
-            lambda group: [point] if group == f"isolux.{room}" else [],
+            lambda group: [point] if group == f"isolux.{package}" else [],
         )
 
     return declare
@@ -87,7 +87,7 @@ def test_a_task_that_declares_no_metrics_is_refused(foreign):
 def test_a_plugin_without_its_function_is_refused(foreign):
     module = ModuleType("their_package_gaze")
     module.INFO = MeasureInfo(title="Gaze", summary="Gaze.", references=())
-    foreign(module, room="measures")
+    foreign(module, package="measures")
     with pytest.raises(IsoluxError, match=r"(?s)disparity measure 'gaze'.*without measure\("):
         registry.load("measures", "gaze")
 

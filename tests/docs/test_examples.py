@@ -98,8 +98,9 @@ def test_flags_are_read_over_continued_lines(tmp_path: Path) -> None:
 
 
 RUN_ELSEWHERE = ("README.md", "CONTRIBUTING.md", "docs/tutorials/", "docs/start.md",
-                 "docs/how_to/viewer.md", "docs/guides/")  # fmt: skip
-"""Pages whose commands a test runs: test_readme, test_tutorials, tests/site/test_examples."""
+                 "docs/how_to/viewer.md", "docs/guides/", "docs/gallery.md")  # fmt: skip
+"""Pages whose commands a test runs: test_readme, test_tutorials, tests/site/test_examples,
+tests/scripts/test_gallery."""
 
 
 @pytest.mark.parametrize("page", pages.PAGES, ids=pages.name)

@@ -10,12 +10,14 @@ from scripts.plugin_contract import PluginIndependence
 
 def _chains(*imports: tuple[str, str]) -> list[str]:
     graph = ImportGraph()
-    for module in ("p", "p.room", "p.room.a", "p.room.b", "p.room._shared", "p.low"):
+    for module in ("p", "p.plugins", "p.plugins.a", "p.plugins.b", "p.plugins._shared", "p.low"):
         graph.add_module(module)
     for importer, imported in imports:
         graph.add_import(importer=importer, imported=imported)
     contract = PluginIndependence(
-        name="x", session_options={}, contract_options={"rooms": ["p.room", "p.not_built_yet"]}
+        name="x",
+        session_options={},
+        contract_options={"packages": ["p.plugins", "p.not_built_yet"]},
     )
     found = contract.check(graph, verbose=False)
     assert found.kept is not bool(found.metadata["chains"])
@@ -23,20 +25,25 @@ def _chains(*imports: tuple[str, str]) -> list[str]:
 
 
 def test_what_is_shared_may_be_imported() -> None:
-    assert _chains(("p.room.a", "p.room._shared"), ("p.room.b", "p.low"), ("p.room", "p.low")) == []
+    assert (
+        _chains(
+            ("p.plugins.a", "p.plugins._shared"), ("p.plugins.b", "p.low"), ("p.plugins", "p.low")
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("imports", "chain"),
     [
-        ([("p.room.a", "p.room.b")], "p.room.a -> p.room.b"),
+        ([("p.plugins.a", "p.plugins.b")], "p.plugins.a -> p.plugins.b"),
         (
-            [("p.room.b", "p.room._shared"), ("p.room._shared", "p.room.a")],
-            "p.room.b -> p.room._shared -> p.room.a",
+            [("p.plugins.b", "p.plugins._shared"), ("p.plugins._shared", "p.plugins.a")],
+            "p.plugins.b -> p.plugins._shared -> p.plugins.a",
         ),
         (
-            [("p.room.a", "p.low"), ("p.low", "p.room"), ("p.room", "p.room.b")],
-            "p.room.a -> p.low -> p.room -> p.room.b",
+            [("p.plugins.a", "p.low"), ("p.low", "p.plugins"), ("p.plugins", "p.plugins.b")],
+            "p.plugins.a -> p.low -> p.plugins -> p.plugins.b",
         ),
     ],
 )

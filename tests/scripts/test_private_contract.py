@@ -1,4 +1,4 @@
-"""What a room keeps to itself: the contract sees imports from outside, and no others."""
+"""What a package keeps to itself: the contract sees imports from outside, and no others."""
 
 from __future__ import annotations
 

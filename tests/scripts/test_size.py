@@ -49,14 +49,14 @@ def test_sizes_add_up():
     ],
 )
 def test_every_file_has_its_row(at, row):
-    assert size.room(Path(at)) == row
+    assert size.name_row(Path(at)) == row
 
 
 def test_the_table_names_every_room_and_what_is_no_python(capsys):
     assert size.main() == 0
     rows = capsys.readouterr().out.splitlines()
-    rooms = {
+    packages = {
         f"src/isolux/{at.parent.name}" for at in (size.TOP / "src/isolux").glob("*/__init__.py")
     }
-    assert rooms <= {row[:24].strip() for row in rows}
+    assert packages <= {row[:24].strip() for row in rows}
     assert [row.split()[0] for row in rows[-4:]] == ["src", "TypeScript", "templates,", "YAML,"]

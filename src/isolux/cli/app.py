@@ -1,6 +1,6 @@
 """The program and its commands; other packages add theirs as entry points ``isolux.commands``.
 
-An entry point names a function that typer reads, or a module made as the files of this room are.
+An entry point names a function that typer reads, or a module made as the files of this package are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _COMMANDS = (
     "check",
     "train",
 )
-"""Files of this room, each with a function of its own name; ``VERB`` names the public function
+"""Files of this package, each with a function of its own name; ``VERB`` names the public function
 whose settings are its flags too."""
 WITH_JSON = ("gate",)
 """Commands whose ``--json`` prints a document of their own, by a schema of its own."""

@@ -69,11 +69,11 @@ def _resolve_docstring_reference(
 ) -> str:
     """Follow "As in detection" to where a parameter is described."""
     reference = _CROSS_REFERENCE.match(description)
-    room = ".".join(function.__module__.split(".")[:2])
-    if reference is None or importlib.util.find_spec(f"{room}.{reference[1]}") is None:
+    package = ".".join(function.__module__.split(".")[:2])
+    if reference is None or importlib.util.find_spec(f"{package}.{reference[1]}") is None:
         return description
     referenced_function = getattr(
-        importlib.import_module(f"{room}.{reference[1]}"), function.__name__, None
+        importlib.import_module(f"{package}.{reference[1]}"), function.__name__, None
     )
     return (
         parse_parameter_descriptions(referenced_function).get(parameter_name, description)

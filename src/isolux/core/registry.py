@@ -1,6 +1,6 @@
 """Find plugins: a plugin's name is its file's name; other packages add theirs by entry point.
 
-Rooms that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``checks``,
+Packages that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``checks``,
 ``tasks``, ``measures``, ``analyses``, ``papers``, ``cards`` and ``rules``. Listing names imports
 nothing, so ``isolux list`` and ``import isolux`` stay quick. A package of another author adds a
 task with::
@@ -8,7 +8,7 @@ task with::
     [project.entry-points."isolux.tasks"]
     gaze = "their_package.gaze"
 
-``CONTRACTS`` says what a plugin of each room holds: an ``INFO`` of a class and a function. A name
+``CONTRACTS`` says what a plugin of each kind holds: an ``INFO`` of a class and a function. A name
 that isolux itself has is its own; two other packages cannot share one.
 """
 
@@ -40,7 +40,7 @@ from isolux.core.info import (
     TaskInfo,
 )
 
-ROOMS: dict[str, str] = {
+PLUGIN_KINDS: dict[str, str] = {
     "datasets": "dataset",
     "predictions": "prediction format",
     "models": "model family",
@@ -67,10 +67,10 @@ CONTRACTS: dict[str, tuple[type[PluginInfo], str | None]] = {
     "cards": (CardInfo, "card"),
     "rules": (RuleInfo, "refuse"),
 }
-"""The class of each room's ``INFO``, and the function that its plugins hold."""
+"""The class of each package's ``INFO``, and the function that its plugins hold."""
 
 _PACKAGES = {"measures": "isolux.disparity.measures"}
-"""Where the plugins of a room lie that is not at the root; all ``rules`` are other packages'."""
+"""Where the plugins of a package lie that is not at the root; all ``rules`` are other packages'."""
 
 
 def _to_package_name(plugin_kind: str) -> str:
@@ -115,27 +115,27 @@ def _select_entry_points(
 
 
 def names(plugin_kind: str) -> list[str]:
-    """List the plugins of one room, without importing them.
+    """List the plugins of one kind, without importing them.
 
     Examples
     --------
     >>> "classification" in names("tasks")
     True
     """
-    if plugin_kind not in ROOMS:
-        raise UnknownNameError("room", plugin_kind, ROOMS)
+    if plugin_kind not in PLUGIN_KINDS:
+        raise UnknownNameError("kind of plugin", plugin_kind, PLUGIN_KINDS)
     return sorted({*_list_builtin_plugins(plugin_kind), *_list_external_entry_points(plugin_kind)})
 
 
 def load(plugin_kind: str, name: str) -> ModuleType:
     """Import one plugin: its own file first, another package's entry point second."""
-    if plugin_kind not in ROOMS:
-        raise UnknownNameError("room", plugin_kind, ROOMS)
+    if plugin_kind not in PLUGIN_KINDS:
+        raise UnknownNameError("kind of plugin", plugin_kind, PLUGIN_KINDS)
     if name in _list_builtin_plugins(plugin_kind):
         return importlib.import_module(f"{_to_package_name(plugin_kind)}.{name}")
     points = _list_external_entry_points(plugin_kind).get(name)
     if points is None:
-        raise UnknownNameError(ROOMS[plugin_kind], name, names(plugin_kind))
+        raise UnknownNameError(PLUGIN_KINDS[plugin_kind], name, names(plugin_kind))
     return _import_external_plugin(plugin_kind, name, points)
 
 
@@ -146,7 +146,7 @@ def _import_external_plugin(
     modules = sorted({point.value for point in entry_points})
     if len(modules) > 1:
         raise IsoluxError(
-            f"two packages name a {ROOMS[plugin_kind]} {name!r}",
+            f"two packages name a {PLUGIN_KINDS[plugin_kind]} {name!r}",
             expected="one",
             found=" and ".join(map(repr, modules)),
             hint="uninstall one of the two packages",
@@ -155,7 +155,7 @@ def _import_external_plugin(
         module = entry_points[0].load()
     except (ImportError, AttributeError, SyntaxError) as error:
         raise IsoluxError(
-            f"the {ROOMS[plugin_kind]} {name!r} of another package cannot be imported",
+            f"the {PLUGIN_KINDS[plugin_kind]} {name!r} of another package cannot be imported",
             found=f"{type(error).__name__}: {error}",
             where=modules[0],
         ) from error
@@ -171,7 +171,7 @@ def _import_external_plugin(
     ]
     if missing_requirements:
         raise IsoluxError(
-            f"the {ROOMS[plugin_kind]} {name!r} of another package is not a plugin",
+            f"the {PLUGIN_KINDS[plugin_kind]} {name!r} of another package is not a plugin",
             expected="an entry point that names a module with INFO"
             + (f" and {function}" if function else ""),
             found="without " + ", ".join(missing_requirements),

@@ -429,13 +429,13 @@ INFO = TaskInfo(
         Metric(
             name="gender_ratio_change",
             title="Change of the gender ratio",
-            definition="The number of captions that name the first gender of the alphabet for each "
-            "that names the second (feminine to masculine), minus the same of pictures; "
-            "Hendricks et al.'s delta ratio is its absolute value.",
+            definition="Captions that name the feminine alone for each that names the masculine "
+            "alone, minus the same ratio of pictures (two groups of another list: by the alphabet"
+            "). Hendricks et al.'s delta ratio is its absolute value.",
             direction="none",
             low=None,
             high=None,
-            unit="",
+            unit="feminine per masculine",
             evidence="captions",
             statistic=GENDER_RATIO_CHANGE,
             reference=HENDRICKS,
