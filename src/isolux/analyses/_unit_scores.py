@@ -217,10 +217,8 @@ def find_worst_scores_or_none(
     goodness = sign * scores.value
     if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
-    measure, direction = (
-        lower_unless_acronym(terms.format_metric(scores.row)),
-        "below" if sign > 0 else "above",
-    )
+    measure = lower_unless_acronym(terms.format_metric(scores.row))
+    direction = "below" if sign > 0 else "above"
     if threshold is not None:
         is_low = goodness < sign * threshold
         if is_low.all() or not is_low.any():

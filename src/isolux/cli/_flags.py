@@ -332,10 +332,8 @@ def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
 
 def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
     """Build the shell completion of a flag whose values have names."""
-    plugin_package, option_values = (
-        _PLUGIN_PACKAGES.get(flag.name),
-        list_literal_choices(flag.annotation),
-    )
+    plugin_package = _PLUGIN_PACKAGES.get(flag.name)
+    option_values = list_literal_choices(flag.annotation)
     if plugin_package is None and not option_values:
         return None
 

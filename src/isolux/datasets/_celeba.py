@@ -21,11 +21,9 @@ from isolux.io.delimited_text import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import check_utf8
 
-ATTRIBUTES, IDENTITY, PARTITION = (
-    ("list_attr_celeba.txt", "list_attr_celeba.csv"),
-    ("identity_CelebA.txt", "identity_CelebA.csv"),
-    ("list_eval_partition.txt", "list_eval_partition.csv"),
-)
+ATTRIBUTES = ("list_attr_celeba.txt", "list_attr_celeba.csv")
+IDENTITY = ("identity_CelebA.txt", "identity_CelebA.csv")
+PARTITION = ("list_eval_partition.txt", "list_eval_partition.csv")
 """The lists' names: as published, and as Kaggle's copy has them."""
 SPLITS = ("train", "val", "test")
 """What the partition's codes 0, 1, 2 mean."""

@@ -307,10 +307,8 @@ def _read_vote_counts(
     is_invalid = ~((counts >= 0) & (counts <= max_count) & (counts == counts.round())).fill_null(
         value=False
     )
-    problem, expected = (
-        "{n} cell(s) are not a count of votes",
-        f"a whole number from 0 to {max_count}",
-    )
+    problem = "{n} cell(s) are not a count of votes"
+    expected = f"a whole number from 0 to {max_count}"
     refuse_cells(is_invalid, table[column], problem, expected, source)
     return counts
 

@@ -125,10 +125,8 @@ def load(
     folder_images = _split_paths_into_split_and_class(
         listing.names.filter(listing.names != ""), source, split
     )
-    pictures, notes = (
-        folder_images.table,
-        [*folder_images.notes, *_note_folders_without_images(root, folder_images.table)],
-    )
+    pictures = folder_images.table
+    notes = [*folder_images.notes, *_note_folders_without_images(root, folder_images.table)]
     inputs = Inputs({source: listing.digest})
     split_attributes = ["split"] if pictures["split"].is_not_null().any() else []
     attributes = [melt_columns_to_attribute_rows(pictures, "file", ("class", *split_attributes))]
@@ -289,10 +287,8 @@ def _join_table_to_images(
             hint="set id_from to basename or stem if it names less than the path",
         )
     notes = []
-    n_unmatched_rows, n_unmatched_images = (
-        int((~is_known).sum()),
-        int((~pictures["key"].is_in(keys.implode())).sum()),
-    )
+    n_unmatched_rows = int((~is_known).sum())
+    n_unmatched_images = int((~pictures["key"].is_in(keys.implode())).sum())
     if n_unmatched_rows:
         notes.append(
             f"{n_unmatched_rows:,} row(s) of {file.name} name no picture and are passed over."

@@ -284,10 +284,8 @@ def _refuse_unequal(vectors: pl.Series, source: str, column: str) -> None:
     lengths = vectors.list.len()  # null: no template could be made
     present_lengths = lengths.drop_nulls()
     first = present_lengths[0] if len(present_lengths) else 0
-    problem, expected = (
-        "vectors are of unequal length, or empty",
-        f"{first or 'one or more'} numbers",
-    )
+    problem = "vectors are of unequal length, or empty"
+    expected = f"{first or 'one or more'} numbers"
     is_invalid = (lengths != first) | (lengths == 0)
     refuse_cells(is_invalid, lengths, problem, expected + " in each row", source, column=column)
 

@@ -305,11 +305,9 @@ def caution_on_constant_outcome(
     # which reads as no difference.
     if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
-    low, high, threshold_text = (
-        f"{valid_scores.min():g}",
-        f"{valid_scores.max():g}",
-        f"{threshold:g}",
-    )
+    low = f"{valid_scores.min():g}"
+    high = f"{valid_scores.max():g}"
+    threshold_text = f"{threshold:g}"
     if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
     subject, consequence = (

@@ -269,10 +269,8 @@ def explain(
     min_people = statistics.min_units if min_cell is None else min_cell
     if min_people < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_people))
-    metrics, numbers = (
-        choose_metrics_or_default(run, spec.task, metric),
-        number_scored_units_and_clusters(run),
-    )
+    metrics = choose_metrics_or_default(run, spec.task, metric)
+    numbers = number_scored_units_and_clusters(run)
     groups = build_sensitive_attributes(run, spec.groups, numbers.units, sensitive)
     sensitive_names = [sensitive_attribute.name for sensitive_attribute in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()

@@ -79,10 +79,8 @@ def _iterate_findings_of_case(
     else:
         s = case.ranked_strata[0]
         proxy_p = family.smallest_p(case.proxies[s])
-        verdict, reduction = (
-            case.classify_explanation(s),
-            case.get_dispersion(case.get_explanation(s).reduction),
-        )
+        verdict = case.classify_explanation(s)
+        reduction = case.get_dispersion(case.get_explanation(s).reduction)
         is_significant = proxy_p is not None and proxy_p <= sentences.alpha
         claim = sentences.format_explanation(s, p, verdict=verdict, is_significant=is_significant)
         larger_p = max(p, proxy_p) if verdict == PROBABLE and proxy_p is not None else p

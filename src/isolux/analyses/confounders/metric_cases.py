@@ -223,11 +223,9 @@ class MetricCase:
 
     def build_equal_mix_gap(self, s: int, family: MaxStatistic) -> EqualMixGap:
         """Build the leading pair's gap adjusted for one attribute."""
-        strata, pair, standardised = (
-            self.layout.strata[s],
-            self.pair or 0,
-            self.get_explanation(s).standardised,
-        )
+        strata = self.layout.strata[s]
+        pair = self.pair or 0
+        standardised = self.get_explanation(s).standardised
         gap, coverage = self.get_pair_gap(standardised.gap), standardised.compute_coverage(pair)
         # The unadjusted gap of the same people that the adjusted gap compares.
         raw = self.effects.gap if coverage >= 1.0 else standardised.unstandardised_gap

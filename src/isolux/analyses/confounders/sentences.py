@@ -171,10 +171,8 @@ class ConfounderSentences:
             start = self._format_doubt(mix) + start
         if is_doubted or mix.status.effective_role == "after":
             p_text = f"{self.terms.format_adjusted_p(mix.p)} of the mix alone"
-        raw_text, compared_text = (
-            self._format_direction(case.get_pair_gap(case.effects.gap)),
-            self._format_direction(mix.raw),
-        )
+        raw_text = self._format_direction(case.get_pair_gap(case.effects.gap))
+        compared_text = self._format_direction(mix.raw)
         unadjusted = f"{raw_text} without adjustment"
         if compared_text != raw_text:
             unadjusted += f" and {compared_text} among those compared"
@@ -330,10 +328,8 @@ class ConfounderSentences:
         direction = -1.0 if case.info.direction == "lower" else 1.0
         centre = np.nansum(stratum_values * shares.mean(axis=0))
         # With two values each mirrors the other: the one that is more frequent in the worse group.
-        excess_share, deficit = (
-            shares[worse_side] - shares[other_side],
-            direction * (centre - stratum_values),
-        )
+        excess_share = shares[worse_side] - shares[other_side]
+        deficit = direction * (centre - stratum_values)
         contribution = np.where((excess_share > 0) & (deficit > 0), excess_share * deficit, np.nan)
         if not np.isfinite(contribution).any():
             return ""

@@ -106,11 +106,9 @@ def _order_single_strata_by_rank(case: MetricCase) -> list[int]:
 
 def _iterate_ranking_rows(case: MetricCase) -> Iterator[Row]:
     for rank, s in enumerate(_order_single_strata_by_rank(case), start=1):
-        explanation, is_ranked, verdict = (
-            case.get_explanation(s),
-            s in case.ranked_strata,
-            case.classify_explanation(s),
-        )
+        explanation = case.get_explanation(s)
+        is_ranked = s in case.ranked_strata
+        verdict = case.classify_explanation(s)
         if verdict == PROBABLE and not case.statuses[s].is_causal:
             verdict = "associated (role not known)"
         yield {

@@ -147,10 +147,8 @@ def explain(
     check_analysis_settings("trends", replicates=build_minimum_check(100, replicates))
     if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = (
-        read_run_settings(run, replicates=replicates),
-        replace(read_run_terms(run), is_adjusted=True),
-    )
+    spec = read_run_settings(run, replicates=replicates)
+    terms = replace(read_run_terms(run), is_adjusted=True)
     scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "trends", {"metric": metric})
     names = choose_numeric_attributes(run, spec.groups, attribute)
     _check_binned_attributes_requested(bins, names)
@@ -164,10 +162,8 @@ def explain(
             )
             comparisons.append(compare_extreme_bins(model_scores, binned_number))
             other_members = members.filter(~_is_group_of_number_expr(name))
-            title, measure = (
-                terms.format_attribute(name),
-                lower_unless_acronym(terms.format_metric(model_scores.row)),
-            )
+            title = terms.format_attribute(name)
+            measure = lower_unless_acronym(terms.format_metric(model_scores.row))
             curve = measure_groups_by_bin(
                 model_scores, binned_number, other_members, terms, spec.statistics
             )
@@ -348,10 +344,8 @@ def _format_extreme_bin_claim(
     is_large_enough: bool,
 ) -> str:
     labels, unit = comparison.binned_number.labels, terms.find_unit(comparison.scores.row)
-    measure, title = (
-        terms.format_metric(comparison.scores.row),
-        terms.format_attribute(comparison.binned_number.name),
-    )
+    measure = terms.format_metric(comparison.scores.row)
+    title = terms.format_attribute(comparison.binned_number.name)
     n = f"n = {comparison.contrast.n[0]:,.0f} and {comparison.contrast.n_other[0]:,.0f}"
     bins_phrase = f"the lowest bin of {title} ({labels[0]}) and the highest ({labels[-1]})"
     if not is_large_enough:

@@ -158,10 +158,8 @@ def _compress_uncompressed_masks(mask_rows: pl.DataFrame, mask_source: _MaskSour
 def _check_runs_fill_mask(
     mask_rows: pl.DataFrame, is_unfilled: npt.NDArray[np.bool_], mask_source: _MaskSource
 ) -> None:
-    problem, expected = (
-        "a mask's run lengths do not fill it",
-        "runs that add up to height times width",
-    )
+    problem = "a mask's run lengths do not fill it"
+    expected = "runs that add up to height times width"
     _raise_if_any_mask_is_bad(pl.Series(is_unfilled), problem, expected, mask_rows, mask_source)
 
 

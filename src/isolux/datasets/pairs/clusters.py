@@ -90,10 +90,8 @@ def _merge_lone_pairs(
 ) -> IndexArray:
     """Merge two people who are in impostor pairs only with each other into one cluster."""
     is_impostor = (is_genuine == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
-    first_person, second_person = (
-        person[pair_indices[0][is_impostor]],
-        person[pair_indices[1][is_impostor]],
-    )
+    first_person = person[pair_indices[0][is_impostor]]
+    second_person = person[pair_indices[1][is_impostor]]
     edges = np.unique(np.sort(np.column_stack([first_person, second_person]), axis=1), axis=0)
     edges = edges[edges[:, 0] != edges[:, 1]]
     n_contacts = np.bincount(edges.ravel(), minlength=int(person.max(initial=-1)) + 1)

@@ -447,10 +447,8 @@ def _list_item_columns(frame: pl.DataFrame, annotator_column: str, source: str) 
     column_ranges = with_numbers.group_by("column").agg(
         low=pl.col("number").min(), high=pl.col("number").max()
     )
-    low, high = (
-        column_ranges["low"].drop_nulls().sort(),
-        column_ranges["high"].drop_nulls().sort(descending=True),
-    )
+    low = column_ranges["low"].drop_nulls().sort()
+    high = column_ranges["high"].drop_nulls().sort(descending=True)
     is_in_range = (
         pl.lit(value=False)
         if len(low) < 2

@@ -48,10 +48,8 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
                 prediction_ids, units.select("unit", id=pl.col(column)).drop_nulls(), patterns
             )
             if matches["instance_id"].n_unique() > best_matches["instance_id"].n_unique():
-                best_matches, note = (
-                    matches,
-                    f"Predictions were matched to {subject} by {reduction}.",
-                )
+                best_matches = matches
+                note = f"Predictions were matched to {subject} by {reduction}."
     if best_matches.is_empty():
         raise JoinError(
             "no prediction is of a person or an image of the dataset",

@@ -189,11 +189,9 @@ def score(
             units, read_rows, rule_notes = question_scorer.read(
                 name, metric_names, least_answers, most_answers
             )
-            frames, read_frames, notes = (
-                [*frames, *units],
-                [*read_frames, read_rows],
-                [*notes, *rule_notes],
-            )
+            frames = [*frames, *units]
+            read_frames = [*read_frames, read_rows]
+            notes = [*notes, *rule_notes]
     return Scores(
         units=SCORES.stack(frames) if frames else SCORES.empty(),
         info=replace(restrict_task_info(INFO, metric_names), defaults=metric_names),

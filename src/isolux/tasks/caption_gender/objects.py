@@ -88,10 +88,8 @@ def caution_on_objects(
         return []
     # Several models caption the same images.
     pictures = scored.unique("unit_id")
-    image_counts, caption_counts = (
-        _count_objects(pictures, "objects"),
-        _count_objects(scored, "said_objects"),
-    )
+    image_counts = _count_objects(pictures, "objects")
+    caption_counts = _count_objects(scored, "said_objects")
     unnamed = [
         name
         for name, n in image_counts.items()

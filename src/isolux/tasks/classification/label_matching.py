@@ -206,10 +206,8 @@ def _refuse_foreign(
     model = people["model"][0]
     classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
     unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
-    class_by_answer, are_scores = (
-        _match_spellings(labels, classes, unseen_classes),
-        _are_scores(labels, classes),
-    )
+    class_by_answer = _match_spellings(labels, classes, unseen_classes)
+    are_scores = _are_scores(labels, classes)
     # A model may know more classes than the data; those predictions are mistakes, not a wrong file.
     if share <= 1 - _MIN_SHARED_SHARE and not class_by_answer and not are_scores:
         return

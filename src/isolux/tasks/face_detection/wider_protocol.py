@@ -338,10 +338,8 @@ def _recall_rows(
         # Compared with the model's own scores: rescaling depends on the other detections in the
         # file.
         for min_score in settings.score_threshold or (None,):
-            values, model = (
-                _is_detected(matches, min_score).astype(np.float64),
-                matches.predictions.model,
-            )
+            values = _is_detected(matches, min_score).astype(np.float64)
+            model = matches.predictions.model
             rows.append(
                 person_score_rows("face_detection", people, model, metric.name, min_score, values)
             )

@@ -16,16 +16,12 @@ from isolux.tasks.face_parsing.part_names import PartVocabulary
 
 Files = list[tuple[str, str, int]]
 # Faces that are compared, and the fewest from which anything can be concluded.
-_MAX_FACES, _MIN_FACES = (
-    30,
-    10,
-)
+_MAX_FACES = 30
+_MIN_FACES = 10
 # Masks fit their own faces if F1 exceeds that of other faces by this much, and by this many
 # standard errors.
-_MIN_EXCESS, _MIN_Z = (
-    0.01,
-    3.0,
-)
+_MIN_EXCESS = 0.01
+_MIN_Z = 3.0
 # A caution from this share of faces without any mask.
 _CAUTION_EMPTY_SHARE = 0.25
 

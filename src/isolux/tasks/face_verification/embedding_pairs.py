@@ -62,10 +62,8 @@ def _model_pairs_table(
     chunk_tables = []
     for start, stop in zip(starts, [*starts[1:], len(pair_list.first)], strict=True):
         chunk = slice(start, stop)
-        genuine, similarity = (
-            pl.Series(pair_list.genuine[chunk]),
-            pl.Series(pair_list.similarity[chunk]),
-        )
+        genuine = pl.Series(pair_list.genuine[chunk])
+        similarity = pl.Series(pair_list.similarity[chunk])
         columns = {
             "place": pl.Series(pair_list.first[chunk]).set_sorted(),
             "other_id": pl.Series(pair_list.second[chunk]).cat.to(ids),

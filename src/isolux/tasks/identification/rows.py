@@ -220,10 +220,8 @@ def build_notes(
     for candidates, outcomes, operating_point in model_results:
         prefix = f"{candidates.model}: " if has_several_models else ""
         is_counted = ~roles.is_threshold_sample
-        n_mated, n_nonmated = (
-            int((outcomes.is_mated & is_counted).sum()),
-            int((outcomes.is_nonmated & is_counted).sum()),
-        )
+        n_mated = int((outcomes.is_mated & is_counted).sum())
+        n_nonmated = int((outcomes.is_nonmated & is_counted).sum())
         notes += [*candidates.notes, *_describe_failures(candidates, outcomes, roles, prefix)]
         notes.append(
             f"{prefix}{n_mated:,} searches are for people who are enrolled, {n_nonmated:,} for"
@@ -275,10 +273,8 @@ def _describe_failures(
         pl.Series(roles.is_enrolled & (not roles.is_all_to_all))
     )
     n_entries, n_failed_searches = int(roles.is_enrolled.sum()), int(outcomes.has_failed.sum())
-    n_failed_entries, n_absent = (
-        int((enrolment_failure == FAILED).sum()),
-        int((enrolment_failure == MISSING).sum()),
-    )
+    n_failed_entries = int((enrolment_failure == FAILED).sum())
+    n_absent = int((enrolment_failure == MISSING).sum())
     notes: list[str] = []
     if n_failed_searches:
         n_searched = int(

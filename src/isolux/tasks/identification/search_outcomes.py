@@ -70,11 +70,9 @@ def evaluate_searches(candidates: Candidates, roles: SearchRoles) -> SearchOutco
     """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
     # Never found: a rank beyond every limit, and scores below every threshold.
-    rank, mate_score, best_other_score = (
-        np.full(n, np.inf),
-        np.full(n, -np.inf),
-        np.full(n, -np.inf),
-    )
+    rank = np.full(n, np.inf)
+    mate_score = np.full(n, -np.inf)
+    best_other_score = np.full(n, -np.inf)
     of_people = _deduplicate_people(candidates, person)
     mates = of_people.filter(pl.col("person") == pl.col("whose"))
     nonmates = of_people.filter(pl.col("person") != pl.col("whose"))
@@ -164,10 +162,8 @@ def threshold_at_fpir(
     # A rate of 1 in N needs N searches. 1 / .01 may exceed 100 in binary, hence the factor.
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
-    threshold, scores = (
-        lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir),
-        candidates.rows["score"].to_numpy(),
-    )
+    threshold = lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir)
+    scores = candidates.rows["score"].to_numpy()
     # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
     return max(threshold, float(scores.min(initial=np.inf))), n
 

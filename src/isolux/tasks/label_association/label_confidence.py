@@ -360,10 +360,8 @@ def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str
     counts = label_rows.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
     notes = []
     for (model,), label_counts in counts.sort("model").group_by(["model"], maintain_order=True):
-        n_few, max_labels = (
-            int((label_counts["n"] < top_k).sum()),
-            int(str(label_counts["n"].max() or 0)),
-        )
+        n_few = int((label_counts["n"] < top_k).sum())
+        max_labels = int(str(label_counts["n"].max() or 0))
         text = (
             f"{n_few:,} of {label_counts.height:,} people have fewer than {top_k} labels by"
             f" {model!r} (at most"

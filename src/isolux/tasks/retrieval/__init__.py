@@ -73,10 +73,8 @@ INFO = TaskInfo(
 
 
 # The fewest queries for a comparison with chance; a smaller excess over chance counts as none.
-_MIN_QUERIES, _MIN_EXCESS = (
-    30,
-    0.02,
-)
+_MIN_QUERIES = 30
+_MIN_EXCESS = 0.02
 
 
 def score(
@@ -256,10 +254,8 @@ def _model_rows(
     neighbours = find_nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
     # One search for the largest k serves all smaller ones.
     hits = np.cumsum(flag_shared_values(*bits, neighbours[:, : ks[-1]]), axis=1)
-    n_with_value, cosines = (
-        count_matching_entries(*bits, *own_keys),
-        neighbour_cosines(*vectors, neighbours),
-    )
+    n_with_value = count_matching_entries(*bits, *own_keys)
+    cosines = neighbour_cosines(*vectors, neighbours)
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
     base_reason = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
     tables: list[pl.DataFrame] = []

@@ -135,10 +135,8 @@ def caution_on_rare_values(
     """
     notes = []
     query_counts = pl.DataFrame({"truth": truth.list.join(", "), "n": n_matching})
-    without_entries, with_entries = (
-        query_counts.filter(pl.col("n") == 0),
-        query_counts.filter(pl.col("n") > 0),
-    )
+    without_entries = query_counts.filter(pl.col("n") == 0)
+    with_entries = query_counts.filter(pl.col("n") > 0)
     if without_entries.height:
         values = (
             without_entries["truth"]

@@ -84,10 +84,8 @@ def read_images(
 _SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
 # Scores look like ranks where at least this share of a query's scores is distinct, in lists of at
 # least this length; and where this share of the queries looks so.
-_MIN_DISTINCT_SHARE, _MIN_QUERIES = (
-    0.9,
-    5,
-)
+_MIN_DISTINCT_SHARE = 0.9
+_MIN_QUERIES = 5
 
 
 @dataclass(frozen=True, slots=True)
