@@ -91,8 +91,7 @@ def _format_shortened_list(names: Sequence[str]) -> str:
 
 
 def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
-    unit = terms.find_unit(row)
-    format_points = partial(format_signed_gap, unit=unit)
+    format_points = partial(format_signed_gap, unit=terms.find_unit(row))
 
     if row["decided_by"] == "median":
         text = (

@@ -140,8 +140,7 @@ def find_district_of_points(
         step = max(_MAX_COMPARISONS // max(len(edges), 1), 1)
         for chunk in (rows[i : i + step] for i in range(0, len(rows), step)):
             district_index[chunk[_is_inside_polygon(edges, longitude[chunk], latitude[chunk])]] = k
-    names = pl.Series("district", districts.names, dtype=pl.String)
-    return names.gather(
+    return pl.Series("district", districts.names, dtype=pl.String).gather(
         pl.Series(district_index, dtype=pl.Int64).set(pl.Series(district_index < 0), None)
     )
 
@@ -171,9 +170,8 @@ def read_income_by_district(path: str | Path, inputs: Inputs) -> pl.DataFrame:
     )
     district_incomes = rows.drop_nulls().unique(maintain_order=True)
     repeated = district_incomes["district"].filter(district_incomes["district"].is_duplicated())
-    is_repeated = rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct()
     refuse_cells(
-        is_repeated,
+        rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct(),
         table[_INCOME_COLUMN],
         "a district has two incomes",
         expected,

@@ -22,10 +22,9 @@ _MIN_PEOPLE = 50
 
 def build_recall_by_skin_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived skin tone out as Tables 5 and 14 do."""
-    recalls = _select_overall_recall_percent_by_group(
+    return _select_overall_recall_percent_by_group(
         source, "skin_tone", {tone: tone for tone in TONES}
-    )
-    return recalls.rename({"group": "mst"})
+    ).rename({"group": "mst"})
 
 
 def build_recall_by_gender_and_age(source: Run | pl.DataFrame) -> pl.DataFrame:

@@ -20,8 +20,7 @@ def read_true_objects(
     dataset: Dataset, objects: str, unknown_values: Sequence[str]
 ) -> pl.DataFrame:
     """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
-    truth = instances_with_truth(dataset, objects, {}, unknown_values)
-    return truth.select(
+    return instances_with_truth(dataset, objects, {}, unknown_values).select(
         "unit_id", objects=pl.col("truth").fill_null(pl.lit([], pl.List(pl.String)))
     )
 

@@ -199,12 +199,11 @@ def _match_faces(
         lowest_iou=lowest_iou,
         pixel_inclusive=True,
     )
-    rank = ranks_in_image(predictions.detections)
     return _WiderMatches(
         people,
         predictions,
         _best_faces(pairs),
-        rank,
+        ranks_in_image(predictions.detections),
         _threshold_steps(predictions.detections.score),
     )
 
