@@ -176,9 +176,7 @@ def load_unit_scores_by_model(
         if any(table.height for table in run.evidence.values()):
             raise _build_missing_scores_error(run, analysis)
         return []
-    scored_metrics = run.scores.filter(pl.col("value").is_not_null())["metric"].unique(
-        maintain_order=True
-    )
+    scored_metrics = run.scores.drop_nulls("value")["metric"].unique(maintain_order=True)
     names = scored_metrics.to_list()
     if metric and metric not in names:
         source = f"--analysis-option {analysis}.metric"
@@ -188,7 +186,7 @@ def load_unit_scores_by_model(
     ordered = [*task.metrics, *terms.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
     higher_is_better = _is_higher_better(name, terms, worse, analysis)
-    rows = run.scores.filter(pl.col("metric") == name)
+    rows = run.scores.filter(metric=name)
     lowest_threshold = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     model_rows = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)

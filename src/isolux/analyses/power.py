@@ -118,7 +118,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
 def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
     groups = run.group_metrics.filter(
-        pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
+        pl.col("attribute").is_not_null(), ~pl.col("values").list.contains(UNKNOWN)
     ).select(
         *MEASURE_COLUMNS,
         "attribute",
@@ -127,9 +127,7 @@ def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
     )
     keys = [*MEASURE_COLUMNS, "attribute"]
     pairs = run.disparities.filter(
-        (pl.col("kind") == "difference")
-        & pl.col("detectable").is_finite()
-        & (pl.col("detectable") > 0)
+        pl.col("detectable").is_finite(), pl.col("detectable") > 0, kind="difference"
     ).select(
         *keys,
         "group_a",
@@ -316,8 +314,8 @@ def _list_groups_below_minimum_size(run: Run, terms: RunTerms) -> pl.DataFrame:
     spec = run.record.get("spec") or {}
     min_units, min_clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))
     too_small = run.group_metrics.filter(
-        pl.col("attribute").is_not_null()
-        & pl.col("status").is_in(["insufficient units", "insufficient clusters"])
+        pl.col("attribute").is_not_null(),
+        pl.col("status").is_in(["insufficient units", "insufficient clusters"]),
     )
     largest = too_small.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("n_units").max(), pl.col("n_clusters").max()

@@ -131,7 +131,7 @@ def _select_scores_of_first_metric(run: Run, task_settings: Task) -> tuple[pl.Da
         for name in (*task_settings.metrics, *defaults, *measured_names)
         if name in measured_names
     )
-    rows = run.scores.filter(pl.col("metric") == name)
+    rows = run.scores.filter(metric=name)
     lowest_threshold = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     fallback = Metric(name=name, title=name, definition="", direction="none")
@@ -166,7 +166,7 @@ def _assign_coco_size_strata(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
 
 def _read_attribute_strata_or_empty(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     """Read each person's values of an attribute; an empty table if it has too many values."""
-    if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
+    if run.attributes.filter(attribute=attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
     memberships = build_membership(run.attributes, [attribute], units=units).frame
     return memberships.select("unit_id", stratum="group")

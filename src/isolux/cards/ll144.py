@@ -217,8 +217,8 @@ def _build_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Ca
     run = content.source.run
     scores = run.scores
     models = scores["model"].unique(maintain_order=True).to_list()
-    scores = scores.filter(pl.col("model") == models[0]) if models else scores
-    selection_scores = scores.filter(pl.col("metric") == "selection_rate")
+    scores = scores.filter(model=models[0]) if models else scores
+    selection_scores = scores.filter(metric="selection_rate")
     excluded = content.facts.texts.get("categories_left_out", ())
     if selection_scores.height:
         target = read_target_term(run.record)
@@ -233,7 +233,7 @@ def _build_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Ca
                 content, class_scores, by, excluded, f"Selected: the answer is {name}"
             )
         return
-    numbers = scores.filter(pl.col("metric") == "mean")
+    numbers = scores.filter(metric="mean")
     if str(run.record.get("task")) != "number" or not numbers.height:
         raise SpecError(
             "this run has neither selection rates nor scores",

@@ -194,9 +194,7 @@ def _take_evenly(people: pl.DataFrame, n: int) -> pl.DataFrame:
 def _hash_values(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     """Return a digest of everything known of each person but their id: ``values``."""
     ids = people["instance_id"].implode()
-    attributes = dataset.attributes.filter(
-        (pl.col("unit_kind") == "instance") & pl.col("unit_id").is_in(ids)
-    )
+    attributes = dataset.attributes.filter(pl.col("unit_id").is_in(ids), unit_kind="instance")
     digests = (
         attributes.select("unit_id", digest=pl.struct("attribute", "value").hash())
         .group_by("unit_id")

@@ -173,7 +173,7 @@ def _load_people_and_scores(
     if consent["withdrawn"] is not None:
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = load_audit_people(spec)
-    scores = run.scores.filter(pl.col("unit_kind") == "instance")
+    scores = run.scores.filter(unit_kind="instance")
     # People withdrawn before the run are in none of its tables; later ones not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     scored_ids = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()

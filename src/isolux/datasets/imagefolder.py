@@ -187,9 +187,7 @@ def _split_paths_into_split_and_class(
         if n_other_files
         else []
     )
-    frame = (
-        pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
-    )
+    frame = pictures.alias("file").to_frame().with_columns(steps=pl.col("file").str.split("/"))
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
     if len(folders) and folders.str.to_lowercase().is_in(SPLIT_FOLDERS).all():
         frame = _select_split_folder(frame, folders.to_list(), split, source)
@@ -226,7 +224,7 @@ def _select_split_folder(
         raise UnknownNameError("part", split, [*folders, "all"], where=source)
     is_nested = pl.col("steps").list.len() > 1
     with_splits = frame.with_columns(split=pl.when(is_nested).then(pl.col("steps").list.first()))
-    selected = with_splits if split == "all" else with_splits.filter(pl.col("split") == split)
+    selected = with_splits if split == "all" else with_splits.filter(split=split)
     return selected.with_columns(
         pl.when(is_nested).then(pl.col("steps").list.slice(1)).otherwise("steps")
     )

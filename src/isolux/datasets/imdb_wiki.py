@@ -275,7 +275,7 @@ def _drop_unusable_photos(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
         "its path occurred before": ~pl.col("file").is_first_distinct(),
     }
     flags = faces.select(flag.alias(reason) for reason, flag in reasons.items())
-    is_dropped = flags.select(pl.any_horizontal(pl.all()).alias("out"))["out"]
+    is_dropped = flags.select(out=pl.any_horizontal(pl.all()))["out"]
     usable = faces.filter(~is_dropped)
     notes = []
     if is_dropped.any():

@@ -121,7 +121,7 @@ def _parse_utkface_file_names(names: pl.Series, source: str) -> tuple[pl.DataFra
         names.to_frame("file")
         .filter(pl.col("file") != "")
         .with_columns(base=pl.col("file").str.replace(r"(?s)^.*[/\\]", ""))
-        .with_columns(base.str.extract_groups(_FILE_NAME).alias("said"), picture=picture)
+        .with_columns(said=base.str.extract_groups(_FILE_NAME), picture=picture)
         .unnest("said")
         .with_columns(pl.col("age").cast(pl.Float64))
     )

@@ -44,8 +44,8 @@ def find_analysis_table_or_empty(run: Run, analysis: str, caption_prefix: str = 
 
 def explain_missing_table(run: Run) -> str:
     """Say why a table of a run has no rows."""
-    groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
-    too_small = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
+    groups = run.group_metrics.drop_nulls("attribute")
+    too_small = groups.filter(status=Status.INSUFFICIENT_UNITS)
     if too_small.is_empty():
         return "this run does not have its groups or metrics"
     min_units = (run.record.get("spec") or {}).get("min_units") or 0

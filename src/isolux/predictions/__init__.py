@@ -255,7 +255,7 @@ def read_detected_column(
     )
     models = read_row_models(frame, model_column, None, str(path))
     if models is not None:
-        table = table.with_columns(models.fill_null(_name_model_of_list(path)).alias("model"))
+        table = table.with_columns(model=models.fill_null(_name_model_of_list(path)))
     is_repeated = table.select("model", "instance_id").is_duplicated()
     if is_repeated.any():
         raise TableError(
@@ -364,4 +364,4 @@ def select_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     model_names = predictions["model"].unique(maintain_order=True).to_list()
     if model not in model_names:
         raise UnknownNameError("model", model, model_names, where="--model-name")
-    return predictions.filter(pl.col("model") == model)
+    return predictions.filter(model=model)

@@ -36,7 +36,7 @@ def join_predictions(
     notes: list[str] = []
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
-            rows = joined_rows.filter(pl.col("model") == model)
+            rows = joined_rows.filter(model=model)
             join_sides = JoinSides(
                 "the dataset", f"the {row_name}s of {model!r}", shows_ids=not dataset.withdrawn_ids
             )
@@ -45,9 +45,7 @@ def join_predictions(
             )
         if predictions.is_empty():
             notes.append(f"None of {len(people):,} people has a {row_name}.")
-    aligned = joined_rows.filter(pl.col("_person").is_not_null()).with_columns(
-        instance_id="_person"
-    )
+    aligned = joined_rows.drop_nulls("_person").with_columns(instance_id="_person")
     return aligned.select(predictions.columns), tuple(notes)
 
 

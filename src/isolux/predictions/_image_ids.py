@@ -155,7 +155,7 @@ def list_image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Give the sizes of images in pixels, by id and by file name; those that are known."""
     sized_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
     sized_images = sized_images.filter(
-        pl.col("width").is_not_null() & pl.col("height").is_not_null()
+        pl.col("width").is_not_null(), pl.col("height").is_not_null()
     )
     rows = sized_images.with_columns(stem=reduce_ids(sized_images["uri"], "stem")).iter_rows(
         named=True

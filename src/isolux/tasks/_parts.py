@@ -186,7 +186,7 @@ def _null_masks(height: int) -> pl.DataFrame:
 def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -> pl.DataFrame:
     """Unite the run lengths of all people at once."""
     part_rows = rows.select("part_masks").with_row_index("row").explode("part_masks")
-    part_rows = part_rows.unnest("part_masks").filter(pl.col("counts").is_not_null())
+    part_rows = part_rows.unnest("part_masks").drop_nulls("counts")
     if part_names:
         part_rows = part_rows.filter(pl.col("part").is_in(part_names))
     sizes = (part_rows[dimension].to_numpy() for dimension in ("height", "width"))

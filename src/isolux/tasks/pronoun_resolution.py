@@ -231,7 +231,7 @@ def _join_occupation(
 def _metric_rows(name: str, outcomes: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
     """Build one metric's rows of the table scores."""
     pronoun, is_correct = pl.col("said"), pl.col("right")
-    with_occupation = outcomes.filter(pl.col("occupation").is_not_null())
+    with_occupation = outcomes.drop_nulls("occupation")
     rows: dict[str, list[tuple[pl.DataFrame, pl.Expr, str, pl.Expr | str | None]]] = {
         "resolution_accuracy": [(outcomes, is_correct, "accuracy_reason", None)],
         # An unknown occupation is in none, so the person has no row here.
@@ -263,7 +263,7 @@ def _build_evidence(outcomes: pl.DataFrame) -> pl.DataFrame:
 def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
     """Count answers without exactly one pronoun; a caution where they are many."""
     notes: list[str] = []
-    answered_rows = outcomes.filter(pl.col("said").is_not_null())
+    answered_rows = outcomes.drop_nulls("said")
     for (model,), rows in answered_rows.group_by("model", maintain_order=True):
         # A text about two people has both pronouns, and nothing says which one is meant.
         n_both, n_none = (

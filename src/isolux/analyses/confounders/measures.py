@@ -101,7 +101,7 @@ def number_scored_units_and_clusters(run: Run) -> UnitNumbering:
     ]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
     names = pl.concat(
-        [t.select(_cluster_else_image_else_unit_expr(t).alias("name")) for t in tables]
+        [t.select(name=_cluster_else_image_else_unit_expr(t)) for t in tables]
     ).to_series()
     numbers = UnitNumbering(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
     if not has_survey_sample(run):

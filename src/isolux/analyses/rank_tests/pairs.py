@@ -126,7 +126,7 @@ def build_known_attribute_groups(
         )
         try:
             members = build_membership_table(run, attribute_settings, score_vectors.units).filter(
-                pl.col("attribute") == name
+                attribute=name
             )
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")

@@ -324,7 +324,7 @@ def _format_no_slice_confirmed(context: _SliceContext) -> str:
             f"{measure}: no slice of one half of the data is enough worse than everyone in that "
             "half to make up for its size, so none was tested on the other half."
         )
-    tested = context.test_results.filter(pl.col("p_adjusted").is_not_null())
+    tested = context.test_results.drop_nulls("p_adjusted")
     claim_start = (
         f"{measure}: none of the {context.test_results.height} slices that one half of the data "
     )

@@ -89,12 +89,10 @@ def read_detection_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
     if table is None or table.is_empty():
         return []
     keys = ["model", "unit_id"]
-    true_positives = table.filter(
-        (pl.col("kind") == "right") & (pl.col("at").cast(pl.Int64) % 2 == 1)
-    )
+    true_positives = table.filter(pl.col("at").cast(pl.Int64) % 2 == 1, kind="right")
     best = true_positives.group_by(keys).agg(pl.col("score").max())
     rows = (
-        table.filter(pl.col("kind") == "person")
+        table.filter(kind="person")
         .select(*keys, "cluster_id")
         .unique(keys, keep="first", maintain_order=True)
         .join(best, on=keys, how="left", maintain_order="left")
@@ -134,7 +132,7 @@ def select_large_groups_and_note_others(
         .agg(n=pl.len(), clusters=pl.col("cluster").n_unique())
     )
     comparable = sizes.filter(
-        (pl.col("n") >= spec.min_units) & (pl.col("clusters") >= spec.min_clusters)
+        pl.col("n") >= spec.min_units, pl.col("clusters") >= spec.min_clusters
     )
     selected = comparable.filter(
         pl.col("n").rank("ordinal", descending=True).over("attribute") <= _MAX_GROUPS

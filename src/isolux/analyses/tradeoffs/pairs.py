@@ -42,7 +42,7 @@ def add_match_rates_at_fixed_fmr(
         metrics=tuple(task_info.metric(name) for name in (*_RATES, _FAILURE_RATE)),
         defaults=_RATES,
     )
-    units = run.scores.filter(pl.col("metric") == _FAILURE_RATE)
+    units = run.scores.filter(metric=_FAILURE_RATE)
     tables = []
     for false_match_rate in _FALSE_MATCH_RATES:
         evidence = (

@@ -35,8 +35,8 @@ def parse_segmentations_to_mask_columns(
             first_true_row(is_unknown),
         )
     tables = [
-        _select_compressed_masks(frame.filter(pl.col("kind") == "compressed"), mask_source),
-        _compress_uncompressed_masks(frame.filter(pl.col("kind") == "plain"), mask_source),
+        _select_compressed_masks(frame.filter(kind="compressed"), mask_source),
+        _compress_uncompressed_masks(frame.filter(kind="plain"), mask_source),
     ]
     runs = pl.concat(tables)
     by_row = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
@@ -44,9 +44,7 @@ def parse_segmentations_to_mask_columns(
     polygons = (
         segmentation_json.set(is_no_polygon, None) if is_no_polygon.any() else segmentation_json
     )
-    mask_columns = by_row.select(
-        "mask_counts", "mask_height", "mask_width", polygons.alias("mask_polygons")
-    )
+    mask_columns = by_row.select("mask_counts", "mask_height", "mask_width", mask_polygons=polygons)
     _check_mask_size_matches_image(mask_columns, height, width, segmentation_json, mask_source)
     return mask_columns
 

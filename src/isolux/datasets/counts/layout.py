@@ -175,11 +175,11 @@ def caution_on_equal_counts(
     rows = frame.with_row_index("_row", offset=1)
     # Where a design gives many groups one size, equal counts are no news.
     equal_rows = rows.filter(
-        (n >= _MIN_CASES)
-        & (k > 0)
-        & (k < n)
-        & (pl.len().over(key) == 2)
-        & (pl.len().over(counts[1], *split_columns) == 2)
+        n >= _MIN_CASES,
+        k > 0,
+        k < n,
+        pl.len().over(key) == 2,
+        pl.len().over(counts[1], *split_columns) == 2,
     )
     if frame.height <= 2 or not equal_rows.height:
         return []

@@ -74,7 +74,7 @@ def read_dollarstreet_photos(file: Path, classes: str) -> DollarStreetPhotos:
     class_lists = (
         release_rows["label"] if classes == "own" else _parse_photo_classes(table, classes, source)
     )
-    rows = release_rows.with_columns(class_lists.alias("classes"))
+    rows = release_rows.with_columns(classes=class_lists)
     photos = _merge_rows_of_one_photo(rows, source)
     merged = rows.height - photos.height
     notes = _caution_on_missing_regions(photos) if "region.id" not in table.columns else []
@@ -296,4 +296,4 @@ def _merge_rows_of_one_photo(rows: pl.DataFrame, source: str) -> pl.DataFrame:
             where=format_location(source, row + 1),
         )
     when_classes = pl.when(pl.col("classes").list.len() > 0).then("classes")
-    return first.drop("several").with_columns(when_classes.alias("classes"))
+    return first.drop("several").with_columns(classes=when_classes)

@@ -214,9 +214,9 @@ def _build_fhibe_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         .alias("instance_id"),
         "image_id",
         "subject_id",
-        pl.lit(["person"]).alias("classes"),
-        (pl.col("is_primary").str.to_lowercase() == "true").alias("is_primary"),
-        pl.col("json_path").alias("annotation_uri"),
+        classes=pl.lit(["person"]),
+        is_primary=pl.col("is_primary").str.to_lowercase() == "true",
+        annotation_uri="json_path",
     )
     tables = [ids]
     for column, names in (("person_bbox", BOX_COLUMNS), ("face_bbox", FACE_BOX_COLUMNS)):

@@ -288,7 +288,7 @@ def _build_fiftyone_instances(
     crowds = [i.label.get("iscrowd", i.label.get("is_crowd")) for i in items]
     if any(crowd is not None for crowd in crowds):
         crowd = pl.Series("is_crowd", [bool(c) for c in crowds], dtype=pl.Boolean)
-        frame = frame.with_columns(crowd, crowd.alias("ignore"))
+        frame = frame.with_columns(crowd, ignore=crowd)
     return frame
 
 

@@ -150,7 +150,7 @@ def _list_image_paths_and_sizes(
 
 def _read_missing_image_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Read sizes that are not known from the pictures in which a person has a box."""
-    boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
+    boxed = people.drop_nulls("box_x")["image_id"].unique()
     is_missing = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()
     missing_rows = (
         image_table.with_row_index("row").filter(is_missing).select("row", "image_id", "path")
@@ -171,11 +171,11 @@ def _build_attribute_fields(
     attributes: pl.DataFrame, unit_kind: str, ids: pl.Series, reserved: frozenset[str]
 ) -> dict[str, list[Any]]:
     """Make a field of each attribute of these units: values in their order, None for none."""
-    rows = ATTRIBUTES.conform(attributes).filter(pl.col("unit_kind") == unit_kind)
+    rows = ATTRIBUTES.conform(attributes).filter(unit_kind=unit_kind)
     units = ids.to_frame("unit_id")
     values_by_field: dict[str, list[Any]] = {}
     for (name,), attribute_rows in rows.group_by("attribute", maintain_order=True):
-        non_null = attribute_rows.filter(pl.col("value").is_not_null())
+        non_null = attribute_rows.drop_nulls("value")
         if non_null.is_empty():
             continue
         is_numeric = non_null["number"].is_not_null().all()
@@ -208,7 +208,7 @@ def _build_metric_fields(
     """Make a field of each metric of the people's, and one of the reasons that it lacks."""
     if scores is None:
         return {}
-    rows = check(scores, SCORES).filter(pl.col("unit_kind") == "instance")
+    rows = check(scores, SCORES).filter(unit_kind="instance")
     has_multiple_models = rows["model"].n_unique() > 1
     units = ids.to_frame("unit_id")
     values_by_field: dict[str, list[Any]] = {}

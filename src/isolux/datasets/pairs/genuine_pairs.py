@@ -85,7 +85,7 @@ def check_pair_labels_agree(
     """Refuse two pictures that one row calls genuine and another impostors, in either order."""
     labelled_pairs = pl.DataFrame(
         {"row": np.arange(len(is_genuine)), "one": ids[0], "other": ids[1], "same": is_genuine}
-    ).filter(pl.col("same").is_not_null())
+    ).drop_nulls("same")
     pair = (pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other"))
     distinct_labels = labelled_pairs.with_columns(low=pair[0], high=pair[1]).unique(
         ["low", "high", "same"], keep="first", maintain_order=True
@@ -113,7 +113,7 @@ def check_one_score_per_pair(
     """Refuse two pictures that one model gives two scores, in either order."""
     scored_pairs = pl.DataFrame(
         {"row": np.arange(len(score)), "one": ids[0], "other": ids[1], "score": score, "of": model}
-    ).filter(pl.col("score").is_not_null() & (pl.col("one") != pl.col("other")))
+    ).filter(pl.col("score").is_not_null(), pl.col("one") != pl.col("other"))
     low, high = pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
     pairs = scored_pairs.select("row", "score", low=pl.col("of") + "\n" + low, high=high)
     repeated_pairs = pairs.filter(pl.struct("low", "high").is_duplicated())

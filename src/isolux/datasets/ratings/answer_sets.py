@@ -30,7 +30,7 @@ def split_answer_sets(rows: pl.DataFrame, separator: str | None) -> pl.DataFrame
     if lists is None:
         return rows
     sets = lists.list.eval(pl.element().filter(pl.element() != "")).list.unique(maintain_order=True)
-    return rows.with_columns(fill_empty_lists(sets).alias("label")).explode("label")
+    return rows.with_columns(label=fill_empty_lists(sets)).explode("label")
 
 
 def _parse_choices(cells: pl.Series) -> pl.Series | None:

@@ -102,7 +102,7 @@ def _list_captions_by_person(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     tables = [
         dataset.instance_attributes()
-        .filter(pl.col("attribute") == CAPTION)
+        .filter(attribute=CAPTION)
         .select(instance_id="unit_id", text="value")
     ]
     if CAPTION in people.columns:

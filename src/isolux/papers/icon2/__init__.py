@@ -156,7 +156,7 @@ def _average_overall_ap_over_classes(
     with people in every group that has a value there.
     """
     overall = run.group_metrics.filter(
-        pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
+        pl.col("attribute").is_null(), metric="average_precision"
     ).select("model", pl.col("label").alias("class"), overall="value")
     keys = [c for c in index if c in ("model", "class")]
     if "model" not in keys:

@@ -28,9 +28,9 @@ def distinct_values(frame: pl.DataFrame, name: str) -> list[str]:
         return []
     if not nulls:
         first_value = values.first()
-        first, is_constant = frame.select(
-            first_value.alias("one"), alike=(values == first_value).all()
-        ).row(0)
+        first, is_constant = frame.select(one=first_value, alike=(values == first_value).all()).row(
+            0
+        )
         if is_constant:
             return [str(first)]
     return [str(value) for value in frame[name].unique().drop_nulls().sort()]

@@ -159,7 +159,7 @@ def read_detections(
     models = distinct_values(frame, "model") or [model or "model"]
     detections = []
     for name in models:
-        model_rows = rows.filter(pl.col("model") == name) if len(models) > 1 else rows
+        model_rows = rows.filter(model=name) if len(models) > 1 else rows
         label = None if classes is None else _class_codes(model_rows["label"], classes).to_numpy()
         model_detections = Detections(
             model_rows["image"].to_numpy(), model_rows["score"].to_numpy(), label
@@ -181,7 +181,7 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     sizes = image_rows.select("image_id", "width", "height").unique("image_id")
     for table in (clusters, sizes):
         images = images.join(table, on="image_id", how="left", maintain_order="left")
-    clustered_rows = instances.filter(pl.col("cluster_id").is_not_null())
+    clustered_rows = instances.drop_nulls("cluster_id")
     is_image_cluster = clustered_rows.height > 0 and bool(
         (clustered_rows["cluster_id"] == clustered_rows["image_id"]).all()
     )
@@ -254,7 +254,7 @@ def _build_truths(
         ignore |= rows["class"].is_null()
         # One code beyond all classes: no detection has it, so people without a class match nothing.
         label = _class_codes(rows["class"], classes).fill_null(len(classes)).to_numpy()
-    is_crowd = rows.select(crowd.alias("crowd"))["crowd"].to_numpy()
+    is_crowd = rows.select(crowd=crowd)["crowd"].to_numpy()
     return Truths(rows["image"].to_numpy(), ignore.to_numpy(), is_crowd, label)
 
 

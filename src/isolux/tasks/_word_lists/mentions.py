@@ -71,7 +71,7 @@ def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
         .otherwise(pl.lit(NO_WORD))
     )
     is_empty = texts.is_null() | (texts.cast(pl.String).str.strip_chars() == "")
-    mentions = frame.select(mention_expr.alias("said"))["said"]
+    mentions = frame.select(said=mention_expr)["said"]
     return pl.select(pl.when(~is_empty).then(mentions)).to_series().rename("said")
 
 

@@ -179,7 +179,7 @@ def score(
     read_frames: list[pl.DataFrame] = []
     notes: list[str] = []
     for question in answers.questions:
-        rows = selection.rows.filter(pl.col("question") == question)
+        rows = selection.rows.filter(question=question)
         question_scorer = _QuestionScorer(
             question, len(answers.questions) > 1, rows, people_by_model, files, denominator
         )
@@ -301,7 +301,7 @@ class _QuestionScorer:
             answer_rule = self.files.lexicon if rule == _TOXICITY else self.files.rules[rule]
             values = read_values(self.rows["said"], answer_rule)
             metric = "toxic_rate" if rule == _TOXICITY else "answer_rate"
-        rows = self.rows.with_columns(values.alias("value"), read=pl.lit(rule or "as it stands"))
+        rows = self.rows.with_columns(value=values, read=pl.lit(rule or "as it stands"))
         measured_values, notes = self._select_values(rows, metric, min_people, max_values)
         notes += caution_on_language(
             rows, self.name, [self.files.declined, *([answer_rule] if answer_rule else [])]
@@ -324,7 +324,7 @@ class _QuestionScorer:
         if metric == "toxic_rate":
             return [("yes", self.name if self.several else None)], []
         counts = (
-            rows.filter(pl.col("state") == "answered")
+            rows.filter(state="answered")
             .group_by("value")
             # People, not answers: several wordings of one question must not make an answer common.
             .agg(n=pl.col("unit_id").n_unique())

@@ -166,14 +166,14 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
 def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None) -> list[Caution]:
     """Caution where all answers are the same, or the rule does not match most of them."""
     notes = []
-    answered = rows.filter(pl.col("state") == "answered")
+    answered = rows.filter(state="answered")
     for (model,), model_rows in answered.group_by("model", maintain_order=True):
         if model_rows.height < _MIN_ANSWERS:
             continue
         values, subject = model_rows["value"], f"answers of {model!r}{_format_question(question)}"
         unread_share = float((values == NOTHING_READ).mean() or 0.0)  # type: ignore[arg-type]
         if unread_share > _MAJORITY and rule is not None:
-            example = model_rows.filter(pl.col("value") == NOTHING_READ)["text"][0]
+            example = model_rows.filter(value=NOTHING_READ)["text"][0]
             text = (
                 f"The rule {rule.title!r} reads nothing out of {unread_share:.0%} of the {subject},"
                 f" such as {str(example)[:60]!r}. Is it for these answers, and for their language"
@@ -214,7 +214,7 @@ def caution_on_language(
         return []
     notes = []
     words = pl.col("said").str.extract_all(r"[\p{L}']+")
-    long_answers = rows.filter((pl.col("state") == "answered") & (words.list.len() >= _MIN_WORDS))
+    long_answers = rows.filter(words.list.len() >= _MIN_WORDS, state="answered")
     for (model,), model_rows in long_answers.group_by("model", maintain_order=True):
         n_common = words.list.eval(pl.element().is_in(_ENGLISH_WORDS)).list.sum()
         # Two words of a longer answer: "in" and "a" are words of other languages, too.
@@ -239,7 +239,7 @@ def caution_on_unmatched_lexicon(
     rows: pl.DataFrame, question: str, lexicon: AnswerRule
 ) -> list[Caution]:
     """Caution where no answer has a word of the lexicon."""
-    answered = rows.filter(pl.col("state") == "answered")
+    answered = rows.filter(state="answered")
     return [
         Caution(
             f"Not one of {model_rows.height:,} answers of {model!r}{_format_question(question)} has"

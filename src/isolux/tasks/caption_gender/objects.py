@@ -62,7 +62,7 @@ def add_named_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]
         for name, synonyms in words.items()
     ]
     word_rows = captions.with_columns(
-        split_words(captions["text"]).fill_null(pl.Series([[]])).alias("_words")
+        _words=split_words(captions["text"]).fill_null(pl.Series([[]]))
     )
     empty_list = pl.lit([], dtype=pl.List(pl.String))
     named_objects = pl.concat_list(name_exprs).list.drop_nulls() if name_exprs else empty_list

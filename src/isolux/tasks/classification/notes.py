@@ -50,7 +50,7 @@ def describe_counts(units: pl.DataFrame, undetected: str, *, has_truth: bool = T
     models = units["model"].unique(maintain_order=True).to_list()
     for model in models:
         prefix = f"{model}: " if len(models) > 1 else ""
-        model_rows = units.filter(pl.col("model") == model)
+        model_rows = units.filter(model=model)
         classes = _describe_unmatched_classes(model_rows) if has_truth else []
         notes += [prefix + note for note in (*_describe_unscored(model_rows, undetected), *classes)]
     return notes

@@ -106,8 +106,7 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     models = tuple(sorted(frame["model"].unique())) or (model or "model",)
     unique_lists = [
-        _deduplicate_pairs(coded_rows.filter(pl.col("model") == m), m, identity, unit_ids)
-        for m in models
+        _deduplicate_pairs(coded_rows.filter(model=m), m, identity, unit_ids) for m in models
     ]
     n_kept = sum(len(pair_list.first) for pair_list, _ in unique_lists)
     counts = (

@@ -99,7 +99,7 @@ def score_photos(
     photos: pl.DataFrame, label_rows: pl.DataFrame, models: Sequence[str], top_k: int
 ) -> pl.DataFrame:
     """Score every photo for every model: 1 if one of the first labels is true of it."""
-    distinct_photos = photos.filter(pl.col("unit_id") == pl.col("photo"))
+    distinct_photos = photos.filter(unit_id=pl.col("photo"))
     true_labels = (
         distinct_photos.select("photo", label="truth").explode("label").drop_nulls("label")
     )
@@ -147,7 +147,7 @@ def score_photos(
 
 def caution_on_invalid_incomes(dataset: Dataset) -> list[Caution]:
     """Caution where homes have an income of 0 or less, which bins treat as the lowest."""
-    incomes = dataset.attributes.filter(pl.col("attribute") == "income")
+    incomes = dataset.attributes.filter(attribute="income")
     n_invalid = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
     text = (
         f"{n_invalid:,} photos have an income of 0 or less, which bins take for the lowest: if"
@@ -183,7 +183,7 @@ def build_warnings(
     notes: list[Caution] = []
     first_labels = label_rows.filter(pl.col("rank") <= top_k).drop_nulls("label")
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
-        model_labels = first_labels.filter(pl.col("model") == model)
+        model_labels = first_labels.filter(model=model)
         scored_photos = model_rows.filter(pl.col("reason").is_null())
         # A model with three labels a photo has fewer chances than one with five.
         n_few = int((model_labels.group_by("photo").len()["len"] < top_k).sum())
@@ -212,11 +212,7 @@ def _caution_on_chance_hits(
     hit_probability = (
         true_labels.join(label_counts, left_on="truth", right_on="label", how="left")
         .group_by("unit_id")
-        .agg(
-            (pl.col("n").fill_null(0).sum() / model_labels["photo"].n_unique())
-            .clip(0.0, 1.0)
-            .alias("p")
-        )
+        .agg(p=(pl.col("n").fill_null(0).sum() / model_labels["photo"].n_unique()).clip(0.0, 1.0))
     )["p"].to_numpy()
     hits_sd = float(np.sqrt((hit_probability * (1 - hit_probability)).sum()))
     n_hits = float(scored_photos["hit"].sum())
@@ -234,7 +230,7 @@ def note_homes(outcomes: pl.DataFrame) -> list[str]:
     """Note the number of homes and photos, and rows of one photo."""
     notes: list[str] = []
     # Photos and homes are the same for all models.
-    first_model_rows = outcomes.filter(pl.col("model") == pl.col("model").first())
+    first_model_rows = outcomes.filter(model=pl.col("model").first())
     photos_per_home = (
         first_model_rows.filter(pl.col("reason").is_null())
         .group_by("household")

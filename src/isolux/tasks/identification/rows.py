@@ -48,7 +48,7 @@ def build_score_rows(
     return stack_scores(
         [
             score_rows(
-                roles.units.with_columns(words.gather(reason_code).alias("reason")),
+                roles.units.with_columns(reason=words.gather(reason_code)),
                 "identification",
                 name,
                 values.astype(np.float64),
@@ -132,7 +132,7 @@ def build_candidates_table(
         pl.Series("mated", outcomes.is_mated),
         pl.Series("counts", (outcomes.reason_code == 0) & ~roles.is_threshold_sample),
         pl.Series("failed", outcomes.has_failed),
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("probe"),
+        probe=pl.int_range(pl.len(), dtype=pl.UInt32),
         model=pl.lit(candidates.model),
         threshold=pl.lit(
             None if math.isnan(operating_point.threshold) else operating_point.threshold,
@@ -165,7 +165,7 @@ def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFr
         .then(False)  # noqa: FBT003
     )
     return (
-        roles.units.with_columns(candidates.enrolment_failure.alias("held"))
+        roles.units.with_columns(held=candidates.enrolment_failure)
         .filter(pl.Series(roles.is_enrolled))
         .select(
             pl.lit(candidates.model).alias("model"),

@@ -74,7 +74,7 @@ def evaluate_searches(candidates: Candidates, roles: SearchRoles) -> SearchOutco
     mate_score = np.full(n, -np.inf)
     best_other_score = np.full(n, -np.inf)
     of_people = _deduplicate_people(candidates, person)
-    mates = of_people.filter(pl.col("person") == pl.col("whose"))
+    mates = of_people.filter(person=pl.col("whose"))
     nonmates = of_people.filter(pl.col("person") != pl.col("whose"))
     best_by_search = nonmates.group_by("probe").agg(pl.col("score").max())
     best_other_score[best_by_search["probe"].to_numpy()] = (
@@ -102,7 +102,7 @@ def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -
     entry, probe = (candidates.rows[c].to_numpy() for c in ("entry", "probe"))
     rows = candidates.rows.with_columns(
         person=pl.Series(person[entry]), whose=pl.Series(person[probe])
-    ).filter((pl.col("person") > 0) & (pl.col("whose") > 0))
+    ).filter(pl.col("person") > 0, pl.col("whose") > 0)
     # NIST calls a gallery without this step unconsolidated (NISTIR 8271): a person's images would
     # otherwise take several ranks.
     return rows.group_by("probe", "person", "whose").agg(

@@ -378,11 +378,11 @@ def _note_types(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]
     notes: list[str] = []
     models = first_labels["model"].unique().sort().to_list()
     for model in models:
-        model_labels = first_labels.filter(pl.col("model") == model)
+        model_labels = first_labels.filter(model=model)
         model_phrase = f" by {model!r}" if len(models) > 1 else ""
         type_counts = model_labels.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
         type_list = "; ".join(
-            f"{title}: {_format_counts(type_counts.filter(pl.col('type') == name))}"
+            f"{title}: {_format_counts(type_counts.filter(type=name))}"
             for name, title in TYPES.items()
             if name in type_counts["type"]
         )

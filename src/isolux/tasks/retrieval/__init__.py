@@ -300,7 +300,7 @@ def _caution_on_chance_matches(
     notes = []
     for table in tables:
         # At the smallest k the excess over chance is largest, if there is any.
-        smallest_k_rows = table.filter(pl.col("threshold") == table["threshold"].min())
+        smallest_k_rows = table.filter(threshold=table["threshold"].min())
         scored_queries = smallest_k_rows.drop_nulls("value").join(base_rates, on="unit_id")
         precision, share = scored_queries["value"].to_numpy(), scored_queries["share"].to_numpy()
         # Paired by query: queries of common values have a high precision by chance alone.
@@ -332,7 +332,7 @@ def _note_counts(
         )
     for embedded in models:
         known_entries = entries.filter(
-            pl.Series(embedded.row_index >= 0) & pl.col("truth").is_not_null()
+            pl.Series(embedded.row_index >= 0), pl.col("truth").is_not_null()
         )
         if not known_entries.height:
             continue

@@ -135,7 +135,7 @@ def caution_on_rare_values(
     """
     notes = []
     query_counts = pl.DataFrame({"truth": truth.list.join(", "), "n": n_matching})
-    without_entries = query_counts.filter(pl.col("n") == 0)
+    without_entries = query_counts.filter(n=0)
     with_entries = query_counts.filter(pl.col("n") > 0)
     if without_entries.height:
         values = (

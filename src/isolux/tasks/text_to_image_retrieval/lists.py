@@ -210,8 +210,7 @@ def _read_score_table(
     scored_rows = matched_rows.filter(pl.col("score").is_finite())
     names = rows["model"].drop_nulls().unique().sort().to_list() or [model or "model"]
     lists = tuple(
-        _model_scores(name, scored_rows.filter(pl.col("model") == name), len(queries))
-        for name in names
+        _model_scores(name, scored_rows.filter(model=name), len(queries)) for name in names
     )
     exclusion_counts = (
         (rows.height - matched_rows.height, "scores are of queries or images that are not there"),
