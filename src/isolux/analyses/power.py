@@ -246,9 +246,8 @@ def _build_power_finding(row: dict[str, object], terms: RunTerms) -> dict[str, o
     class_phrase = f", the worst-measured of {row['classes']:,} classes" if has_classes else ""
     claim = (
         f"{terms.format_metric(row)} by"
-        f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit "
-        "could have detected (power 0.8) a difference of "
-        f"{format_gap_size(detectable, unit)} between"
+        f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit could have"
+        f" detected (power 0.8) a difference of {format_gap_size(detectable, unit)} between"
         f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:

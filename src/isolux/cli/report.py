@@ -88,9 +88,8 @@ def _warn_of_other_pages(path: Path) -> None:
             f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
         )
         print_stdout_warning(
-            f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
-            " be published"
-            " too. Each page protects itself alone: of the same people, one page can be"
+            f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to be"
+            " published too. Each page protects itself alone: of the same people, one page can be"
             " subtracted from another, and small counts follow. Publish one page with all that is"
             " to be told."
         )

@@ -102,8 +102,7 @@ def note_images_without_annotation(
     examples += ", …" if len(unlabelled) > _MAX_LISTED else ""
     note = (
         f"{len(unlabelled):,} of {len(pictures):,} pictures have no {annotation_word} ({examples},"
-        f" in {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "
-        f"{empty}"
-        " says that a picture holds nothing."
+        f" in {unlabelled[0].parent}): who is in them is not judged, nor what is found in them."
+        f" {empty} says that a picture holds nothing."
     )
     return (Caution(note) if len(unlabelled) >= _CAUTION_SHARE * len(pictures) else note,)

@@ -111,10 +111,9 @@ def caution_on_thousands_dots(frame: pl.DataFrame, columns: Sequence[str]) -> li
         if len(three_digit_cells) and _may_have_thousands_dots(cells):
             notes.append(
                 Caution(
-                    f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a "
-                    f"number,"
-                    f" {dotted[0]} is less than {three_digit_cells[0]}. If dots part thousands, "
-                    f"leave them out."
+                    f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a"
+                    f" number, {dotted[0]} is less than {three_digit_cells[0]}. If dots part"
+                    " thousands, leave them out."
                 )
             )
     return notes
@@ -196,9 +195,8 @@ def caution_on_merged_cell_columns(frame: pl.DataFrame, columns: Sequence[str]) 
             continue
         notes.append(
             Caution(
-                f"{column.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one "
-                f"that"
-                " has it: were its cells merged? Write the value into each row; an empty cell"
+                f"{column.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one"
+                " that has it: were its cells merged? Write the value into each row; an empty cell"
                 " counts as unknown."
             )
         )

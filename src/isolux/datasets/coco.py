@@ -218,9 +218,8 @@ def read_custom_attributes(
             build_rows_of_one_attribute(pl.Series(units), attribute_name, texts, number=number)
         )
     note = (
-        f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of "
-        f"values, the"
-        f" first in row {unreadable_rows[0] + 1}; those were not read."
+        f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of values,"
+        f" the first in row {unreadable_rows[0] + 1}; those were not read."
         if unreadable_rows
         else ""
     )

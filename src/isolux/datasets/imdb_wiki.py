@@ -284,9 +284,8 @@ def _drop_unusable_photos(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
             f"{count:,} as {reason}" for reason, count in counts.items() if count
         )
         notes.append(
-            f"{int(is_dropped.sum()):,} of {faces.height:,} photographs are left out: "
-            f"{reason_list} (one may"
-            " have several reasons)."
+            f"{int(is_dropped.sum()):,} of {faces.height:,} photographs are left out: {reason_list}"
+            " (one may have several reasons)."
         )
     unknown = usable["gender"].null_count()
     if unknown:

@@ -160,9 +160,8 @@ def _build_utkface_notes(malformed: pl.DataFrame, n_other_files: int) -> list[st
         )
         examples = ", ".join(malformed["file"].head(_MAX_LISTED_NAMES))
         notes.append(
-            f"{malformed.height:,} picture(s) are left out, as their names do not say age, gender "
-            f"and"
-            f" race: {examples}{remainder}."
+            f"{malformed.height:,} picture(s) are left out, as their names do not say age, gender"
+            f" and race: {examples}{remainder}."
         )
     if n_other_files:
         notes.append(f"{n_other_files:,} file(s) are not pictures and are passed over.")

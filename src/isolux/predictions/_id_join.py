@@ -91,9 +91,8 @@ def _note_unmatched(
             else "not named here, because people withdrew"
         )
         notes.append(
-            f"{len(unmatched_ids):,} of {len(predicted_ids):,} ids in the {row_name}s of "
-            f"{model!r} have no"
-            f" person in the dataset and were left out: {examples}."
+            f"{len(unmatched_ids):,} of {len(predicted_ids):,} ids in the {row_name}s of {model!r}"
+            f" have no person in the dataset and were left out: {examples}."
         )
     if len(missing_people):
         notes.append(

@@ -61,9 +61,8 @@ def note_labels_of_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[st
     if n_with_several_people:
         notes.append(
             Caution(
-                f"{n_with_several_people:,} of {n:,} images show several people, and each of them "
-                f"has the label of"
-                " the whole image: what it says of one of them counts for all."
+                f"{n_with_several_people:,} of {n:,} images show several people, and each of them"
+                " has the label of the whole image: what it says of one of them counts for all."
             )
         )
     if n_multiple_labels:

@@ -263,9 +263,8 @@ class ConfounderSentences:
                 "would say more."
             )
         return (
-            f" If {name} came before {self.title} and {self.measure}, it hides a gap; if it "
-            f"follows from both, it creates one from nothing. The data cannot tell: {option_text} "
-            "would."
+            f" If {name} came before {self.title} and {self.measure}, it hides a gap; if it follows"
+            f" from both, it creates one from nothing. The data cannot tell: {option_text} would."
         )
 
     def _format_doubt(self, mix: EqualMixGap) -> str:
@@ -282,9 +281,8 @@ class ConfounderSentences:
             return ""
         text = (
             " Something not annotated would have to explain"
-            f" {_format_share_as_percent(robustness.gap)}"
-            " of "
-            "the remaining variance of both the scores and the groups' composition to remove it"
+            f" {_format_share_as_percent(robustness.gap)} of the remaining variance of both the"
+            " scores and the groups' composition to remove it"
         )
         if robustness.interval_bound is not None:
             text += (

@@ -383,12 +383,10 @@ def _format_abstention_claim(
     attribute, group = curves.rows.names[j]
     verb = "widens" if curves.change[j] > 0 else "narrows"
     return (
-        f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
-        f"{group} ({terms.format_attribute(str(attribute))}) from"
-        f" {format_bare_value(before, 'fraction')} to "
-        f"{format_bare_value(after, 'fraction')} points, by "
-        f"{_format_gap_change(curves, j)}; "
-        f"{terms.format_adjusted_p(float(p[j]))}."
+        f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of"
+        f" {group} ({terms.format_attribute(str(attribute))}) from"
+        f" {format_bare_value(before, 'fraction')} to {format_bare_value(after, 'fraction')}"
+        f" points, by {_format_gap_change(curves, j)}; {terms.format_adjusted_p(float(p[j]))}."
     )
 
 

@@ -365,7 +365,6 @@ def _format_extreme_bin_claim(
     direction = "lower" if difference < 0 else "higher"
     return (
         f"{measure} is {format_gap_size(difference, unit)} {direction} ({range_text}) in the lowest"
-        " bin of "
-        f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)}; {n}. The"
-        " table shows whether groups differ within the bins."
+        f" bin of {title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)};"
+        f" {n}. The table shows whether groups differ within the bins."
     )

@@ -192,9 +192,8 @@ def _check_mask_size_matches_image(
     if is_mismatch.any():
         row = first_true_row(is_mismatch)
         raise mask_source.error(
-            f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]} "
-            f"pixels,"
-            " its image is not",
+            f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]}"
+            " pixels, its image is not",
             texts,
             row,
             expected=f"{height[row]} × {width[row]} pixels (height × width), as the image",

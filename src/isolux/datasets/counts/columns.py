@@ -214,10 +214,9 @@ def _caution_on_whole_percents(
         return []  # 72 of 800 may be what was counted
     return [
         Caution(
-            f"Every cell of {successes_column!r} is from {_MIN_PERCENT} to {_MAX_PERCENT}, of "
-            f"groups of {n.min():,} or"
-            f" more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If these are percents,"
-            " write how many of n they are."
+            f"Every cell of {successes_column!r} is from {_MIN_PERCENT} to {_MAX_PERCENT}, of"
+            f" groups of {n.min():,} or more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If"
+            " these are percents, write how many of n they are."
         )
     ]
 

@@ -190,11 +190,9 @@ def caution_on_equal_counts(
     ]
     return [
         Caution(
-            f"{group_names[0]!r} and {group_names[-1]!r} have the same counts, "
-            f"{first[counts[0]]:,} of"
-            f" {first[counts[1]]:,} (rows {twin_rows['_row'][0]} and {twin_rows['_row'][-1]}): is "
-            f"one the"
-            " other by another name? Everyone in it would count twice."
+            f"{group_names[0]!r} and {group_names[-1]!r} have the same counts, {first[counts[0]]:,}"
+            f" of {first[counts[1]]:,} (rows {twin_rows['_row'][0]} and {twin_rows['_row'][-1]}):"
+            " is one the other by another name? Everyone in it would count twice."
         )
     ]
 

@@ -110,9 +110,8 @@ def _caution_on_missing_regions(photos: pl.DataFrame) -> list[str]:
     remainder = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
     return [
         Caution(
-            f"{without_region.height:,} of {photos.height:,} photos are of countries of which no "
-            f"region is"
-            f" known: {', '.join(map(repr, names[:_MAX_LISTED]))}{remainder}."
+            f"{without_region.height:,} of {photos.height:,} photos are of countries of which no"
+            f" region is known: {', '.join(map(repr, names[:_MAX_LISTED]))}{remainder}."
         )
     ]
 

@@ -123,10 +123,9 @@ def caution_on_contradictions(
     row = int(np.argmax(is_contradicted))
     return [
         Caution(
-            f"{int(is_contradicted.sum()):,} pair(s) are called impostors although genuine pairs "
-            f"connect their"
-            f" two pictures, such as {ids[0][row]!r} and {ids[1][row]!r} (row {row + 1:,}): one of"
-            " the answers is wrong."
+            f"{int(is_contradicted.sum()):,} pair(s) are called impostors although genuine pairs"
+            f" connect their two pictures, such as {ids[0][row]!r} and {ids[1][row]!r} (row"
+            f" {row + 1:,}): one of the answers is wrong."
         )
     ]
 
@@ -154,10 +153,9 @@ def note_cross_group_pairs(
         row = int(np.argmax(differs & genuine_mask))
         notes.append(
             Caution(
-                f"{name}: {n_contradicted:,} genuine pair(s), each of one person, have two "
-                f"groups, such as"
-                f" {first_groups[row]!r} and {second_groups[row]!r} (row {row + 1:,}): they count "
-                f"for neither."
+                f"{name}: {n_contradicted:,} genuine pair(s), each of one person, have two groups,"
+                f" such as {first_groups[row]!r} and {second_groups[row]!r} (row {row + 1:,}): they"
+                " count for neither."
             )
         )
     crossed = int((differs & ~genuine_mask).sum())
@@ -169,9 +167,8 @@ def note_cross_group_pairs(
     n_half_known = int(has_one_group.sum())
     if n_half_known:
         text = (
-            f"{name}: {n_half_known:,} of {total:,} pairs have a group on one side alone; they "
-            f"count only"
-            " in the row for everyone."
+            f"{name}: {n_half_known:,} of {total:,} pairs have a group on one side alone; they"
+            " count only in the row for everyone."
         )
         notes.append(Caution(text) if n_half_known >= _CAUTION_SHARE * total else text)
     return notes

@@ -67,9 +67,8 @@ def read_or_derive_is_genuine(
                 if (is_contradicted & (is_genuine == is_called_genuine)).any()
             ]
             raise TableError(
-                f"{is_contradicted.sum():,} of {frame.height:,} pairs are called "
-                f"{' or '.join(called_words)} against"
-                " the people in them",
+                f"{is_contradicted.sum():,} of {frame.height:,} pairs are called"
+                f" {' or '.join(called_words)} against the people in them",
                 expected="genuine where both are one person, and only there",
                 found=", ".join(repr(side_people[row]) for side_people in people or ())
                 + f" called {'genuine' if is_genuine[row] else 'impostors'}",
@@ -99,9 +98,8 @@ def check_pair_labels_agree(
         raise TableError(
             f"{contradicted.height // 2:,} pair(s) are called both genuine and impostors",
             expected="one answer for two pictures, in whichever order they are named",
-            found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row "
-            f"{rows[True]:,},"
-            f" impostors in row {rows[False]:,}",
+            found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row"
+            f" {rows[True]:,}, impostors in row {rows[False]:,}",
             where=format_location(source, int(pair_rows["row"][1]) + 1, column or ""),
             hint="correct the row that is wrong, or take both out",
         )

@@ -72,8 +72,7 @@ def caution_on_permuted_sets(labels: pl.Series) -> list[Caution]:
             return [
                 Caution(
                     f"The answers {first!r} and {second!r} are the same values in another order,"
-                    f" and count as different. If they are sets: --data-option"
-                    f" separator={mark!r}."
+                    f" and count as different. If they are sets: --data-option separator={mark!r}."
                 )
             ]
     return []

@@ -359,9 +359,8 @@ def _describe_first_difference(with_annotators: pl.DataFrame, name: str, item_wo
         for cell_value in cell_values[:2]
     )
     return (
-        f"it differs between rows of one {item_word} ({examples} of {first!r}; so for "
-        f"{inconsistent.height:,} of"
-        f" {values.height:,})"
+        f"it differs between rows of one {item_word} ({examples} of {first!r}; so for"
+        f" {inconsistent.height:,} of {values.height:,})"
     )
 
 

@@ -297,13 +297,12 @@ _ALL = (
     "income); here it is that mean."
 )
 _FALSE_ALARMS = (
-    "Normalised precision puts one N in the place of each group's count, while the false alarms of "
-    "a group's own images still grow with the group: where a model serves all alike, the smaller "
-    "group comes out better. In each of the five classes of which Figure 6's caption says that low "
-    "and middle income have very few instances, high income has the lowest AP of Table 1. How much "
-    "of that is due to this reading cannot be seen from the paper. The "
-    "analysis confounders uses all false alarms and one N by default; this "
-    "protocol tells it."
+    "Normalised precision puts one N in the place of each group's count, while the false alarms of"
+    " a group's own images still grow with the group: where a model serves all alike, the smaller"
+    " group comes out better. In each of the five classes of which Figure 6's caption says that low"
+    " and middle income have very few instances, high income has the lowest AP of Table 1. How much"
+    " of that is due to this reading cannot be seen from the paper. The analysis confounders uses"
+    " all false alarms and one N by default; this protocol tells it."
 )
 _READING = (
     "Precisions are 'interpolated and averaged across recall values', which does not say at which; "

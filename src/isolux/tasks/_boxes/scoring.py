@@ -292,9 +292,8 @@ def caution_on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tup
     )
     text = (
         f"The predictions are of {len(shared_classes):,} of the dataset's {len(classes):,} classes"
-        f" ({class_list});"
-        " what is of the others counts as missed, and means over classes hold them too."
-        " --person-class names the classes to judge."
+        f" ({class_list}); what is of the others counts as missed, and means over classes hold them"
+        " too. --person-class names the classes to judge."
     )
     return (
         (Caution(text),)

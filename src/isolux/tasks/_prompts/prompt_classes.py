@@ -198,9 +198,8 @@ class PhraseSettings(TypedDict, total=False):
         BoxFormat,
         SharedOption(
             "xywh",
-            "What the four numbers of a predicted box are: left, top, width, height; two"
-            " corners; the centre and the sides; ``y`` first; with ``n`` as shares of the"
-            " picture's sides.",
+            "What the four numbers of a predicted box are: left, top, width, height; two corners;"
+            " the centre and the sides; ``y`` first; with ``n`` as shares of the picture's sides.",
         ),
     ]
     model: Annotated[

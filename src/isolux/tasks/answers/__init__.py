@@ -342,9 +342,8 @@ class _QuestionScorer:
             )
             text = (
                 f"{uncommon.height:,} other answers{' to ' + repr(self.name) if self.name else ''}"
-                " are"
-                f" not measured one by one (fewer than {min_people:,} people each, or beyond the"
-                f" {max_values:,} commonest):"
+                f" are not measured one by one (fewer than {min_people:,} people each, or beyond"
+                f" the {max_values:,} commonest):"
                 f" {examples}{', …' if uncommon.height > _MAX_LISTED_VALUES else ''}."
             )
             # Then nothing at all is measured, which must not go unnoticed.

@@ -267,9 +267,8 @@ def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> 
         other_rates = ", ".join(f"{rate:.1%}" for rate in prompt_rates["rate"][1 : _MAX_LISTED + 1])
         notes.append(
             f"Of {prompt_rates.height} ways to ask {question!r}, {model!r} answered"
-            f" {prompt_rates['prompt'][0]!r}"
-            f" most often ({prompt_rates['rate'][0]:.1%} of {prompt_rates['n'][0]:,}; the others"
-            f" {other_rates}): it is the one that is reported."
+            f" {prompt_rates['prompt'][0]!r} most often ({prompt_rates['rate'][0]:.1%} of"
+            f" {prompt_rates['n'][0]:,}; the others {other_rates}): it is the one that is reported."
         )
     explanation = (
         f"Prompts were chosen by the answers about {n_selectors:,} people, who are in none of the"

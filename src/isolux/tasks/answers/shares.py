@@ -150,10 +150,9 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
         )
         text = (
             f"{empty + declined:,} of {model_rows.height:,} answers of"
-            f" {model!r}{_format_question(question)}"
-            f" are none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
-            " others. Compare response rates by group first; --denominator everyone counts those"
-            " without an answer too."
+            f" {model!r}{_format_question(question)} are none ({empty:,} empty, {declined:,}"
+            " decline): rates of answers are about the others. Compare response rates by group"
+            " first; --denominator everyone counts those without an answer too."
         )
         if (
             model_rows.height >= _MIN_ANSWERS
@@ -183,9 +182,8 @@ def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None
         elif rule is None and _are_sentences(model_rows["said"]):
             text = (
                 f"Most {subject} are sentences, compared literally: {model_rows['said'][0]!r} in"
-                " other"
-                " words is another answer. --read occupation, likeable_reason, pronoun, toxicity"
-                " or a file of rules reads what they say."
+                " other words is another answer. --read occupation, likeable_reason, pronoun,"
+                " toxicity or a file of rules reads what they say."
             )
         elif values.n_unique() == 1:
             text = (
@@ -225,11 +223,10 @@ def caution_on_language(
             notes.append(
                 Caution(
                     f"{share:.0%} of the longer answers of {model!r}{_format_question(question)}"
-                    " have hardly"
-                    f" a common English word, such as {str(model_rows['text'][0])[:60]!r}. What"
-                    " reads them"
-                    f" is for English ({', '.join(english_rules)}): other files go to --read,"
-                    " --declined and --lexicon."
+                    " have hardly a common English word, such as"
+                    f" {str(model_rows['text'][0])[:60]!r}. What reads them is for English"
+                    f" ({', '.join(english_rules)}): other files go to --read, --declined and"
+                    " --lexicon."
                 )
             )
     return notes
@@ -243,9 +240,8 @@ def caution_on_unmatched_lexicon(
     return [
         Caution(
             f"Not one of {model_rows.height:,} answers of {model!r}{_format_question(question)} has"
-            " a word of"
-            f" {lexicon.title!r}: a rate of 0 says that those words are missing, not that the"
-            " answers are harmless."
+            f" a word of {lexicon.title!r}: a rate of 0 says that those words are missing, not that"
+            " the answers are harmless."
         )
         for (model,), model_rows in answered.group_by("model", maintain_order=True)
         if model_rows.height >= _MIN_ANSWERS and not (model_rows["value"] == "yes").any()

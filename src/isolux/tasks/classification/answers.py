@@ -201,9 +201,8 @@ def _map_labels(
     )
     note = (
         f"{n_dropped:,} answers with {dropped_rows['raw'].n_unique():,} labels that the prediction"
-        " map does not"
-        f" name were dropped; {n_without_answer:,} units had no other answer, which counts as a"
-        " mistake."
+        f" map does not name were dropped; {n_without_answer:,} units had no other answer, which"
+        " counts as a mistake."
     )
     return kept_rows.select("unit", "label", "score"), [note] if dropped_rows.height else []
 

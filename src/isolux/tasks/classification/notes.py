@@ -33,9 +33,8 @@ def describe_missing_answers(
         count_text = f"{n_missing:,} of {n_people:,} people have no answer of {str(model)!r}"
         text = (
             f"{count_text} (an empty cell, or a word for unknown). They count as not detected, so"
-            " as"
-            f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
-            " leave-out leaves them out; detected_column says who was not detected."
+            f" as {counted_as}. If the file should have an answer for them, correct it;"
+            " --undetected leave-out leaves them out; detected_column says who was not detected."
         )
         if n_missing and undetected == "leave-out":
             notes.append(f"{count_text} and are left out.")

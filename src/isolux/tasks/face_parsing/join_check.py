@@ -80,9 +80,8 @@ def check_face_match(
         *notes,
         Caution(
             f"The masks of {model!r} cover the faces they are given for no better than other faces"
-            f" (F1 of all parts together {own_f1.mean():.2f} and {other_f1.mean():.2f}). Are"
-            " they of"
-            " these faces?"
+            f" (F1 of all parts together {own_f1.mean():.2f} and {other_f1.mean():.2f}). Are they"
+            " of these faces?"
         ),
     ]
 
@@ -90,8 +89,7 @@ def check_face_match(
 def _caution_on_empty(model: str, n_scored: int, n_empty: int) -> list[Caution]:
     text = (
         f"{n_empty:,} of {n_scored:,} faces have no mask of {model!r} at all and score 0. Is the"
-        " folder"
-        " whole?"
+        " folder whole?"
     )
     return (
         [Caution(text)]

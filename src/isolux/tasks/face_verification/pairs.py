@@ -181,8 +181,7 @@ def _deduplicate_pairs(
         is_contradiction,
         (key, unit_ids),
         f"{{n:,}} of {len(declared_code):,} pairs are called {' or '.join(declared_names)} against"
-        " the identities of"
-        " their people",
+        " the identities of their people",
         "genuine where both are one person, and only there",
         hint="name the column of persons with --option identity=COLUMN, or leave one of the two"
         " out",

@@ -150,9 +150,8 @@ def caution_on_invalid_incomes(dataset: Dataset) -> list[Caution]:
     incomes = dataset.attributes.filter(attribute="income")
     n_invalid = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
     text = (
-        f"{n_invalid:,} photos have an income of 0 or less, which bins take for the lowest: if"
-        " it means"
-        " that none is known, leave them out (--only 'income>0')."
+        f"{n_invalid:,} photos have an income of 0 or less, which bins take for the lowest: if it"
+        " means that none is known, leave them out (--only 'income>0')."
     )
     return [Caution(text)] if n_invalid else []
 
@@ -164,9 +163,8 @@ def caution_on_missing_predictions(outcomes: pl.DataFrame) -> list[Caution]:
         n_missing = int((model_rows["reason"] == _MISSING_PREDICTION).sum())
         n_scorable = n_missing + model_rows["reason"].null_count()
         text = (
-            f"{n_missing:,} of {n_scorable:,} photos have no prediction of {model!r}: every"
-            " number is"
-            " about the others alone. Is the file whole?"
+            f"{n_missing:,} of {n_scorable:,} photos have no prediction of {model!r}: every number"
+            " is about the others alone. Is the file whole?"
         )
         notes += (
             [Caution(text)]
@@ -189,9 +187,8 @@ def build_warnings(
         n_few = int((model_labels.group_by("photo").len()["len"] < top_k).sum())
         text = (
             f"{n_few:,} of {scored_photos.height:,} photos have fewer than {top_k} labels by"
-            f" {model!r}:"
-            " fewer labels are fewer chances of a hit. Compare with models of as many alone, or"
-            " say --top-k."
+            f" {model!r}: fewer labels are fewer chances of a hit. Compare with models of as many"
+            " alone, or say --top-k."
         )
         notes += [Caution(text)] if n_few >= _CAUTION_SHARE * max(scored_photos.height, 1) else []
         notes += _caution_on_chance_hits(str(model), scored_photos, photos, model_labels)
@@ -218,8 +215,7 @@ def _caution_on_chance_hits(
     n_hits = float(scored_photos["hit"].sum())
     text = (
         f"The labels of {model!r} are true of {n_hits / scored_photos.height:.0%} of the photos,"
-        " and dealt"
-        f" to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
+        f" and dealt to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
     )
     # Without variance every photo hits for certain, or none can; nothing is to be compared.
     is_chance = hits_sd > 0.0 and n_hits - hit_probability.sum() <= _MIN_Z * hits_sd
@@ -248,7 +244,6 @@ def note_homes(outcomes: pl.DataFrame) -> list[str]:
     if n_duplicates:
         notes.append(
             f"{n_duplicates:,} row(s) are of a photo that another row has too: each photo counts"
-            " once,"
-            " and any of its labels is right."
+            " once, and any of its labels is right."
         )
     return notes

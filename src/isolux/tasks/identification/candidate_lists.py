@@ -303,8 +303,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
         if rising_rows.height:
             raise TableError(
                 f"{rising_rows.height:,} candidate(s) of {model!r} are more alike than one of a"
-                " better"
-                " rank",
+                " better rank",
                 expected="scores that fall as ranks rise",
                 found=f"in the list of {rising_rows['instance_id'][0]!r}",
                 where=format_location(_SOURCE, int(rising_rows["line"][0])),

@@ -224,8 +224,7 @@ def build_notes(
         notes += [*candidates.notes, *_describe_failures(candidates, outcomes, roles, prefix)]
         notes.append(
             f"{prefix}{n_mated:,} searches are for people who are enrolled, {n_nonmated:,} for"
-            " people who are"
-            " not"
+            " people who are not"
             + (": a closed set, in which nobody can be found in error." if not n_nonmated else ".")
         )
         notes += _describe_threshold(
@@ -253,9 +252,8 @@ def _describe_gallery(roles: SearchRoles) -> list[str]:
     n_unknown = n_entries - int(is_known.sum())
     if n_unknown:
         unknown_text = (
-            f"{n_unknown:,} of {n_entries:,} enrolled images are of unknown people and are left"
-            " out of"
-            " the gallery."
+            f"{n_unknown:,} of {n_entries:,} enrolled images are of unknown people and are left out"
+            " of the gallery."
         )
         notes.append(
             Caution(unknown_text) if n_unknown >= _CAUTION_SHARE * n_entries else unknown_text
@@ -280,15 +278,13 @@ def _describe_failures(
             (roles.is_searched & (outcomes.reason_code != NullReason.MISSING.code)).sum()
         )
         notes.append(
-            f"{prefix}No template could be made from {n_failed_searches:,} of {n_searched:,}"
-            " images to be searched "
-            "for: they find nobody."
+            f"{prefix}No template could be made from {n_failed_searches:,} of {n_searched:,} images"
+            " to be searched for: they find nobody."
         )
     if n_failed_entries:
         notes.append(
-            f"{prefix}No template could be made of {n_failed_entries:,} of {n_entries:,} images"
-            " to be enrolled:"
-            " searches for those people miss them."
+            f"{prefix}No template could be made of {n_failed_entries:,} of {n_entries:,} images to"
+            " be enrolled: searches for those people miss them."
         )
     if n_absent:
         text = (
@@ -352,10 +348,8 @@ def _describe_threshold(
         n_required = math.ceil(1.0 / fpir * (1.0 - 1e-12))
         missing_text = (
             f"{prefix}{operating_point.n_threshold_searches:,} searches for people who are not"
-            " enrolled; a threshold at a false"
-            f" positive identification rate of {fpir:g} needs {n_required:,}, so nothing was"
-            " measured"
-            " at a threshold."
+            f" enrolled; a threshold at a false positive identification rate of {fpir:g} needs"
+            f" {n_required:,}, so nothing was measured at a threshold."
         )
         return (
             [missing_text] if outcomes.is_nonmated.any() else []
@@ -367,10 +361,9 @@ def _describe_threshold(
     )
     text = (
         f"{prefix}A candidate is returned from a score of"
-        f" {_format_threshold(scores, operating_point.threshold, sign)}: at"
-        f" most {100 * fpir:g} % of {operating_point.n_threshold_searches:,} searches for people"
-        " who are not enrolled then"
-        f" return anyone. It was set {sample_phrase}."
+        f" {_format_threshold(scores, operating_point.threshold, sign)}: at most {100 * fpir:g} %"
+        f" of {operating_point.n_threshold_searches:,} searches for people who are not enrolled"
+        f" then return anyone. It was set {sample_phrase}."
     )
     notes: list[str] = [text]
     if roles.sample_description:
@@ -387,8 +380,7 @@ def _describe_threshold(
         text = (
             f"{prefix}The candidate lists of {candidates.model!r} end at a score of"
             f" {sign * operating_point.threshold:.6g}, and fewer than {100 * fpir:g} % of the"
-            " searches for"
-            " people who are not enrolled return anyone: the threshold is that end."
+            " searches for people who are not enrolled return anyone: the threshold is that end."
         )
         notes.append(Caution(text))
     return notes

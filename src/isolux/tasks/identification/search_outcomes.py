@@ -261,9 +261,8 @@ def _caution_on_same_images(
     is_equal = (person[probe] == person[entry]) & (score >= _MIN_EQUAL_COSINE)
     n_equal, n = len(np.unique(probe[is_equal & is_mated[probe]])), int(is_mated.sum())
     text = (
-        f"{n_equal:,} of {n:,} searches meet an embedding of {candidates.model!r} that equals"
-        " their own."
-        " Is the same picture enrolled and searched for? Rates are then better than with another"
-        " picture."
+        f"{n_equal:,} of {n:,} searches meet an embedding of {candidates.model!r} that equals their"
+        " own. Is the same picture enrolled and searched for? Rates are then better than with"
+        " another picture."
     )
     return [Caution(text)] if n_equal >= max(_CAUTION_SHARE * n, 2) else []

@@ -103,8 +103,7 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
         raise SpecError(
             "it is not said which labels are harmful",
             expected=f"--taxonomy {', '.join(bundled_names)} or FILE (taxonomy=…): what a dog"
-            " beside a person"
-            " means depends on the pictures",
+            " beside a person means depends on the pictures",
             found=f"no taxonomy, and the dataset {dataset!r}",
         )
     # Names are accepted with hyphens and with underscores.
@@ -364,10 +363,8 @@ def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str
         max_labels = int(str(label_counts["n"].max() or 0))
         text = (
             f"{n_few:,} of {label_counts.height:,} people have fewer than {top_k} labels by"
-            f" {model!r} (at most"
-            f" {max_labels:,}): fewer labels are fewer chances of a harmful one. Compare with"
-            " models of"
-            f" as many alone, or say --top-k {max(max_labels, 1)}."
+            f" {model!r} (at most {max_labels:,}): fewer labels are fewer chances of a harmful one."
+            f" Compare with models of as many alone, or say --top-k {max(max_labels, 1)}."
         )
         notes += [Caution(text)] if n_few >= _CAUTION_FEW_SHARE * label_counts.height else []
     return notes

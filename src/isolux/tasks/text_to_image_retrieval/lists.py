@@ -242,9 +242,8 @@ def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
     suspect_models = by_model.filter(pl.col("ranks") >= _MIN_DISTINCT_SHARE).sort("model")
     return [
         Caution(
-            f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once"
-            " in a"
-            " query. The image of the highest number is taken for the best match. If 1 is the"
+            f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once in"
+            " a query. The image of the highest number is taken for the best match. If 1 is the"
             " best, everything here is upside down: write minus the rank as the score."
         )
         for model, max_score in suspect_models.select("model", "most").iter_rows()
