@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError, JoinError, UnknownNameError, format_location
+from isolux.core.formatting import join_first
 from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import Inputs, find_first_file_or_none
 from isolux.datasets._refusals import check_literal_settings
@@ -239,9 +240,9 @@ def _note_folders_without_images(root: Path, pictures: pl.DataFrame) -> list[str
     empty = [name for name in names if name not in {*known_classes, "__MACOSX"}]
     if not empty:
         return []
-    ellipsis = ", …" if len(empty) > _MAX_LISTED else ""
-    examples = ", ".join(map(repr, empty[:_MAX_LISTED]))
-    return [f"{len(empty):,} folder(s) hold no picture: {examples}{ellipsis}."]
+    return [
+        f"{len(empty):,} folder(s) hold no picture: {join_first(map(repr, empty), _MAX_LISTED)}."
+    ]
 
 
 def _find_table_of_folder(root: Path, table: str | Path | None) -> Path | None:

@@ -26,6 +26,7 @@ from isolux.core.errors import (
     find_similar_file_names,
     format_location,
 )
+from isolux.core.formatting import join_first
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.io.delimited_text import read_delimited
@@ -194,8 +195,7 @@ def refuse_unless_file(path: Path) -> None:
         where=str(path),
         hint=f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"{folder} holds {', '.join(map(repr, neighbours[:5])) or 'nothing'}"
-        + (", …" if len(neighbours) > 5 else ""),
+        else f"{folder} holds {join_first(map(repr, neighbours), 5) or 'nothing'}",
     )
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import JoinError
+from isolux.core.formatting import join_first
 from isolux.io.id_spellings import (
     JoinSides,
     find_spelling_match,
@@ -134,5 +133,4 @@ def _suggest_id_form(people: pl.Series, predicted_ids: pl.Series, tried_form: st
 
 
 def _format_examples(ids: pl.Series) -> str:
-    examples: Sequence[str] = ids[:3].to_list()
-    return ", ".join(map(repr, examples)) + (", …" if len(ids) > 3 else "")
+    return join_first(map(repr, ids), 3)

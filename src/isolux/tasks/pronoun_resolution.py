@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset, Scores
 from isolux.core.errors import SpecError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.grouping import UNKNOWN_VALUES
 from isolux.core.info import Metric, Reference, TaskInfo
 from isolux.core.notes import Caution
@@ -301,9 +302,7 @@ def _note_small_occupations(outcomes: pl.DataFrame, occupation: str | None) -> t
     )
     if not small_occupations:
         return ()
-    examples = ", ".join(map(str, small_occupations[:5])) + (
-        f" and {len(small_occupations) - 5:,} more" if small_occupations[5:] else ""
-    )
+    examples = join_first(map(str, small_occupations), 5, AND_MORE)
     text = (
         f"{len(small_occupations):,} occupation(s) have a single person of one gender ({examples})"
     )

@@ -21,6 +21,7 @@ from isolux.analyses.confounders.metric_cases import (
     ValueWithInterval,
 )
 from isolux.analyses.confounders.sentences import ConfounderSentences
+from isolux.core.formatting import join_first
 from isolux.core.tables import Status
 from isolux.statements.run_terms import RunTerms
 
@@ -153,7 +154,7 @@ def _iterate_excluded_value_notes(
     values = np.array(strata.values, dtype=np.object_)[~explanation.is_usable].tolist()
     is_single = len(strata.attributes) == 1
     if values and not explanation.status and is_single:
-        value_list = ", ".join(values[:_MAX_LISTED]) + (" and more" * (len(values) > _MAX_LISTED))
+        value_list = join_first(values, _MAX_LISTED, " and more")
         yield (
             f"{source}: at {len(values)} value(s) of {strata.name} some group has fewer than "
             f"{min_cell} people, so they are not controlled for: {value_list}"

@@ -8,7 +8,6 @@ follow the number, so that no sentence can be read as more than its attribute's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from isolux.analyses.confounders.metric_cases import (
     MetricCase,
     ValueWithInterval,
 )
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.statements.numbers import (
     format_bare_value,
     format_gap_size,
@@ -277,7 +277,7 @@ class ConfounderSentences:
     def _format_robustness(self, mix: EqualMixGap) -> str:
         """Write the robustness values: how strong an unmeasured confounder must be."""
         robustness = mix.robustness
-        if robustness is None or robustness.gap is None or not mix.status.is_causal:
+        if robustness.gap is None or not mix.status.is_causal:
             return ""
         text = (
             " Something not annotated would have to explain"
@@ -416,7 +416,9 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
         ("leaves open", adjustment.leaves),
         ("cuts, of the groups' own effect,", adjustment.cuts_causal),
     )
-    texts = [f"{verb} {_format_path_list(paths)}" for verb, paths in effects if paths]
+    texts = [
+        f"{verb} {join_first(paths, _MAX_LISTED, AND_MORE)}" for verb, paths in effects if paths
+    ]
     rule = "the back-door rule holds"
     if not adjustment.meets_backdoor:
         rule = "the back-door rule does not hold"
@@ -426,11 +428,6 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
             rule += f" ({' and '.join(followers)} {verb} from the groups or the score)"
     text = "; ".join(texts) or "blocks and opens nothing"
     return f" According to the graph, this mix {text}; {rule}."
-
-
-def _format_path_list(paths: Sequence[str]) -> str:
-    rest_text = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    return ", ".join(paths[:_MAX_LISTED]) + rest_text
 
 
 def _format_share_as_percent(share: float) -> str:

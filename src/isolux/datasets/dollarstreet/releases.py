@@ -19,6 +19,7 @@ import msgspec
 import polars as pl
 
 from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.notes import Caution
 from isolux.datasets._files import Inputs
 from isolux.datasets._relative_paths import check_paths_stay_inside
@@ -107,11 +108,10 @@ def _caution_on_missing_regions(photos: pl.DataFrame) -> list[str]:
     if not without_region.height:
         return []
     names = without_region["country"].unique().sort().to_list()
-    remainder = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
     return [
         Caution(
             f"{without_region.height:,} of {photos.height:,} photos are of countries of which no"
-            f" region is known: {', '.join(map(repr, names[:_MAX_LISTED]))}{remainder}."
+            f" region is known: {join_first(map(repr, names), _MAX_LISTED, AND_MORE)}."
         )
     ]
 

@@ -20,6 +20,7 @@ import polars as pl
 from isolux.core import citations
 from isolux.core.containers import Clusters, Dataset
 from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.formatting import join_first
 from isolux.core.info import DatasetInfo
 from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from isolux.datasets._boxes import check_box_columns
@@ -414,8 +415,7 @@ def _build_fiftyone_notes(
     if skipped_fields:
         notes.append(
             "Fields that hold neither values nor classes are left out: "
-            + ", ".join(map(repr, skipped_fields[:20]))
-            + (", …." if len(skipped_fields) > 20 else ".")
+            f"{join_first(map(repr, skipped_fields), 20)}."
         )
     shared_names = sorted(set(label_columns.by_name) & set(sample_columns.by_name))
     if shared_names:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.core.errors import TableError, format_location
+from isolux.core.formatting import join_first
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
@@ -124,9 +125,8 @@ def check_one_score_per_pair(
         first_row = repeated_pairs.filter(low=second_row["low"], high=second_row["high"]).row(
             0, named=True
         )
-        other_rows = [f"{index + 1:,}" for index in contradicted["row"][1 : _MAX_LISTED_ROWS + 1]]
-        ellipsis = ", …" if contradicted.height > _MAX_LISTED_ROWS + 1 else ""
-        rows_text = f"; others in row(s) {', '.join(other_rows)}{ellipsis}" if other_rows else ""
+        other_rows = join_first((f"{k + 1:,}" for k in contradicted["row"][1:]), _MAX_LISTED_ROWS)
+        rows_text = f"; others in row(s) {other_rows}" if other_rows else ""
         raise TableError(
             f"{contradicted.select('low', 'high').n_unique():,} pair(s) have two scores",
             expected="one score for two pictures, in whichever order they are named",

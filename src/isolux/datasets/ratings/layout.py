@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.core.errors import SpecError, TableError, UnknownNameError, format_columns
+from isolux.core.formatting import join_first
 from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.datasets.ratings.answer_sets import split_answer_sets
 from isolux.io.cell_parsing import as_text, is_readable_dtype
@@ -229,8 +230,7 @@ def select_answers_to_question(
         raise SpecError(
             "annotators answered several questions about an item",
             expected=f"one of them: --data-option {_QUESTION_COLUMN}={question_names[0]!r}",
-            found=", ".join(map(repr, question_names[:_MAX_LISTED]))
-            + (", …" if len(question_names) > _MAX_LISTED else ""),
+            found=join_first(map(repr, question_names), _MAX_LISTED),
             where=source,
         )
     require_columns(frame, (_QUESTION_COLUMN,), source)

@@ -159,7 +159,8 @@ def _read_widerface_image_names(mat: dict[str, Any], source: str) -> list[str]:
             where=format_location(source, column="file_list"),
         )
     return [
-        f"{_convert_widerface_cell_to_text(event, source, 'event_list')}/{_convert_widerface_cell_to_text(file, source, 'file_list')}.jpg"
+        f"{_convert_widerface_cell_to_text(event, source, 'event_list')}/"
+        f"{_convert_widerface_cell_to_text(file, source, 'file_list')}.jpg"
         for event, event_files in zip(events, files, strict=True)
         for file in np.ravel(event_files)
     ]

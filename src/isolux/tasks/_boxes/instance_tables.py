@@ -14,6 +14,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import join_first
 from isolux.core.tables import IMAGES, INSTANCES, Table, check, to_polars
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
@@ -281,7 +282,7 @@ def _keep_labels(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep predictions that mean a person: all of them where there is one label or none."""
     labels = distinct_values(predictions, "label")
-    label_list = ", ".join(map(repr, labels[:12])) + (", …" if len(labels) > 12 else "")
+    label_list = join_first(map(repr, labels), 12)
     if person_label is None:
         # Counting cars and dogs as detections of people would make recall depend on what else is
         # shown.

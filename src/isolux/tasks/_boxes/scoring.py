@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from isolux.core.containers import Dataset, Scores
+from isolux.core.formatting import join_first
 from isolux.core.info import TaskInfo
 from isolux.core.notes import Caution
 from isolux.core.tables import Table, to_polars
@@ -287,9 +288,7 @@ def _dataset_classes(
 def caution_on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
     """Caution where a model that knows few of the classes is scored on all of them."""
     shared_classes = sorted(set(labels) & set(classes))
-    class_list = ", ".join(map(repr, shared_classes[:3])) + (
-        ", …" if len(shared_classes) > 3 else ""
-    )
+    class_list = join_first(map(repr, shared_classes), 3)
     text = (
         f"The predictions are of {len(shared_classes):,} of the dataset's {len(classes):,} classes"
         f" ({class_list}); what is of the others counts as missed, and means over classes hold them"

@@ -9,6 +9,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.notes import Caution
 from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth
@@ -160,7 +161,4 @@ def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:
 
 def _format_names(names: Sequence[str]) -> str:
     """List the first names, and the number of others."""
-    ending = (
-        f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    )
-    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + ending
+    return join_first(map(repr, names), _MAX_LISTED_NAMES, AND_MORE)
