@@ -52,8 +52,8 @@ def explain_changes(path: str | Path) -> Iterator[None]:
 def describe_changes(changed: Sequence[str]) -> str:
     """Format the warning for a changed run that is shown nevertheless."""
     return (
-        f"Files of this run are not as they were written ({join_first(changed, 5, AND_MORE)}): its numbers"
-        " may not be those that were measured. Make the run again."
+        f"Files of this run are not as they were written ({join_first(changed, 5, AND_MORE)}): its"
+        " numbers may not be those that were measured. Make the run again."
     )
 
 
