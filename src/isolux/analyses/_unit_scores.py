@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
 from isolux.core.containers import AnalysisResult, Run
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.core.info import Direction, Metric
 from isolux.core.plugin_options import SharedOption
 from isolux.core.spec import Task
@@ -147,9 +147,7 @@ def nan_to_none(x: Any) -> float | None:
 def check_attributes_exist(run: Run, names: Sequence[str], source: str) -> None:
     """Refuse attributes that the run does not have."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in names:
-        if name not in present:
-            raise UnknownNameError("attribute", name, present, where=source)
+    refuse_unknown_names("attribute", names, present, where=source)
 
 
 def compares_models_or_has_no_scores(run: Run) -> bool:

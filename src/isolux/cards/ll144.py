@@ -24,7 +24,7 @@ from isolux.cards._selection import (
 )
 from isolux.core.containers import Run
 from isolux.core.counts import COUNTS
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.core.formatting import format_class_with_target, read_target_term
 from isolux.core.info import CardInfo, Reference
 from isolux.core.survey_sample import is_survey_sample
@@ -271,8 +271,7 @@ def _build_score_rate_tables(
 def _refuse_large_exclusions(all_rates: Sequence[CategoryRates], excluded: Sequence[str]) -> None:
     shares = {category.name: category.share for rates in all_rates for category in rates.categories}
     for name in excluded:
-        if name not in shares:
-            raise UnknownNameError("category", name, shares, where="categories_left_out")
+        refuse_unknown_names("category", [name], shares, where="categories_left_out")
         if shares[name] >= _MAX_EXCLUDED_SHARE:
             raise SpecError(
                 f"{name} may not be left out of the impact ratios",

@@ -22,9 +22,9 @@ import polars as pl
 from isolux.core.errors import (
     FileError,
     SpecError,
-    UnknownNameError,
     find_similar_file_names,
     format_location,
+    refuse_unknown_names,
 )
 from isolux.core.formatting import join_first
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
@@ -83,8 +83,7 @@ def read_table(
     path = Path(path).expanduser()
     refuse_unless_file(path)
     format_name = format or detect_table_format(path)
-    if format_name not in FORMATS:
-        raise UnknownNameError("table format", format_name, FORMATS)
+    refuse_unknown_names("table format", [format_name], FORMATS)
     if format_name not in SHEETS:
         refuse_workbook_settings(f"{format_name}: {path.name}", sheet, header_row)
     try:

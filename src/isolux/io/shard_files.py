@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.errors import FileError, TableError, refuse_unknown_names
 from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.table_rows import IntArray, TableRows
 from isolux.io.binary_tables import find_unreadable_column, first_error_line, refuse_damaged
@@ -221,9 +221,7 @@ def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
         return dict(pl.read_parquet_schema(shard_path))
 
     schema = _call_reader(shard_path, read_schema)
-    for name in columns:
-        if name not in schema:
-            raise UnknownNameError("column", name, schema, where=str(path))
+    refuse_unknown_names("column", columns, schema, where=str(path))
 
     frame: pl.DataFrame = _call_reader(
         shard_path,

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from isolux.core.containers import Run
-from isolux.core.errors import UnknownNameError
+from isolux.core.errors import refuse_unknown_names
 from isolux.core.tables import Status
 
 Protocols = Mapping[str, Mapping[str, object]]
@@ -18,8 +18,7 @@ Layout = Callable[[Run], pl.DataFrame]
 
 def check_protocol_exists(paper: str, protocols: Protocols, protocol_name: str) -> None:
     """Refuse a protocol that the paper does not have."""
-    if protocol_name not in protocols:
-        raise UnknownNameError("protocol", protocol_name, protocols, where=f"papers/{paper}")
+    refuse_unknown_names("protocol", [protocol_name], protocols, where=f"papers/{paper}")
 
 
 def build_nonempty_tables_by_caption(

@@ -20,7 +20,7 @@ import polars as pl
 
 from isolux.core import registry
 from isolux.core.containers import Dataset
-from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.errors import FileError, SpecError, TableError, refuse_unknown_names
 from isolux.core.notes import Caution
 from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.io.frames import FORMATS, open_bytes, read_table
@@ -362,6 +362,5 @@ def list_models(
 def select_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Keep one model's predictions."""
     model_names = predictions["model"].unique(maintain_order=True).to_list()
-    if model not in model_names:
-        raise UnknownNameError("model", model, model_names, where="--model-name")
+    refuse_unknown_names("model", [model], model_names, where="--model-name")
     return predictions.filter(model=model)

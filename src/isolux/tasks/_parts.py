@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.errors import SpecError, TableError, format_location, refuse_unknown_names
 from isolux.core.tables import IMAGES, INSTANCES
 from isolux.geometry.masks import (
     Masks,
@@ -170,9 +170,7 @@ def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]
             where=dataset.name,
             hint="FHIBE's polygons are loaded when asked for: segments=True",
         )
-    for part in parts if rows.height else ():
-        if part not in known_parts:
-            raise UnknownNameError("part", part, known_parts, where=dataset.name)
+    refuse_unknown_names("part", parts if rows.height else (), known_parts, where=dataset.name)
     return list(parts)
 
 

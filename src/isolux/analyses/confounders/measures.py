@@ -33,7 +33,7 @@ from isolux.analyses.confounders.strata import (
     estimate_cell_means,
 )
 from isolux.core.containers import Run, Scores
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, refuse_unknown_names
 from isolux.core.info import Metric, TaskInfo
 from isolux.core.spec import Statistics, Task
 from isolux.core.survey_sample import SAMPLE
@@ -133,8 +133,7 @@ def choose_metrics_or_default(run: Run, task: Task, names: Sequence[str]) -> lis
     directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
     source = "--analysis-option confounders.metric"
     for name in names:
-        if name not in measured_names:
-            raise UnknownNameError("metric", name, measured_names, where=source)
+        refuse_unknown_names("metric", [name], measured_names, where=source)
         if name not in directed_names:
             raise SpecError(
                 f"{name!r} has no direction: neither way is better",

@@ -20,8 +20,8 @@ from isolux.core.errors import (
     FileError,
     SpecError,
     TableError,
-    UnknownNameError,
     format_location,
+    refuse_unknown_names,
 )
 from isolux.datasets._files import Inputs, read_file_bytes
 from isolux.datasets._tables import left_join_in_order
@@ -67,8 +67,7 @@ def read_districts_geojson(path: str | Path) -> Districts:
     source = str(file)
     features = decode_json(inputs.read(file), _GeoJsonCollection, source).features
     property_names = {name for feature in features for name in feature.properties or ()}
-    if _DISTRICT_PROPERTY not in property_names:
-        raise UnknownNameError("property", _DISTRICT_PROPERTY, property_names, where=source)
+    refuse_unknown_names("property", [_DISTRICT_PROPERTY], property_names, where=source)
     rings: dict[str, list[FloatArray]] = {}
     skipped = 0
     for row, feature in enumerate(features):

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.core import citations
 from isolux.core.containers import Clusters, Dataset
-from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.errors import TableError, format_location, refuse_unknown_names
 from isolux.core.formatting import join_first
 from isolux.core.info import DatasetInfo
 from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -242,9 +242,7 @@ def _select_items_of_categories(
         return items
     requested = (categories,) if isinstance(categories, str) else tuple(categories)
     present_labels = {str(labelled_item.label.get("label")) for labelled_item in items}
-    for name in requested:
-        if name not in present_labels:
-            raise UnknownNameError("label", name, present_labels, where=source)
+    refuse_unknown_names("label", requested, present_labels, where=source)
     return [
         labelled_item
         for labelled_item in items

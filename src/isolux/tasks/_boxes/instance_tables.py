@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, refuse_unknown_names
 from isolux.core.formatting import join_first
 from isolux.core.tables import IMAGES, INSTANCES, Table, check, to_polars
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
@@ -203,9 +203,7 @@ def _keep_classes(
         return instances
     names = [person_class] if isinstance(person_class, str) else list(person_class)
     known_classes = instances["classes"].explode().drop_nulls().unique().sort().to_list()
-    for name in names if instances.height else ():
-        if name not in known_classes:
-            raise UnknownNameError("class", name, known_classes, where=source)
+    refuse_unknown_names("class", names if instances.height else (), known_classes, where=source)
     has_class = pl.col("classes").list.eval(pl.element().is_in(names)).list.any()
     return instances.filter(has_class.fill_null(value=False))
 

@@ -7,7 +7,13 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.errors import (
+    SpecError,
+    TableError,
+    UnknownNameError,
+    format_location,
+    refuse_unknown_names,
+)
 from isolux.core.formatting import join_words
 from isolux.core.notes import Caution
 from isolux.core.placeholders import caution_on_placeholder_labels
@@ -64,9 +70,7 @@ def select_annotators(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         return rows
     names = (names,) if isinstance(names, str) else names
     existing_names = rows["annotator"].unique().sort().to_list()
-    for name in names:
-        if name not in existing_names:
-            raise UnknownNameError("annotator", name, existing_names, where=_SOURCE)
+    refuse_unknown_names("annotator", names, existing_names, where=_SOURCE)
     return rows.filter(pl.col("annotator").is_in(list(names)))
 
 
