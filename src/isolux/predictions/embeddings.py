@@ -17,6 +17,7 @@ from isolux.core.errors import (
     InputError,
     SpecError,
     TableError,
+    first_line,
     format_location,
 )
 from isolux.core.info import FormatInfo, Reference
@@ -189,7 +190,7 @@ def _map_array(path: Path, source: str) -> npt.NDArray[np.generic]:
         raise FileError(
             "this is not an array of numbers",
             expected="what numpy.save writes, without Python objects",
-            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
+            found=first_line(error, 120),
             where=source,
         ) from error
 
