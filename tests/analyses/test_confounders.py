@@ -9,15 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-import isolux
 from isolux.analyses import confounders
 from isolux.analyses.confounders.audit_tests import MaxStatistic, replicate_se_with_minimum
 from isolux.analyses.confounders.effects import ReplicatedValue
 from isolux.api.explain import run_analyses
 from isolux.core.errors import SpecError, UnknownNameError
 from isolux.core.tables import DISPARITIES, FINDINGS, check
-from isolux.tasks import score
-from isolux_worlds import confounded_scene, simulate_scene
 from tests.analyses._confounded import attributes, evidence_of, run_of
 
 
@@ -171,26 +168,6 @@ def test_average_precision_class_by_class():
         ("car", "tone", "b", 20), ("car", "tone", "a", 20), ("dog", "tone", "b", 20),
         ("dog", "tone", "a", 20),
     ] or set(counts["n"]) == {20}  # fmt: skip
-
-
-def test_other_statistics_are_measured_as_groups_are():
-    """True accept rates and their like: a world of the house's own, one other statistic."""
-    scene, detector = confounded_scene("size", clusters=60)
-    world = simulate_scene(scene, detector, 1)
-    scores = score(
-        "detection", world.dataset, world.predictions,
-        metrics=("average_recall_in_group",), other_groups="remove",
-    )  # fmt: skip
-    run = isolux.audit(scores, world.dataset, by=("tone",), replicates=100).run
-    own = confounders.explain(
-        run, explanatory=["size"], metric=["average_recall_in_group"], min_cell=10
-    )
-    groups = table(own, "Values by group")
-    measured = run.group_metrics.filter(metric="average_recall_in_group", attribute="tone")
-    assert dict(groups.select("group", "value").iter_rows()) == pytest.approx(
-        dict(measured.select("group", "value").iter_rows()), abs=1e-6
-    )
-    assert any("keeps each group's mix" in note for note in own.notes)
 
 
 def test_a_true_accept_rate_by_the_same_road():

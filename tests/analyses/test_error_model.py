@@ -219,8 +219,8 @@ def test_scores_far_from_0_and_close_together_are_told_as_others(centre, size):
 
 
 def test_settings_out_of_range_are_refused():
-    with pytest.raises(SpecError, match="permutations cannot be used\n  expected: 19 or more"):
-        error_model.explain(injected(20), permutations=18)
+    with pytest.raises(SpecError, match="check_trees cannot be used\n  expected: 1 or more"):
+        error_model.explain(injected(20), check_trees=0)
 
 
 def test_two_models_are_told_each_at_half_the_level():

@@ -10,7 +10,6 @@ import pytest
 
 import isolux
 from isolux.checks.repeats import check
-from isolux.core.errors import SpecError
 from tests.checks._dataset import dataset
 
 _BOX = (10.0, 20.0, 30.0, 60.0)
@@ -143,8 +142,3 @@ def test_people_of_one_image_who_are_alike_by_chance_are_no_repeats():
     """Of each image's three, two are alike in two of three images: so are many across images."""
     races = [race for k in range(30) for race in ("AAB", "ABC", "BBC")[k % 3]]
     assert not _problems(_rows([f"{k // 3}.jpg" for k in range(90)], race=races))
-
-
-def test_an_overlap_has_a_range():
-    with pytest.raises(SpecError, match="above 0, at most 1"):
-        check(dataset(_boxes(("1", _BOX))), min_iou=0)

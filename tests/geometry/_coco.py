@@ -48,7 +48,9 @@ def detection_ignored(found, outside=None):
     if outside is not None:
         dense |= outside[:, None]
         dense[found.candidate] &= found.candidate_truth < 0
-    dense[found.candidate] |= found.is_candidate_ignored
+    is_matched = found.candidate_truth >= 0
+    if len(found.truth_ignored):
+        dense[found.candidate] |= is_matched & found.truth_ignored[found.candidate_truth]
     return dense
 
 

@@ -65,7 +65,7 @@ def test_a_word_that_an_option_does_not_take_is_refused(task, name, words, value
 
 def test_tasks_have_options_of_some_words():
     assert ("classification", "undetected", ("mistake", "leave-out", "both")) in WORDS
-    assert ("detection", "matching", ("one-to-one", "best-overlap", "per-group")) in WORDS
+    assert ("detection", "matching", ("one-to-one", "best-overlap")) in WORDS
 
 
 def test_nothing_is_no_word_of_a_shared_option():

@@ -163,8 +163,8 @@ def test_only_what_was_asked_for_is_measured():
     [
         (WIDER | {"top_k": (1,)}, r"WIDER FACE's protocol has no top_k"),
         (WIDER | {"matching": "best-overlap"}, r"protocol has no matching"),
-        (WIDER | {"common_count": 50.0, "other_groups": "remove", "pixel_inclusive": True},
-         r"no common_count and no other_groups and no pixel_inclusive"),
+        (WIDER | {"common_count": 50.0, "pixel_inclusive": True},
+         r"no common_count and no pixel_inclusive"),
         (WIDER | {"max_detections": 5, "iou_thresholds": (0.6,)},
          r"no iou_thresholds and no max_detections"),
         (WIDER | {"metrics": ["miss_rate"]}, r"'miss_rate' is not part of WIDER FACE's protocol"),

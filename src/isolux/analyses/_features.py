@@ -240,10 +240,8 @@ def _determines_outcome(features: Features, name: str, outcome: FloatArray) -> b
         is_known = np.isfinite(number)
         if is_known.sum() < 3:
             return False
-        a, b = (
-            number[is_known] - number[is_known].mean(),
-            outcome[is_known] - outcome[is_known].mean(),
-        )
+        a = number[is_known] - number[is_known].mean()
+        b = outcome[is_known] - outcome[is_known].mean()
         norm_product = float(a @ a) * float(b @ b)
         return norm_product > 0 and float(a @ b) ** 2 > (1 - 1e-9) * norm_product
     members = features.matrix[:, column_index].astype(np.float64)

@@ -15,7 +15,7 @@ import polars as pl
 
 from isolux.analyses._regrouping import OWN_CLUSTER, find_task_info_or_none
 from isolux.core.containers import AnalysisResult, Run
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.core.info import Direction, Metric
 from isolux.core.plugin_options import SharedOption
 from isolux.core.spec import Task
@@ -147,9 +147,7 @@ def nan_to_none(x: Any) -> float | None:
 def check_attributes_exist(run: Run, names: Sequence[str], source: str) -> None:
     """Refuse attributes that the run does not have."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in names:
-        if name not in present:
-            raise UnknownNameError("attribute", name, present, where=source)
+    refuse_unknown_names("attribute", names, present, where=source)
 
 
 def compares_models_or_has_no_scores(run: Run) -> bool:
@@ -176,9 +174,7 @@ def load_unit_scores_by_model(
         if any(table.height for table in run.evidence.values()):
             raise _build_missing_scores_error(run, analysis)
         return []
-    scored_metrics = run.scores.filter(pl.col("value").is_not_null())["metric"].unique(
-        maintain_order=True
-    )
+    scored_metrics = run.scores.drop_nulls("value")["metric"].unique(maintain_order=True)
     names = scored_metrics.to_list()
     if metric and metric not in names:
         source = f"--analysis-option {analysis}.metric"
@@ -188,7 +184,7 @@ def load_unit_scores_by_model(
     ordered = [*task.metrics, *terms.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
     higher_is_better = _is_higher_better(name, terms, worse, analysis)
-    rows = run.scores.filter(pl.col("metric") == name)
+    rows = run.scores.filter(metric=name)
     lowest_threshold = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     model_rows = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)
@@ -217,10 +213,8 @@ def find_worst_scores_or_none(
     goodness = sign * scores.value
     if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
-    measure, direction = (
-        lower_unless_acronym(terms.format_metric(scores.row)),
-        "below" if sign > 0 else "above",
-    )
+    measure = lower_unless_acronym(terms.format_metric(scores.row))
+    direction = "below" if sign > 0 else "above"
     if threshold is not None:
         is_low = goodness < sign * threshold
         if is_low.all() or not is_low.any():

@@ -122,15 +122,13 @@ def _iterate_association_rows(
         nulls_equal=True,
         maintain_order="left",
     )
-    defined_scores = run.scores.filter(pl.col("value").is_not_null())
+    defined_scores = run.scores.drop_nulls("value")
     units_by_group = {
         k: set(group_rows["unit_id"]) for k, group_rows in members.group_by("attribute", "group")
     }
     for (model, metric, label, _), metric_rows in associations.group_by(keys, maintain_order=True):
         metric_scores = defined_scores.filter(
-            (pl.col("model") == model)
-            & (pl.col("metric") == metric)
-            & pl.col("label").eq_missing(pl.lit(label, dtype=pl.String))
+            pl.col("label").eq_missing(pl.lit(label, dtype=pl.String)), model=model, metric=metric
         )
         yield from _iterate_association_rows_of_metric(
             metric_scores, metric_rows, units_by_group, terms, level

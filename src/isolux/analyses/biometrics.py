@@ -39,8 +39,7 @@ INFO = AnalysisInfo(
             "reporting. Part 10: Quantifying biometric system performance variation across "
             "demographic groups.",
             "its scope: failure to enrol, failure to acquire, recognition errors",
-            "https://standards.iteh.ai/catalog/standards/iso/c393f7c4-f721-4602-a96f-f84b35e020f9/"
-            "iso-iec-19795-10-2024",
+            "https://standards.iteh.ai/catalog/standards/iso/c393f7c4-f721-4602-a96f-f84b35e020f9/iso-iec-19795-10-2024",
         ),
         Reference(
             "frvt-summaries",

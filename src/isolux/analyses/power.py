@@ -99,9 +99,8 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return AnalysisResult(FINDINGS.empty())
     terms = read_display_terms(run)
-    pairs = _find_least_detectable_pairs(run)
     required_sizes = _add_required_sizes_by_target(
-        pairs, terms, tuple(targets), list(targets) == [0.05, 0.02]
+        _find_least_detectable_pairs(run), terms, tuple(targets), list(targets) == [0.05, 0.02]
     )
     first_rows = _select_least_detectable_class(required_sizes.filter(first=True))
     rows = [_build_power_finding(row, terms) for row in first_rows.iter_rows(named=True)]
@@ -119,7 +118,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
 def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
     groups = run.group_metrics.filter(
-        pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
+        pl.col("attribute").is_not_null(), ~pl.col("values").list.contains(UNKNOWN)
     ).select(
         *MEASURE_COLUMNS,
         "attribute",
@@ -128,9 +127,7 @@ def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
     )
     keys = [*MEASURE_COLUMNS, "attribute"]
     pairs = run.disparities.filter(
-        (pl.col("kind") == "difference")
-        & pl.col("detectable").is_finite()
-        & (pl.col("detectable") > 0)
+        pl.col("detectable").is_finite(), pl.col("detectable") > 0, kind="difference"
     ).select(
         *keys,
         "group_a",
@@ -156,8 +153,7 @@ def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
 
 def _standard_error_or_interval_se_expr(run: Run) -> pl.Expr:
     """Return a group's standard error; if it is 0, the half-width of its interval over z."""
-    level = float((run.record.get("spec") or {}).get("level", 0.95))
-    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    z = NormalDist().inv_cdf((1.0 + float((run.record.get("spec") or {}).get("level", 0.95))) / 2.0)
     half_width = (pl.col("high") - pl.col("low")) / 2.0
     standard_error = pl.col("standard_error")
     return pl.when(standard_error > 0).then(standard_error).otherwise(half_width / z)
@@ -189,8 +185,7 @@ def _add_required_sizes_by_target(
     )
     if are_fractions:
         pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
-        metric_target = pl.when(pl.col("metric").is_in(fractions)).then("target")
-        pairs = pairs.with_columns(target=metric_target)
+        pairs = pairs.with_columns(target=pl.when(pl.col("metric").is_in(fractions)).then("target"))
     is_detectable = pl.col("target") >= pl.col("detectable")
     target_variance = (pl.col("se_a").pow(2) + pl.col("se_b").pow(2)) * (
         pl.col("target") / pl.col("detectable")
@@ -251,9 +246,8 @@ def _build_power_finding(row: dict[str, object], terms: RunTerms) -> dict[str, o
     class_phrase = f", the worst-measured of {row['classes']:,} classes" if has_classes else ""
     claim = (
         f"{terms.format_metric(row)} by"
-        f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit "
-        "could have detected (power 0.8) a difference of "
-        f"{format_gap_size(detectable, unit)} between"
+        f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit could have"
+        f" detected (power 0.8) a difference of {format_gap_size(detectable, unit)} between"
         f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
@@ -319,8 +313,8 @@ def _list_groups_below_minimum_size(run: Run, terms: RunTerms) -> pl.DataFrame:
     spec = run.record.get("spec") or {}
     min_units, min_clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))
     too_small = run.group_metrics.filter(
-        pl.col("attribute").is_not_null()
-        & pl.col("status").is_in(["insufficient units", "insufficient clusters"])
+        pl.col("attribute").is_not_null(),
+        pl.col("status").is_in(["insufficient units", "insufficient clusters"]),
     )
     largest = too_small.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("n_units").max(), pl.col("n_clusters").max()

@@ -131,7 +131,7 @@ def _select_scores_of_first_metric(run: Run, task_settings: Task) -> tuple[pl.Da
         for name in (*task_settings.metrics, *defaults, *measured_names)
         if name in measured_names
     )
-    rows = run.scores.filter(pl.col("metric") == name)
+    rows = run.scores.filter(metric=name)
     lowest_threshold = rows["threshold"].min()
     rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     fallback = Metric(name=name, title=name, definition="", direction="none")
@@ -166,7 +166,7 @@ def _assign_coco_size_strata(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
 
 def _read_attribute_strata_or_empty(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
     """Read each person's values of an attribute; an empty table if it has too many values."""
-    if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
+    if run.attributes.filter(attribute=attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
     memberships = build_membership(run.attributes, [attribute], units=units).frame
     return memberships.select("unit_id", stratum="group")
@@ -182,9 +182,8 @@ def _measure_strata_of_groups(
 ) -> pl.DataFrame:
     """Measure each stratum of each group, and of overall."""
     is_division = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
-    task = str(units["task"][0])
     metrics = measure_group_means_by_stratum(
-        units, members.filter(~is_division), strata, task, metric, spec
+        units, members.filter(~is_division), strata, str(units["task"][0]), metric, spec
     )
     order = _order_strata_by_meaning(strata["stratum"].unique().sort().to_list())
     stratum_rank = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)

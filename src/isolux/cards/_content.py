@@ -354,9 +354,8 @@ class CardContent:
                     *map(number_column, ("n", "Clusters", "Share of all judged")),
                 ),
                 rows,
-                f"{GROUPS_SOURCE}: {format_metric_line_key(main.line)}, attribute "
-                f"{section.attribute},"
-                " n_units and n_clusters",
+                f"{GROUPS_SOURCE}: {format_metric_line_key(main.line)}, attribute"
+                f" {section.attribute}, n_units and n_clusters",
                 tuple(notes),
             )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from isolux.cards._document import CardFact
 from isolux.core import registry
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.core.info import CardInfo, FactField
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 
@@ -147,9 +147,7 @@ def read_facts(
 def _refuse_unknown_keys(
     mapping: Mapping[Any, Any], description: str, valid_keys: Sequence[str], source_name: str
 ) -> None:
-    for name in mapping:
-        if name not in valid_keys:
-            raise UnknownNameError(description, str(name), valid_keys, where=source_name)
+    refuse_unknown_names(description, mapping, valid_keys, where=source_name)
 
 
 def _read_fact_text(stated: object, key: str, source_name: str) -> str:

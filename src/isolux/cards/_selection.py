@@ -161,10 +161,8 @@ def _add_impact_ratio(
         return category
     if group_index == best_group_index:
         return replace(category, ratio=1.0)
-    first, second = (
-        np.array([group_index], dtype=np.int64),
-        np.array([best_group_index], dtype=np.int64),
-    )
+    first = np.array([group_index], dtype=np.int64)
+    second = np.array([best_group_index], dtype=np.int64)
     pair = build_comparisons(estimates, attribute, 0).compare_pairs(first, second)
     group_interval, best_interval = (
         _choose_rate_interval(estimates, row, level) for row in (group_index, best_group_index)

@@ -24,7 +24,7 @@ from isolux.cards._selection import (
 )
 from isolux.core.containers import Run
 from isolux.core.counts import COUNTS
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.core.formatting import format_class_with_target, read_target_term
 from isolux.core.info import CardInfo, Reference
 from isolux.core.survey_sample import is_survey_sample
@@ -217,8 +217,8 @@ def _build_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Ca
     run = content.source.run
     scores = run.scores
     models = scores["model"].unique(maintain_order=True).to_list()
-    scores = scores.filter(pl.col("model") == models[0]) if models else scores
-    selection_scores = scores.filter(pl.col("metric") == "selection_rate")
+    scores = scores.filter(model=models[0]) if models else scores
+    selection_scores = scores.filter(metric="selection_rate")
     excluded = content.facts.texts.get("categories_left_out", ())
     if selection_scores.height:
         target = read_target_term(run.record)
@@ -233,7 +233,7 @@ def _build_rate_tables(content: CardContent, sex: str, race: str) -> Iterator[Ca
                 content, class_scores, by, excluded, f"Selected: the answer is {name}"
             )
         return
-    numbers = scores.filter(pl.col("metric") == "mean")
+    numbers = scores.filter(metric="mean")
     if str(run.record.get("task")) != "number" or not numbers.height:
         raise SpecError(
             "this run has neither selection rates nor scores",
@@ -271,8 +271,7 @@ def _build_score_rate_tables(
 def _refuse_large_exclusions(all_rates: Sequence[CategoryRates], excluded: Sequence[str]) -> None:
     shares = {category.name: category.share for rates in all_rates for category in rates.categories}
     for name in excluded:
-        if name not in shares:
-            raise UnknownNameError("category", name, shares, where="categories_left_out")
+        refuse_unknown_names("category", [name], shares, where="categories_left_out")
         if shares[name] >= _MAX_EXCLUDED_SHARE:
             raise SpecError(
                 f"{name} may not be left out of the impact ratios",
@@ -288,11 +287,12 @@ def _build_rate_table(
     best_category = next(
         (category for category in rates.categories if category.name == rates.highest_category), None
     )
-    unknown = (
-        f"{format_count(rates.n_unknown)} of {format_count(rates.n_total)} assessed are of an"
-        " unknown category and are not included."
-    )
-    notes = [unknown]
+    notes = [
+        (
+            f"{format_count(rates.n_unknown)} of {format_count(rates.n_total)} assessed are of an"
+            " unknown category and are not included."
+        )
+    ]
     if best_category is not None:
         notes.append(
             f"The highest rate is that of {best_category.name}, n ="

@@ -25,6 +25,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks._image_files import INSPECTION_COLUMNS, ImageFiles
+from isolux.core.errors import first_line
 from isolux.io.images import DECODING_ERRORS, MAX_PIXELS, Pixels
 
 _THUMBNAIL_SIDE_PX = 32  # pixels of a thumbnail's side, as phash takes them
@@ -199,7 +200,7 @@ def _apply_orientation(thumbnail: Pixels, orientation: int | None) -> Pixels:
 
 
 def _classify_error(error: BaseException) -> dict[str, str]:
-    message = (str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120]
+    message = first_line(error).partition(" <_io.")[0][:120]
     truncation_phrases = (
         "truncated",
         "premature",

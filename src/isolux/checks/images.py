@@ -125,8 +125,6 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
         ~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False)
     )
     expected_suffix = pl.format(".{}", pl.col("wanted").list.join(" or ."))
-    suffix = pl.format(".{}", pl.col("suffix").fill_null(""))
-    frames = pl.format("{} frames; the first is read", "frames")
     return concatenate_problems(
         *problems,
         make_image_problems(
@@ -135,7 +133,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             "the picture holds several frames",
             "warning",
             "one frame",
-            frames,
+            pl.format("{} frames; the first is read", "frames"),
         ),
         make_image_problems(
             "images",
@@ -143,6 +141,6 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             "the extension names another format",
             "warning",
             expected_suffix,
-            suffix,
+            pl.format(".{}", pl.col("suffix").fill_null("")),
         ),
     )

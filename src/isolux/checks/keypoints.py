@@ -157,9 +157,7 @@ def _check_inside_masks(block: PeopleWithMasks, left_out: set[str]) -> pl.DataFr
         return concatenate_problems()
     rows = rows.filter(~pl.col("instance_id").is_in(list(left_out)))
     points = _list_labelled_points(rows.select("instance_id", "mask", *_LISTS[:3]))
-    points = points.filter(
-        pl.col("keypoints_v") == 2, pl.col("keypoints_x", "keypoints_y").is_finite()
-    )
+    points = points.filter(pl.col("keypoints_x", "keypoints_y").is_finite(), keypoints_v=2)
     if points.is_empty():
         return concatenate_problems()
     is_inside = _is_near_mask(

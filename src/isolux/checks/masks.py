@@ -118,7 +118,7 @@ def _check_against_boxes(people: PeopleWithMasks) -> list[pl.DataFrame]:
     no_overlap_problem = "a mask does not touch its person's box"
     low_overlap_problem = "a mask and its person's box are of different parts"
     expected = f"an overlap of {_MIN_BOX_IOU:g} or more"
-    low_overlap = rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < _MIN_BOX_IOU))
+    low_overlap = rows.filter(pl.col("overlap") > 0, pl.col("overlap") < _MIN_BOX_IOU)
     return [
         make_person_problems(
             "masks", rows.filter(overlap=0.0), no_overlap_problem, "error", expected, boxes_text

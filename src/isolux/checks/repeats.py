@@ -14,7 +14,6 @@ import polars as pl
 from isolux.checks._problems import concatenate_problems, make_person_problems
 from isolux.core import citations
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError
 from isolux.core.info import CheckInfo
 from isolux.core.tables import INSTANCES
 from isolux.geometry.boxes import BoxColumns, build_pair_finder_xywh
@@ -34,6 +33,7 @@ INFO = CheckInfo(
 _BOX = ("box_x", "box_y", "box_w", "box_h")
 # Of 44,000 boxes of WIDER FACE, COCO and BDD100K, 6 pairs of one class overlap by .8 or more. A
 # small box that moves by a pixel overlaps less, and is judged by its edges.
+_MIN_IOU = 0.8  # from which two boxes of one class are of one object
 _MIN_EDGE_IOU, _MAX_EDGE_DIFFERENCE_PX = 0.5, 1.5
 # Rows of one image may be alike by chance, as rows of different images are, where some of them
 # differ; people in one image are more alike than others.
@@ -41,7 +41,7 @@ _CHANCE_FACTOR, _MIN_ALIKE_SHARE = 20, 0.9
 _MAX_COMPARED_ROWS = 2_000
 
 
-def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
+def check(dataset: Dataset) -> pl.DataFrame:
     """List annotations and rows that repeat an earlier one.
 
     Parameters
@@ -49,20 +49,12 @@ def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
     dataset : Dataset
         Instances with boxes; crowds and what is marked as ignored are left aside. Or a table with
         one row a person and a column of images.
-    min_iou : float
-        Overlap from which two boxes of one class are of one object, above 0, at most 1. Boxes whose
-        edges differ by a pixel are taken for one from an overlap of .5.
 
     Returns
     -------
     polars.DataFrame
         Table ``problems``, a row for each repeat. Error: exactly the same box. Warnings: nearly the
         same box; a row that repeats another one.
-
-    Raises
-    ------
-    SpecError
-        ``min_iou`` outside its range.
 
     Examples
     --------
@@ -77,11 +69,9 @@ def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
     >>> check(two).select("problem", "unit_id", "found").rows()
     [('an object is annotated twice', 'b', "the box of 'a'")]
     """
-    if not 0 < min_iou <= 1:
-        raise SpecError("an overlap is above 0, at most 1", expected="0.8", found=f"{min_iou:g}")
     people = INSTANCES.conform(dataset.instances).drop_nulls("image_id")
     if set(_BOX) <= set(people.columns) and people["box_x"].is_not_null().any():
-        exact, near = _find_repeated_boxes(people, min_iou)
+        exact, near = _find_repeated_boxes(people)
         rows = exact.head(0)
     else:
         rows = _find_repeated_rows(dataset, people)
@@ -118,7 +108,7 @@ def check(dataset: Dataset, *, min_iou: float = 0.8) -> pl.DataFrame:
     )
 
 
-def _find_repeated_boxes(people: pl.DataFrame, min_iou: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _find_repeated_boxes(people: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """List who has exactly or nearly the box of an earlier one: ``instance_id, first``."""
     flags = [
         pl.col(c).fill_null(value=False) for c in ("is_crowd", "ignore") if c in people.columns
@@ -137,15 +127,13 @@ def _find_repeated_boxes(people: pl.DataFrame, min_iou: float) -> tuple[pl.DataF
     exact = boxes.filter(is_repeat).join(first, on=key_columns, how="left", nulls_equal=True)
     # Only images with several boxes can hold repeats.
     distinct = distinct.filter(pl.len().over("image_id") > 1)
-    earlier, later = _find_near_boxes(distinct, min_iou)
+    earlier, later = _find_near_boxes(distinct)
     ids = distinct["instance_id"]
     near = pl.DataFrame({"instance_id": ids[later], "first": ids[earlier]})
     return exact.select("instance_id", "first"), near.unique("instance_id", maintain_order=True)
 
 
-def _find_near_boxes(
-    boxes: pl.DataFrame, min_iou: float
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _find_near_boxes(boxes: pl.DataFrame) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the rows of each pair of boxes that are nearly the same, the earlier one first."""
     if not boxes.height:
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -157,14 +145,14 @@ def _find_near_boxes(
         Detections(image, np.ones(len(image)), label),
         Truths(image, label=label),
         columns,
-        lowest_iou=min(min_iou, _MIN_EDGE_IOU),
+        lowest_iou=_MIN_EDGE_IOU,
     )(columns)
     is_later = pairs.truth > pairs.detection
     a, b = pairs.detection[is_later], pairs.truth[is_later]
     x, y, right, lower = columns.x, columns.y, columns.x + columns.width, columns.y + columns.height
     differences = [np.abs(edge[a] - edge[b]) for edge in (x, y, right, lower)]
     is_within_a_pixel = np.max(differences, axis=0) <= _MAX_EDGE_DIFFERENCE_PX
-    is_near = (pairs.iou[is_later] >= min_iou) | is_within_a_pixel
+    is_near = (pairs.iou[is_later] >= _MIN_IOU) | is_within_a_pixel
     return a[is_near].astype(np.int64), b[is_near].astype(np.int64)
 
 
@@ -194,9 +182,7 @@ def _take_evenly(people: pl.DataFrame, n: int) -> pl.DataFrame:
 def _hash_values(dataset: Dataset, people: pl.DataFrame) -> pl.DataFrame:
     """Return a digest of everything known of each person but their id: ``values``."""
     ids = people["instance_id"].implode()
-    attributes = dataset.attributes.filter(
-        (pl.col("unit_kind") == "instance") & pl.col("unit_id").is_in(ids)
-    )
+    attributes = dataset.attributes.filter(pl.col("unit_id").is_in(ids), unit_kind="instance")
     digests = (
         attributes.select("unit_id", digest=pl.struct("attribute", "value").hash())
         .group_by("unit_id")

@@ -65,9 +65,9 @@ def check(dataset: Dataset) -> pl.DataFrame:
     )
     not_finite = rows.filter(pl.col("number").is_finite().not_())
     ages = rows.filter(
-        pl.col("attribute").str.contains(_AGE_PATTERN)
-        & pl.col("as_number").is_finite()
-        & ~pl.col("as_number").is_between(_MIN_AGE, _MAX_AGE)
+        pl.col("attribute").str.contains(_AGE_PATTERN),
+        pl.col("as_number").is_finite(),
+        ~pl.col("as_number").is_between(_MIN_AGE, _MAX_AGE),
     )
     value_text = pl.format(
         "{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String))

@@ -154,14 +154,13 @@ def _build_stage_setting_flag(name: str) -> Flag:
 
 def _build_field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
     field_info = stage.model_fields[field]
-    extra = field_info.json_schema_extra or {}
     return Flag(
         name,
         field_info.annotation,
         field_info.get_default(),
         str(field_info.description),
         panel,
-        is_common=bool(extra.get("often")),
+        is_common=bool((field_info.json_schema_extra or {}).get("often")),
         is_required=field_info.is_required(),
     )
 
@@ -185,11 +184,10 @@ def build_option_flag(
 ) -> Flag:
     """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
-    default = None if missing else option.default
     return Flag(
         name or option.name,
         option.type_hint,
-        default,
+        None if missing else option.default,
         option.description,
         panel,
         is_common,
@@ -332,10 +330,8 @@ def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
 
 def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
     """Build the shell completion of a flag whose values have names."""
-    plugin_package, option_values = (
-        _PLUGIN_PACKAGES.get(flag.name),
-        list_literal_choices(flag.annotation),
-    )
+    plugin_package = _PLUGIN_PACKAGES.get(flag.name)
+    option_values = list_literal_choices(flag.annotation)
     if plugin_package is None and not option_values:
         return None
 

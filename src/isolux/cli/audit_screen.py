@@ -115,10 +115,8 @@ def build_answer_lines(
     if not summary.sections:
         lines += _build_overall_lines(summary, width)
     if tables:
-        tables, max_lines = (
-            tables[:1] if leading_only else tables,
-            _MAX_LINES - _MIN_TAIL_LINES - len(lines),
-        )
+        tables = tables[:1] if leading_only else tables
+        max_lines = _MAX_LINES - _MIN_TAIL_LINES - len(lines)
         group_tables = GroupTables(
             tables, summary.audited, run.disparities, width, named_groups=summary.leading_groups
         )
@@ -265,10 +263,8 @@ def wrap_text(
     """Break a text into lines of a screen; of more than ``max_lines`` lines the end is cut off."""
     from rich.text import Text
 
-    full_text, ellipsis = (
-        Text(to_terminal_encoding(clean_line(text)), style=style),
-        to_terminal_encoding(" …"),
-    )
+    full_text = Text(to_terminal_encoding(clean_line(text)), style=style)
+    ellipsis = to_terminal_encoding(" …")
     lines = list(full_text.wrap(build_rich_console(), width))
     if is_long := max_lines is not None and len(lines) > max_lines:
         lines = list(full_text.wrap(build_rich_console(), width - len(ellipsis)))[:max_lines]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolux.core.containers import Dataset
 
 _FORMAT_FLAGS = {
-    "fiftyone": ("images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
+    "fiftyone": ("images", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
     "parquet": ("format", "model_name", "prediction_option", "overwrite"),
 }
 """The flags of each format beside --out."""
@@ -37,7 +37,6 @@ def export(
     out: Path,
     to: Literal["fiftyone", "parquet"] = "fiftyone",
     images: Path | None = None,
-    masks: bool = True,
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
     publish_min: int = 0,
@@ -64,8 +63,6 @@ def export(
         The format to write.
     images : Path, optional
         The folder of the pictures, which the export then refers to.
-    masks : bool
-        Write masks.
     withdrawn : str, optional
         File with the ids of people who withdrew: left out.
     allow_unmatched : bool
@@ -108,7 +105,7 @@ def export(
         full_dataset, dataset = dataset, suppress_small_groups(dataset, publish_min)
         if scores is not None:
             scores = suppress_revealing_scores(scores, full_dataset, dataset, target)
-    folder = save_dataset(dataset, out, images=images, scores=scores, masks=masks)
+    folder = save_dataset(dataset, out, images=images, scores=scores)
     people = dataset.instances
     summary_text = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
     if scores is not None:
@@ -176,7 +173,7 @@ def _load_people_and_scores(
     if consent["withdrawn"] is not None:
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = load_audit_people(spec)
-    scores = run.scores.filter(pl.col("unit_kind") == "instance")
+    scores = run.scores.filter(unit_kind="instance")
     # People withdrawn before the run are in none of its tables; later ones not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     scored_ids = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()

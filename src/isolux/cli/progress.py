@@ -75,10 +75,8 @@ def show_progress() -> Iterator[None]:
     """Print the current step while the block runs."""
     stream = sys.stderr
     is_terminal = bool(getattr(stream, "isatty", lambda: False)())
-    progress_line, is_over = (
-        ProgressLine(stream, is_terminal=is_terminal, clock=time.monotonic),
-        threading.Event(),
-    )
+    progress_line = ProgressLine(stream, is_terminal=is_terminal, clock=time.monotonic)
+    is_over = threading.Event()
 
     def update_until_over() -> None:
         with suppress(OSError, ValueError):  # a stream that was closed: nothing to show it on

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.cli import command_output
+from isolux.core.formatting import AND_MORE, join_first
 
 if TYPE_CHECKING:
     from isolux.core.containers import Run
@@ -84,13 +85,10 @@ def _warn_of_other_pages(path: Path) -> None:
 
     page_names = [page.name for page in find_other_published_pages(path)]
     if page_names:
-        names_text = ", ".join(page_names[:3]) + (
-            f" and {len(page_names) - 3:,} more" if page_names[3:] else ""
-        )
+        names_text = join_first(page_names, 3, AND_MORE)
         print_stdout_warning(
-            f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to"
-            " be published"
-            " too. Each page protects itself alone: of the same people, one page can be"
+            f"{names_text} in this folder {'is' if len(page_names) == 1 else 'are'} made to be"
+            " published too. Each page protects itself alone: of the same people, one page can be"
             " subtracted from another, and small counts follow. Publish one page with all that is"
             " to be told."
         )

@@ -133,10 +133,8 @@ def print_unbroken_table(
     if command_output.is_json_active():
         command_output.add_text_table_to_json(title, columns, rows)
         return
-    columns, rows = (
-        [clean_line(c) for c in columns],
-        [[clean_line(cell) for cell in row] for row in rows],
-    )
+    columns = [clean_line(c) for c in columns]
+    rows = [[clean_line(cell) for cell in row] for row in rows]
     if title:
         print_clean_lines(title)
     width = build_rich_console().width

@@ -20,7 +20,7 @@ each on its own line, so that the command line can print it as it stands.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 
 from isolux.core.printable import clean_line
@@ -176,6 +176,24 @@ class UnknownNameError(IsoluxError):
             where=where,
             hint=f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None,
         )
+
+
+def first_line(error: BaseException, max_length: int = 200) -> str:
+    """Return the first line of an error's message, or of what has none its kind."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:max_length]
+
+
+def refuse_unknown_names(
+    name_type: str,
+    names: Iterable[object],
+    valid_names: Collection[str],
+    *,
+    where: str | None = None,
+) -> None:
+    """Raise ``UnknownNameError`` for the first name that does not exist."""
+    for name in names:
+        if name not in valid_names:
+            raise UnknownNameError(name_type, str(name), valid_names, where=where)
 
 
 def _format_limited_name_list(names: Sequence[str]) -> str:

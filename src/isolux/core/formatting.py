@@ -148,6 +148,22 @@ def join_words(words: Sequence[str], *, conjunction: str = "or") -> str:
     )
 
 
+AND_MORE = " and {} more"
+
+
+def join_first(words: Iterable[str], limit: int, rest: str = ", …") -> str:
+    """Join the first words by commas; ``rest`` stands for the others, and may hold their number.
+
+    Examples
+    --------
+    >>> join_first("abc", 2), join_first("abc", 2, AND_MORE), join_first("ab", 2)
+    ('a, b, …', 'a, b and 1 more', 'a, b')
+    """
+    texts = list(words)
+    n_more = len(texts) - limit
+    return ", ".join(texts[:limit]) + (rest.format(f"{n_more:,}") if n_more > 0 else "")
+
+
 def _flatten_union_types(type_hint: Any) -> list[Any]:
     if get_origin(type_hint) in (Union, types.UnionType):
         return [

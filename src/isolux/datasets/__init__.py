@@ -184,9 +184,7 @@ def find_image_root(
         return str(base.resolve())
     path_columns = [pl.col(c) for c in ("uri", "image_id") if c in images.columns]
     paths = (
-        images.head(_N_PROBED_IMAGES)
-        .select(pl.coalesce(path_columns).alias("path"))["path"]
-        .drop_nulls()
+        images.head(_N_PROBED_IMAGES).select(path=pl.coalesce(path_columns))["path"].drop_nulls()
     )
     paths = paths.filter(~paths.str.contains(_ADDRESS))
     for base in _iterate_candidate_image_roots(inputs):

@@ -81,7 +81,7 @@ def check_boxes_in_pixels(instances: pl.DataFrame, images: pl.DataFrame, source:
     boxes = instances.select("image_id", *BOX_COLUMNS).drop_nulls()
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = boxes.join(sizes.unique("image_id"), on="image_id").filter(
-        (pl.col("width") > _TINY_IMAGE_PX) & (pl.col("height") > _TINY_IMAGE_PX)
+        pl.col("width") > _TINY_IMAGE_PX, pl.col("height") > _TINY_IMAGE_PX
     )
     x, y, w, h = (pl.col(name) for name in BOX_COLUMNS)
     is_relative = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.errors import FileError, SpecError, TableError, refuse_unknown_names
 from isolux.core.info import DatasetInfo
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_first_file_or_none
 from isolux.datasets._relative_paths import check_paths_stay_inside
@@ -21,11 +21,9 @@ from isolux.io.delimited_text import read_delimited
 from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.io.text import check_utf8
 
-ATTRIBUTES, IDENTITY, PARTITION = (
-    ("list_attr_celeba.txt", "list_attr_celeba.csv"),
-    ("identity_CelebA.txt", "identity_CelebA.csv"),
-    ("list_eval_partition.txt", "list_eval_partition.csv"),
-)
+ATTRIBUTES = ("list_attr_celeba.txt", "list_attr_celeba.csv")
+IDENTITY = ("identity_CelebA.txt", "identity_CelebA.csv")
+PARTITION = ("list_eval_partition.txt", "list_eval_partition.csv")
 """The lists' names: as published, and as Kaggle's copy has them."""
 SPLITS = ("train", "val", "test")
 """What the partition's codes 0, 1, 2 mean."""
@@ -122,8 +120,7 @@ def parse_celeba_attributes(
         dict.fromkeys(attribute_names if requested_attributes is None else requested_attributes)
     )
     for name in names:
-        if name not in attribute_names:
-            raise UnknownNameError("attribute", name, attribute_names, where=source)
+        refuse_unknown_names("attribute", [name], attribute_names, where=source)
         refuse_cells(
             ~image_rows[name].is_in(list(_LABEL_BY_CODE)).fill_null(value=False),
             image_rows[name],

@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.core.errors import FileError
+from isolux.core.formatting import join_first
 from isolux.core.notes import Caution
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.hashing import sha256_listing
@@ -98,12 +99,10 @@ def note_images_without_annotation(
     unlabelled = sorted(file for file in pictures if file.stem not in labelled_names)
     if not unlabelled or len(unlabelled) == len(pictures):
         return ()  # a folder of other pictures
-    examples = ", ".join(file.name for file in unlabelled[:_MAX_LISTED])
-    examples += ", …" if len(unlabelled) > _MAX_LISTED else ""
+    examples = join_first((file.name for file in unlabelled), _MAX_LISTED)
     note = (
         f"{len(unlabelled):,} of {len(pictures):,} pictures have no {annotation_word} ({examples},"
-        f" in {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "
-        f"{empty}"
-        " says that a picture holds nothing."
+        f" in {unlabelled[0].parent}): who is in them is not judged, nor what is found in them."
+        f" {empty} says that a picture holds nothing."
     )
     return (Caution(note) if len(unlabelled) >= _CAUTION_SHARE * len(pictures) else note,)

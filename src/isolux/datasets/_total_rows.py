@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.core.formatting import join_first
 from isolux.core.notes import Caution
 from isolux.io.cell_parsing import as_text, is_readable_dtype
 from isolux.io.ids import ID_COLUMNS
@@ -89,11 +90,11 @@ def drop_total_and_header_rows(
 
 
 def _format_row_examples(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
-    examples = []
-    for row in row_numbers[:_MAX_LISTED]:
-        cells = ", ".join(str(cell) for cell in frame.row(row) if cell is not None)
-        examples.append(f"row {row + 1} ({cells[:40]})")
-    return ", ".join(examples) + (", …" if len(row_numbers) > _MAX_LISTED else "")
+    cells = (", ".join(str(c) for c in frame.row(row) if c is not None) for row in row_numbers)
+    examples = (
+        f"row {row + 1} ({text[:40]})" for row, text in zip(row_numbers, cells, strict=True)
+    )
+    return join_first(examples, _MAX_LISTED)
 
 
 def caution_on_thousands_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -111,10 +112,9 @@ def caution_on_thousands_dots(frame: pl.DataFrame, columns: Sequence[str]) -> li
         if len(three_digit_cells) and _may_have_thousands_dots(cells):
             notes.append(
                 Caution(
-                    f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a "
-                    f"number,"
-                    f" {dotted[0]} is less than {three_digit_cells[0]}. If dots part thousands, "
-                    f"leave them out."
+                    f"{column.name!r} holds {dotted[0]} beside {three_digit_cells[0]}: read as a"
+                    f" number, {dotted[0]} is less than {three_digit_cells[0]}. If dots part"
+                    " thousands, leave them out."
                 )
             )
     return notes
@@ -196,9 +196,8 @@ def caution_on_merged_cell_columns(frame: pl.DataFrame, columns: Sequence[str]) 
             continue
         notes.append(
             Caution(
-                f"{column.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one "
-                f"that"
-                " has it: were its cells merged? Write the value into each row; an empty cell"
+                f"{column.name!r} is empty in {blank:,} of {frame.height:,} rows, each below one"
+                " that has it: were its cells merged? Write the value into each row; an empty cell"
                 " counts as unknown."
             )
         )

@@ -110,7 +110,7 @@ def load(
         )
     missing_phrases = ("picture(s) have no identity", "picture(s) have no part of the partition")
     faces = join_celeba_identity_and_split(faces, root, "image_id", missing_phrases, inputs, notes)
-    faces = faces if split == "all" else faces.filter(pl.col("split") == split)
+    faces = faces if split == "all" else faces.filter(split=split)
     if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
     split_attributes = ("split",) if faces["split"].is_not_null().any() else ()

@@ -154,7 +154,7 @@ def load(
     faces, names = parse_celeba_attributes(inputs.read(file), source, attributes)
     faces = _join_celeba_columns(_add_face_ids(faces, ids, source), root, inputs, notes)
     if split != "all":
-        faces = faces.filter(pl.col("split") == split)
+        faces = faces.filter(split=split)
     if faces.is_empty():
         raise FileError(
             f"no face is known to be in the part {split!r}",

@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.core import citations
 from isolux.core.containers import Dataset
-from isolux.core.errors import UnknownNameError
+from isolux.core.errors import refuse_unknown_names
 from isolux.core.info import DatasetInfo
 from isolux.core.notes import Caution
 from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -155,9 +155,7 @@ def _select_categories(
     if categories is None:
         return tables.annotations
     category_names = tables.categories["name"].to_list()
-    for name in categories:
-        if name not in category_names:
-            raise UnknownNameError("category", name, category_names, where=source)
+    refuse_unknown_names("category", categories, category_names, where=source)
     return tables.annotations.filter(pl.col("category").is_in(list(categories)))
 
 
@@ -218,9 +216,8 @@ def read_custom_attributes(
             build_rows_of_one_attribute(pl.Series(units), attribute_name, texts, number=number)
         )
     note = (
-        f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of "
-        f"values, the"
-        f" first in row {unreadable_rows[0] + 1}; those were not read."
+        f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of values,"
+        f" the first in row {unreadable_rows[0] + 1}; those were not read."
         if unreadable_rows
         else ""
     )

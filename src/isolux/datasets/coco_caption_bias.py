@@ -204,7 +204,7 @@ def _read_coco_people_of_labelled_images(
     if n_missing:
         notes.append(f"{n_missing:,} labelled image(s) are not in {file.name}; they are left out.")
     people = tables.annotations.filter(
-        pl.col("image_id").is_in(keys), pl.col("category") == "person", ~pl.col("is_crowd")
+        pl.col("image_id").is_in(keys), ~pl.col("is_crowd"), category="person"
     )
     return select_coco_instance_columns(people, tables, source), images
 

@@ -187,7 +187,7 @@ def _parse_json_boxes(cells: pl.Series, source: str) -> pl.DataFrame:
         raise _build_invalid_box_error(cells, row, source) from error
     frame = boxes.struct.unnest()
     frame.columns = list(BOX_COLUMNS)
-    absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
+    absent = frame.select(absent=pl.any_horizontal(pl.all().is_null()))["absent"]
     if absent.any():
         raise _build_invalid_box_error(cells, first_true_row(absent), source)
     return check_box_columns(frame, source, field="bounding_box")
@@ -221,7 +221,7 @@ def _join_person_and_part_masks(
     notes = []
     if n_unmatched := rows.join(people, on="instance_id", how="anti").height:
         notes.append(f"{n_unmatched:,} mask(s) are of people whom the table does not have.")
-    person_masks = rows.filter(pl.col("category") == "person")
+    person_masks = rows.filter(category="person")
     first = person_masks.unique("instance_id", keep="first", maintain_order=True)
     if n := person_masks.height - first.height:
         notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
@@ -307,10 +307,8 @@ def _read_vote_counts(
     is_invalid = ~((counts >= 0) & (counts <= max_count) & (counts == counts.round())).fill_null(
         value=False
     )
-    problem, expected = (
-        "{n} cell(s) are not a count of votes",
-        f"a whole number from 0 to {max_count}",
-    )
+    problem = "{n} cell(s) are not a count of votes"
+    expected = f"a whole number from 0 to {max_count}"
     refuse_cells(is_invalid, table[column], problem, expected, source)
     return counts
 

@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError, JoinError, UnknownNameError, format_location
+from isolux.core.formatting import join_first
 from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import Inputs, find_first_file_or_none
 from isolux.datasets._refusals import check_literal_settings
@@ -125,10 +126,8 @@ def load(
     folder_images = _split_paths_into_split_and_class(
         listing.names.filter(listing.names != ""), source, split
     )
-    pictures, notes = (
-        folder_images.table,
-        [*folder_images.notes, *_note_folders_without_images(root, folder_images.table)],
-    )
+    pictures = folder_images.table
+    notes = [*folder_images.notes, *_note_folders_without_images(root, folder_images.table)]
     inputs = Inputs({source: listing.digest})
     split_attributes = ["split"] if pictures["split"].is_not_null().any() else []
     attributes = [melt_columns_to_attribute_rows(pictures, "file", ("class", *split_attributes))]
@@ -189,9 +188,7 @@ def _split_paths_into_split_and_class(
         if n_other_files
         else []
     )
-    frame = (
-        pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
-    )
+    frame = pictures.alias("file").to_frame().with_columns(steps=pl.col("file").str.split("/"))
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
     if len(folders) and folders.str.to_lowercase().is_in(SPLIT_FOLDERS).all():
         frame = _select_split_folder(frame, folders.to_list(), split, source)
@@ -228,7 +225,7 @@ def _select_split_folder(
         raise UnknownNameError("part", split, [*folders, "all"], where=source)
     is_nested = pl.col("steps").list.len() > 1
     with_splits = frame.with_columns(split=pl.when(is_nested).then(pl.col("steps").list.first()))
-    selected = with_splits if split == "all" else with_splits.filter(pl.col("split") == split)
+    selected = with_splits if split == "all" else with_splits.filter(split=split)
     return selected.with_columns(
         pl.when(is_nested).then(pl.col("steps").list.slice(1)).otherwise("steps")
     )
@@ -243,9 +240,9 @@ def _note_folders_without_images(root: Path, pictures: pl.DataFrame) -> list[str
     empty = [name for name in names if name not in {*known_classes, "__MACOSX"}]
     if not empty:
         return []
-    ellipsis = ", …" if len(empty) > _MAX_LISTED else ""
-    examples = ", ".join(map(repr, empty[:_MAX_LISTED]))
-    return [f"{len(empty):,} folder(s) hold no picture: {examples}{ellipsis}."]
+    return [
+        f"{len(empty):,} folder(s) hold no picture: {join_first(map(repr, empty), _MAX_LISTED)}."
+    ]
 
 
 def _find_table_of_folder(root: Path, table: str | Path | None) -> Path | None:
@@ -289,10 +286,8 @@ def _join_table_to_images(
             hint="set id_from to basename or stem if it names less than the path",
         )
     notes = []
-    n_unmatched_rows, n_unmatched_images = (
-        int((~is_known).sum()),
-        int((~pictures["key"].is_in(keys.implode())).sum()),
-    )
+    n_unmatched_rows = int((~is_known).sum())
+    n_unmatched_images = int((~pictures["key"].is_in(keys.implode())).sum())
     if n_unmatched_rows:
         notes.append(
             f"{n_unmatched_rows:,} row(s) of {file.name} name no picture and are passed over."

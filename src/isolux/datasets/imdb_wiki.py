@@ -116,8 +116,7 @@ def load(
     file = find_single_file(path, build_recursive_patterns(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
     inputs, location = Inputs(), str(file)
-    photos = _read_imdb_wiki_photos(inputs.read(file), location, key)
-    faces, notes = _drop_unusable_photos(photos)
+    faces, notes = _drop_unusable_photos(_read_imdb_wiki_photos(inputs.read(file), location, key))
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=location)
     return build_clustered_dataset(
@@ -276,7 +275,7 @@ def _drop_unusable_photos(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
         "its path occurred before": ~pl.col("file").is_first_distinct(),
     }
     flags = faces.select(flag.alias(reason) for reason, flag in reasons.items())
-    is_dropped = flags.select(pl.any_horizontal(pl.all()).alias("out"))["out"]
+    is_dropped = flags.select(out=pl.any_horizontal(pl.all()))["out"]
     usable = faces.filter(~is_dropped)
     notes = []
     if is_dropped.any():
@@ -285,9 +284,8 @@ def _drop_unusable_photos(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
             f"{count:,} as {reason}" for reason, count in counts.items() if count
         )
         notes.append(
-            f"{int(is_dropped.sum()):,} of {faces.height:,} photographs are left out: "
-            f"{reason_list} (one may"
-            " have several reasons)."
+            f"{int(is_dropped.sum()):,} of {faces.height:,} photographs are left out: {reason_list}"
+            " (one may have several reasons)."
         )
     unknown = usable["gender"].null_count()
     if unknown:

@@ -236,7 +236,7 @@ def _add_lfwa_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs)
         codes[image_indices] = code
     split_names = pl.Series("split", [None, *_INDICES_BY_SPLIT], dtype=pl.String).gather(codes)
     with_splits = faces.with_columns(split_names)
-    selected = with_splits if split == "all" else with_splits.filter(pl.col("split") == split)
+    selected = with_splits if split == "all" else with_splits.filter(split=split)
     if selected.is_empty():
         raise FileError(f"no photograph is in the part {split!r}", where=source)
     return selected

@@ -228,9 +228,8 @@ def _note_images_without_size(boxes: pl.DataFrame, images: pl.DataFrame) -> tupl
         return ()
     n = images.filter(pl.col("width").is_null()).height
     note = (
-        f"The sizes of {n:,} of {images.height:,} images are not known, so {n_without_size:,} "
-        f"boxes have"
-        " no place in pixels; sizes (a table, or the folder of the images) gives them."
+        f"The sizes of {n:,} of {images.height:,} images are not known, so {n_without_size:,} boxes"
+        " have no place in pixels; sizes (a table, or the folder of the images) gives them."
     )
     return (note,)
 

@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_files_of_folder_or_list
 from isolux.datasets._tables import (
@@ -121,7 +122,7 @@ def _parse_utkface_file_names(names: pl.Series, source: str) -> tuple[pl.DataFra
         names.to_frame("file")
         .filter(pl.col("file") != "")
         .with_columns(base=pl.col("file").str.replace(r"(?s)^.*[/\\]", ""))
-        .with_columns(base.str.extract_groups(_FILE_NAME).alias("said"), picture=picture)
+        .with_columns(said=base.str.extract_groups(_FILE_NAME), picture=picture)
         .unnest("said")
         .with_columns(pl.col("age").cast(pl.Float64))
     )
@@ -153,16 +154,10 @@ def _parse_utkface_file_names(names: pl.Series, source: str) -> tuple[pl.DataFra
 def _build_utkface_notes(malformed: pl.DataFrame, n_other_files: int) -> list[str]:
     notes = []
     if malformed.height:
-        remainder = (
-            f" and {malformed.height - _MAX_LISTED_NAMES:,} more"
-            if malformed.height > _MAX_LISTED_NAMES
-            else ""
-        )
-        examples = ", ".join(malformed["file"].head(_MAX_LISTED_NAMES))
+        examples = join_first(malformed["file"], _MAX_LISTED_NAMES, AND_MORE)
         notes.append(
-            f"{malformed.height:,} picture(s) are left out, as their names do not say age, gender "
-            f"and"
-            f" race: {examples}{remainder}."
+            f"{malformed.height:,} picture(s) are left out, as their names do not say age, gender"
+            f" and race: {examples}."
         )
     if n_other_files:
         notes.append(f"{n_other_files:,} file(s) are not pictures and are passed over.")

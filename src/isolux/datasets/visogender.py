@@ -293,9 +293,8 @@ def _build_visogender_notes(faces: pl.DataFrame) -> list[str]:
     n_addresses = int(faces["uri"].str.contains("://").fill_null(value=False).sum())
     if n_addresses:
         notes.append(
-            f"{n_addresses:,} of {faces.height:,} pictures are addresses alone: a model runs on "
-            f"those that"
-            " are saved below the folder by their id (OO_1.jpg)."
+            f"{n_addresses:,} of {faces.height:,} pictures are addresses alone: a model runs on"
+            " those that are saved below the folder by their id (OO_1.jpg)."
         )
     if n_without_image := faces["uri"].null_count():
         notes.append(f"{n_without_image:,} row(s) have no picture.")

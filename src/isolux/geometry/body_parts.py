@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.errors import SpecError, TableError, format_location, refuse_unknown_names
 from isolux.core.tables import IMAGES, INSTANCES
 from isolux.geometry.masks import (
     Masks,
@@ -113,11 +113,10 @@ def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]
     for segment in _parse_segments(cell, source):
         # Fewer than three points enclose nothing.
         if len(segment.polygon) > 2:
-            name = _LEADING_NUMBER.sub("", segment.class_name.strip())
             # A part may consist of several polygons, such as hair on both sides of a face.
-            polygons_by_part.setdefault(name, []).append(
-                [v for p in segment.polygon for v in (p.x, p.y)]
-            )
+            polygons_by_part.setdefault(
+                _LEADING_NUMBER.sub("", segment.class_name.strip()), []
+            ).append([v for p in segment.polygon for v in (p.x, p.y)])
     return polygons_by_part
 
 
@@ -175,24 +174,23 @@ def _check_part_names(
             where=dataset.name,
             hint="FHIBE's polygons are loaded when asked for: segments=True",
         )
-    for part_name in selected_parts if rows.height else ():
-        if part_name not in known_parts:
-            raise UnknownNameError("part", part_name, known_parts, where=dataset.name)
+    refuse_unknown_names(
+        "part", selected_parts if rows.height else (), known_parts, where=dataset.name
+    )
     return list(selected_parts)
 
 
 def _null_masks(height: int) -> pl.DataFrame:
     """Build rows of null masks."""
-    rows = pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")
-    return pl.DataFrame([rows]).with_columns(
-        pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items()
-    )
+    return pl.DataFrame(
+        [pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")]
+    ).with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items())
 
 
 def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -> pl.DataFrame:
     """Unite the run lengths of all people at once."""
     part_rows = rows.select("part_masks").with_row_index("row").explode("part_masks")
-    part_rows = part_rows.unnest("part_masks").filter(pl.col("counts").is_not_null())
+    part_rows = part_rows.unnest("part_masks").drop_nulls("counts")
     if part_names:
         part_rows = part_rows.filter(pl.col("part").is_in(part_names))
     sizes = (part_rows[dimension].to_numpy() for dimension in ("height", "width"))
@@ -246,10 +244,9 @@ def check_image_size(
 
 def _masks_to_frame(rows: list[int], masks: Masks) -> pl.DataFrame:
     """Encode masks as run lengths in the columns of instances."""
-    counts = [rle["counts"].decode() for rle in masks_to_coco(masks)]
     columns = {
         "row": rows,
-        "mask_counts": counts,
+        "mask_counts": [rle["counts"].decode() for rle in masks_to_coco(masks)],
         "mask_height": masks.height,
         "mask_width": masks.width,
     }

@@ -6,9 +6,8 @@ number of times. All people of an image are matched together and grouped afterwa
 detection is claimed twice. The result equals pycocotools' ``evalImgs`` exactly, ties included:
 equal scores keep the order given, and of equally overlapped people the last one is taken.
 
-``match_best_overlap`` (the best overlap of each person, detections used again and again) and
-``match(..., group=...)`` (a match against one group's people alone) are what some papers do
-instead; they are never the default.
+``match_best_overlap`` (the best overlap of each person, detections used again and again) is what
+some papers do instead; it is never the default.
 
 References
 ----------
@@ -21,7 +20,6 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -100,15 +98,6 @@ class Matches:
         """``[m, T]``: whether each person was detected. Ignored people are included here."""
         return np.asarray(self.truth_detection >= 0)
 
-    @property
-    def is_candidate_ignored(self) -> BoolArray:
-        """``[c, T]``: whether a candidate is matched to an ignored person."""
-        is_matched = self.candidate_truth >= 0
-        if not len(self.truth_ignored):
-            return np.zeros_like(is_matched)
-        # -1 reads the last person, which is_matched excludes.
-        return np.asarray(is_matched & self.truth_ignored[self.candidate_truth])
-
 
 @dataclass(frozen=True, slots=True)
 class BestOverlaps:
@@ -137,12 +126,10 @@ def match(
     *,
     max_detections: int | None,
     thresholds: FloatArray | tuple[float, ...] = IOU_THRESHOLDS,
-    group: BoolArray | None = None,
-    other_groups: Literal["ignore", "remove"] = "ignore",
 ) -> Matches:
     """Match detections to people one to one, greedily by falling score, as COCO does.
 
-    Shapes: ``thresholds`` [T], ``group`` [m].
+    Shapes: ``thresholds`` [T].
 
     Examples
     --------
@@ -159,17 +146,10 @@ def match(
     """
     _check_tables(pairs, detections, truths)
     cutoffs = _check_thresholds(thresholds, pairs.lowest_iou)
-    ignore = truths.is_ignored
     if max_detections is not None:
         # COCO's maxDets: detections beyond it are dropped before anyone is matched.
         pairs = limit_detections(pairs, detections, max_detections)
-    if group is not None:
-        if other_groups == "remove":
-            # Without their pairs, people of other groups cannot take a detection.
-            pairs = pairs.select(group[pairs.truth])
-        # Detections of people of other groups are then neither right nor wrong.
-        ignore = ignore | ~group
-    return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
+    return _run_greedy_matching(pairs, detections, truths, truths.is_ignored, cutoffs)
 
 
 def match_best_overlap(pairs: OverlapPairs) -> BestOverlaps:

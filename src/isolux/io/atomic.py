@@ -19,6 +19,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.core.errors import OutputError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.io.owned_files import list_foreign_files
 from isolux.io.staging import (
     StagingPath,
@@ -196,14 +197,11 @@ def _refuse_foreign(target: Path, folder_kind: str) -> None:
     """Refuse to replace a directory that contains files that isolux did not write."""
     foreign = list_foreign_files(target, folder_kind)
     if foreign:
-        remainder = (
-            f" and {len(foreign) - _MAX_LISTED:,} more" if len(foreign) > _MAX_LISTED else ""
-        )
         raise OutputError(
             f"this {folder_kind} contains files that were not written with it, and is left "
             f"unchanged",
             expected="only files that the command rewrites",
-            found=", ".join(foreign[:_MAX_LISTED]) + remainder,
+            found=join_first(foreign, _MAX_LISTED, AND_MORE),
             where=str(target),
             hint="move them away first, or choose another path",
         )

@@ -117,7 +117,7 @@ def fill_empty_lists(lists: pl.Series) -> pl.Series:
     null_list = pl.lit(None, dtype=inner).implode()
     # Which of empty and null an explode keeps has changed between versions of polars.
     nonempty = pl.when(cell.list.len().fill_null(0) > 0).then(cell).otherwise(null_list)
-    return lists.to_frame("cell").select(nonempty.alias("cell"))["cell"].alias(lists.name)
+    return lists.to_frame("cell").select(cell=nonempty)["cell"].alias(lists.name)
 
 
 def first_as_text(values: pl.Series) -> pl.Series:

@@ -22,5 +22,5 @@ def to_safe_csv(table: pl.DataFrame) -> str:
         escape_formulas(pl.col(name).cast(pl.String)).alias(name) for name in text_columns
     )
     header_names = pl.Series(table.columns, dtype=pl.String).to_frame("name")
-    heads = header_names.select(escape_formulas(pl.col("name")).alias("name"))["name"].to_list()
+    heads = header_names.select(name=escape_formulas(pl.col("name")))["name"].to_list()
     return escaped.rename(dict(zip(table.columns, heads, strict=True))).write_csv()

@@ -22,10 +22,11 @@ import polars as pl
 from isolux.core.errors import (
     FileError,
     SpecError,
-    UnknownNameError,
     find_similar_file_names,
     format_location,
+    refuse_unknown_names,
 )
+from isolux.core.formatting import join_first
 from isolux.io.binary_tables import first_error_line, read_arrow_file, read_parquet_file
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 from isolux.io.delimited_text import read_delimited
@@ -82,8 +83,7 @@ def read_table(
     path = Path(path).expanduser()
     refuse_unless_file(path)
     format_name = format or detect_table_format(path)
-    if format_name not in FORMATS:
-        raise UnknownNameError("table format", format_name, FORMATS)
+    refuse_unknown_names("table format", [format_name], FORMATS)
     if format_name not in SHEETS:
         refuse_workbook_settings(f"{format_name}: {path.name}", sheet, header_row)
     try:
@@ -194,8 +194,7 @@ def refuse_unless_file(path: Path) -> None:
         where=str(path),
         hint=f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"{folder} holds {', '.join(map(repr, neighbours[:5])) or 'nothing'}"
-        + (", …" if len(neighbours) > 5 else ""),
+        else f"{folder} holds {join_first(map(repr, neighbours), 5) or 'nothing'}",
     )
 
 

@@ -111,9 +111,8 @@ def refuse_different_numbering(
         f"the ids of {join_sides.left_name} and {join_sides.right_name} number {n:,} rows from"
         f" different starts",
         expected="ids that name the same person on both sides",
-        found=f"{first:,} to {first + n - 1:,}, and {other_first:,} to {other_first + n - 1:,}: "
-        f"each would meet"
-        " the row of another",
+        found=f"{first:,} to {first + n - 1:,}, and {other_first:,} to {other_first + n - 1:,}:"
+        " each would meet the row of another",
         where=join_sides.source,
         hint="number both from the same start, or name a column of ids that both files have",
     )

@@ -12,6 +12,7 @@ import msgspec
 import polars as pl
 
 from isolux.core.errors import FileError, format_location
+from isolux.core.formatting import join_first
 from isolux.io.json_values import decode_json
 
 _Row = dict[str, Any]
@@ -216,5 +217,4 @@ def _no_table_error(description: str, source: str) -> FileError:
 
 
 def _format_keys(document: Mapping[str, Any]) -> str:
-    names = ", ".join(map(repr, list(document)[:_MAX_LISTED]))
-    return names + (", …" if len(document) > _MAX_LISTED else "") if document else "nothing in it"
+    return join_first(map(repr, document), _MAX_LISTED) or "nothing in it"

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isolux.core.errors import IsoluxError, RunError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.io.run_record import FILES_KEY, hash_run_files, read_record
 
 
@@ -42,7 +43,7 @@ def explain_changes(path: str | Path) -> Iterator[None]:
         raise RunError(
             "this run was changed since it was written, and cannot be shown",
             expected="its files as isolux wrote them",
-            found="changed: " + _format_files(changed),
+            found="changed: " + join_first(changed, 5, AND_MORE),
             where=str(path),
             hint="make the run again",
         ) from error
@@ -51,9 +52,8 @@ def explain_changes(path: str | Path) -> Iterator[None]:
 def describe_changes(changed: Sequence[str]) -> str:
     """Format the warning for a changed run that is shown nevertheless."""
     return (
-        f"Files of this run are not as they were written ({_format_files(changed)}): its numbers "
-        f"may not "
-        "be those that were measured. Make the run again."
+        f"Files of this run are not as they were written ({join_first(changed, 5, AND_MORE)}): its"
+        " numbers may not be those that were measured. Make the run again."
     )
 
 
@@ -69,11 +69,7 @@ def refuse_changed(
         raise RunError(
             f"files of {description} are not as they were written",
             expected="the files whose hashes audit.json holds",
-            found=_format_files(changed),
+            found=join_first(changed, 5, AND_MORE),
             where=str(run),
             hint=hint,
         )
-
-
-def _format_files(changed: Sequence[str]) -> str:
-    return ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")

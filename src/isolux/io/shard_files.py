@@ -16,7 +16,8 @@ from typing import Any
 
 import polars as pl
 
-from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.errors import FileError, TableError, refuse_unknown_names
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.table_rows import IntArray, TableRows
 from isolux.io.binary_tables import find_unreadable_column, first_error_line, refuse_damaged
 from isolux.io.frames import refuse_huge_cells, refuse_unless_file
@@ -116,12 +117,11 @@ def _list_folder_shards(folder: Path) -> list[Path]:
 
 
 def _stray_file_error(strays: Sequence[Path], source: str) -> FileError:
-    names = ", ".join(file.name + ("/" if file.is_dir() else "") for file in strays[:_MAX_LISTED])
-    remainder = f" and {len(strays) - _MAX_LISTED:,} more" if len(strays) > _MAX_LISTED else ""
+    names = (file.name + ("/" if file.is_dir() else "") for file in strays)
     return FileError(
         "not everything here is a shard of one table",
         expected="Parquet files alone, each a shard",
-        found=names + remainder,
+        found=join_first(names, _MAX_LISTED, AND_MORE),
         where=source,
         hint=f'move it away, or name the shards by a pattern: "{source.rstrip("/")}/*.parquet"',
     )
@@ -221,9 +221,7 @@ def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
         return dict(pl.read_parquet_schema(shard_path))
 
     schema = _call_reader(shard_path, read_schema)
-    for name in columns:
-        if name not in schema:
-            raise UnknownNameError("column", name, schema, where=str(path))
+    refuse_unknown_names("column", columns, schema, where=str(path))
 
     frame: pl.DataFrame = _call_reader(
         shard_path,

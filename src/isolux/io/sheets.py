@@ -24,6 +24,7 @@ from types import MappingProxyType
 import polars as pl
 
 from isolux.core.errors import FileError, SpecError, UnknownNameError, format_location
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.io.bounded_zlib import max_unpacked_bytes
 
 # Cells of a workbook that have no value to read, though they do not look empty.
@@ -60,12 +61,12 @@ def refuse_valueless_cells(
         raise FileError(
             "formulas of this sheet have no saved values, so that their cells would be empty",
             expected="a workbook that was saved by the program that works out its formulas",
-            found=_format_cells(unsaved),
+            found=join_first(unsaved, _MAX_LISTED_CELLS, AND_MORE),
             where=f"{source}, sheet {sheet!r}",
             hint=_SAVE_HINT,
         )
     if errors:
-        raise _cell_error(_format_cells(errors), sheet, source)
+        raise _cell_error(join_first(errors, _MAX_LISTED_CELLS, AND_MORE), sheet, source)
 
 
 def _find_valueless_cells(text: bytes) -> Iterator[tuple[str, int, str, str]]:
@@ -133,13 +134,6 @@ def _cell_error(description: str, sheet: str, source: str) -> FileError:
         where=f"{source}, sheet {sheet!r}",
         hint="correct what they refer to, or empty them",
     )
-
-
-def _format_cells(cells: list[str]) -> str:
-    remainder = (
-        f" and {len(cells) - _MAX_LISTED_CELLS:,} more" if len(cells) > _MAX_LISTED_CELLS else ""
-    )
-    return ", ".join(cells[:_MAX_LISTED_CELLS]) + remainder
 
 
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
@@ -304,8 +298,7 @@ def _sheet_choice_error(
     return FileError(
         "several sheets of this workbook hold something",
         expected=f"the name of one: {flags['sheet']}=NAME" if "sheet" in flags else "one sheet",
-        found=", ".join(map(repr, names[:_MAX_LISTED_SHEETS]))
-        + (", …" if len(names) > _MAX_LISTED_SHEETS else ""),
+        found=join_first(map(repr, names), _MAX_LISTED_SHEETS),
         where=source,
         hint=None if "sheet" in flags else "save the sheet alone as CSV",
     )

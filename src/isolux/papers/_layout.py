@@ -82,7 +82,7 @@ def pivot_metrics_by_class_and_group(
         orient="row",
     )
     matched = (
-        table.filter(pl.col("attribute") == (entry or ""))
+        table.filter(attribute=entry or "")
         .join(requested, on=["metric", "threshold"], nulls_equal=True, maintain_order="left")
         .with_columns(pl.col("values").list.get(i).alias(n) for i, n in enumerate(names))
     )
@@ -105,7 +105,7 @@ def map_known_groups_to_columns(
 ) -> dict[str, dict[str, str]]:
     """Name the known groups of one attribute as columns for ``pivot_metric_by_group``."""
     table = _select_metric_rows_or_raise(source, metric)
-    rows = table.filter(pl.col("attribute") == _find_attribute_or_raise(table, [attribute]))
+    rows = table.filter(attribute=_find_attribute_or_raise(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)
     return {group: {attribute: group} for group in values if group != UNKNOWN}
 
@@ -134,9 +134,7 @@ def to_group_metrics_table(source: Run | pl.DataFrame) -> pl.DataFrame:
 
 def _select_metric_rows_or_raise(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
     table = to_group_metrics_table(source)
-    rows = table.filter(
-        pl.col("metric") == metric, pl.col("label").is_null(), pl.col("threshold").is_null()
-    )
+    rows = table.filter(pl.col("label").is_null(), pl.col("threshold").is_null(), metric=metric)
     if rows.is_empty():
         raise UnknownNameError("metric", metric, table["metric"].unique(), where="group_metrics")
     return rows

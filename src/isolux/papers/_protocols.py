@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from isolux.core.containers import Run
-from isolux.core.errors import UnknownNameError
+from isolux.core.errors import refuse_unknown_names
 from isolux.core.tables import Status
 
 Protocols = Mapping[str, Mapping[str, object]]
@@ -18,8 +18,7 @@ Layout = Callable[[Run], pl.DataFrame]
 
 def check_protocol_exists(paper: str, protocols: Protocols, protocol_name: str) -> None:
     """Refuse a protocol that the paper does not have."""
-    if protocol_name not in protocols:
-        raise UnknownNameError("protocol", protocol_name, protocols, where=f"papers/{paper}")
+    refuse_unknown_names("protocol", [protocol_name], protocols, where=f"papers/{paper}")
 
 
 def build_nonempty_tables_by_caption(
@@ -44,8 +43,8 @@ def find_analysis_table_or_empty(run: Run, analysis: str, caption_prefix: str = 
 
 def explain_missing_table(run: Run) -> str:
     """Say why a table of a run has no rows."""
-    groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
-    too_small = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
+    groups = run.group_metrics.drop_nulls("attribute")
+    too_small = groups.filter(status=Status.INSUFFICIENT_UNITS)
     if too_small.is_empty():
         return "this run does not have its groups or metrics"
     min_units = (run.record.get("spec") or {}).get("min_units") or 0

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import JoinError, SpecError, UnknownNameError, format_columns
+from isolux.core.errors import JoinError, SpecError, format_columns, refuse_unknown_names
 from isolux.core.notes import Caution
 from isolux.core.tables import ATTRIBUTES
 from isolux.datasets import load
@@ -107,8 +107,7 @@ def join_attributes(
 
 def _choose_id_column(columns: Sequence[str], requested: str | None, source: str) -> str:
     if requested is not None:
-        if requested not in columns:
-            raise UnknownNameError("column", requested, list(columns), where=source)
+        refuse_unknown_names("column", [requested], columns, where=source)
         return requested
     column = next((name for name in _ID_KINDS_BY_COLUMN if name in columns), None)
     if column is None:

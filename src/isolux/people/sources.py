@@ -16,7 +16,7 @@ import polars as pl
 from isolux import derive
 from isolux.core.containers import Dataset
 from isolux.core.counts import refuse_count_tables
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, refuse_unknown_names
 from isolux.core.spec import Groups, parse_spec, split_intersection
 from isolux.datasets import Purpose, cluster_by_requested_column
 from isolux.derive import add_captions_from_file
@@ -105,8 +105,7 @@ def rename_attributes(
         old, equals, new = (side_text.strip() for side_text in text.partition("="))
         if not (old and equals and new):
             raise SpecError("--rename cannot be read", expected="OLD=NEW", found=repr(text))
-        if old not in everywhere:
-            raise UnknownNameError("attribute", old, everywhere, where="--rename")
+        refuse_unknown_names("attribute", [old], everywhere, where="--rename")
         for name in [name for name in renamed_datasets if old in names[name]]:
             if new in names[name]:
                 raise SpecError(

@@ -20,7 +20,7 @@ import polars as pl
 
 from isolux.core import registry
 from isolux.core.containers import Dataset
-from isolux.core.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.core.errors import FileError, SpecError, TableError, refuse_unknown_names
 from isolux.core.notes import Caution
 from isolux.core.tables import LABEL_PREDICTIONS, check
 from isolux.io.frames import FORMATS, open_bytes, read_table
@@ -255,7 +255,7 @@ def read_detected_column(
     )
     models = read_row_models(frame, model_column, None, str(path))
     if models is not None:
-        table = table.with_columns(models.fill_null(_name_model_of_list(path)).alias("model"))
+        table = table.with_columns(model=models.fill_null(_name_model_of_list(path)))
     is_repeated = table.select("model", "instance_id").is_duplicated()
     if is_repeated.any():
         raise TableError(
@@ -362,6 +362,5 @@ def list_models(
 def select_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Keep one model's predictions."""
     model_names = predictions["model"].unique(maintain_order=True).to_list()
-    if model not in model_names:
-        raise UnknownNameError("model", model, model_names, where="--model-name")
-    return predictions.filter(pl.col("model") == model)
+    refuse_unknown_names("model", [model], model_names, where="--model-name")
+    return predictions.filter(model=model)

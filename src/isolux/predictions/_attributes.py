@@ -83,4 +83,4 @@ def _list_values_of_people(dataset: Dataset, name: str) -> pl.DataFrame:
     rows = dataset.values_of(name)
     if (rows["unit_kind"] == "instance").any():
         return rows
-    return dataset.instance_attributes().filter(pl.col("attribute") == name)
+    return dataset.instance_attributes().filter(attribute=name)

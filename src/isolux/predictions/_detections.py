@@ -62,8 +62,8 @@ def add_model_column(frame: pl.DataFrame, model: str | None, path: Path) -> pl.D
     """Name the model of each row: as it is named, as the table says, or by the file's name."""
     if model is None and "model" in frame.columns:
         names = read_names(frame, "model", str(path), noun="model")
-        return frame.with_columns(names.fill_null(model_name_from_path(path)).alias("model"))
-    return frame.with_columns(pl.lit(model or model_name_from_path(path)).alias("model"))
+        return frame.with_columns(model=names.fill_null(model_name_from_path(path)))
+    return frame.with_columns(model=pl.lit(model or model_name_from_path(path)))
 
 
 def detect_kind(columns: Sequence[str]) -> DetectionKind | None:
@@ -109,7 +109,7 @@ def build_detections(
     absent = [c.name for c in table.columns[1:] if c.name not in frame.columns]
     if not frame.height:
         frame = frame.with_columns(pl.lit(None, dtype=table.schema[n]).alias(n) for n in absent)
-    rows = frame.with_columns(model_column.alias("model"))
+    rows = frame.with_columns(model=model_column)
     _refuse_invalid_boxes(
         rows, source, allows_missing=allows_missing_boxes or table_kind != "boxes"
     )

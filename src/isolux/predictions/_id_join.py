@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import JoinError
+from isolux.core.formatting import join_first
 from isolux.io.id_spellings import (
     JoinSides,
     find_spelling_match,
@@ -36,7 +35,7 @@ def join_predictions(
     notes: list[str] = []
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
-            rows = joined_rows.filter(pl.col("model") == model)
+            rows = joined_rows.filter(model=model)
             join_sides = JoinSides(
                 "the dataset", f"the {row_name}s of {model!r}", shows_ids=not dataset.withdrawn_ids
             )
@@ -45,9 +44,7 @@ def join_predictions(
             )
         if predictions.is_empty():
             notes.append(f"None of {len(people):,} people has a {row_name}.")
-    aligned = joined_rows.filter(pl.col("_person").is_not_null()).with_columns(
-        instance_id="_person"
-    )
+    aligned = joined_rows.drop_nulls("_person").with_columns(instance_id="_person")
     return aligned.select(predictions.columns), tuple(notes)
 
 
@@ -93,9 +90,8 @@ def _note_unmatched(
             else "not named here, because people withdrew"
         )
         notes.append(
-            f"{len(unmatched_ids):,} of {len(predicted_ids):,} ids in the {row_name}s of "
-            f"{model!r} have no"
-            f" person in the dataset and were left out: {examples}."
+            f"{len(unmatched_ids):,} of {len(predicted_ids):,} ids in the {row_name}s of {model!r}"
+            f" have no person in the dataset and were left out: {examples}."
         )
     if len(missing_people):
         notes.append(
@@ -137,5 +133,4 @@ def _suggest_id_form(people: pl.Series, predicted_ids: pl.Series, tried_form: st
 
 
 def _format_examples(ids: pl.Series) -> str:
-    examples: Sequence[str] = ids[:3].to_list()
-    return ", ".join(map(repr, examples)) + (", …" if len(ids) > 3 else "")
+    return join_first(map(repr, ids), 3)

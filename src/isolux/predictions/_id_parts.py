@@ -17,7 +17,7 @@ def shorten_ids(ids: pl.Series, id_from: IdFrom, source: str) -> pl.Series:
     clash = distinct["part"].is_duplicated()
     if clash.any():
         short_id = distinct["part"].filter(clash)[0]
-        first, second = distinct.filter(pl.col("part") == short_id)["whole"][:2]
+        first, second = distinct.filter(part=short_id)["whole"][:2]
         raise JoinError(
             f"different ids have the same {id_from}",
             expected=f"every {id_from} from one id only",

@@ -61,9 +61,8 @@ def note_labels_of_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[st
     if n_with_several_people:
         notes.append(
             Caution(
-                f"{n_with_several_people:,} of {n:,} images show several people, and each of them "
-                f"has the label of"
-                " the whole image: what it says of one of them counts for all."
+                f"{n_with_several_people:,} of {n:,} images show several people, and each of them"
+                " has the label of the whole image: what it says of one of them counts for all."
             )
         )
     if n_multiple_labels:
@@ -155,7 +154,7 @@ def list_image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Give the sizes of images in pixels, by id and by file name; those that are known."""
     sized_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
     sized_images = sized_images.filter(
-        pl.col("width").is_not_null() & pl.col("height").is_not_null()
+        pl.col("width").is_not_null(), pl.col("height").is_not_null()
     )
     rows = sized_images.with_columns(stem=reduce_ids(sized_images["uri"], "stem")).iter_rows(
         named=True

@@ -47,8 +47,7 @@ def read_pairs(path: str | Path, format_name: str, *, model: str | None = None) 
     pairs = pairs.with_columns(pl.Series(n, column) for n, column in numbers.items())
     if "failed" not in table.columns:
         return pairs
-    failed = read_is_detected(table["failed"], source)
-    return pairs.with_columns(failed.alias("failed"))
+    return pairs.with_columns(failed=read_is_detected(table["failed"], source))
 
 
 def _read_numbers(values: pl.Series, source: str, name: str) -> pl.Series:

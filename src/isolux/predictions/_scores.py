@@ -72,7 +72,7 @@ def read_scores(
     table = _build_score_table(ids, frame[column], scale, source, column, model_label)
     models = read_row_models(frame, model_column, None, source)
     if models is not None:
-        table = table.with_columns(models.fill_null(model_label).alias("model"))
+        table = table.with_columns(model=models.fill_null(model_label))
     return table
 
 

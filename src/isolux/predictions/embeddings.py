@@ -17,6 +17,7 @@ from isolux.core.errors import (
     InputError,
     SpecError,
     TableError,
+    first_line,
     format_location,
 )
 from isolux.core.info import FormatInfo, Reference
@@ -189,7 +190,7 @@ def _map_array(path: Path, source: str) -> npt.NDArray[np.generic]:
         raise FileError(
             "this is not an array of numbers",
             expected="what numpy.save writes, without Python objects",
-            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
+            found=first_line(error, 120),
             where=source,
         ) from error
 
@@ -284,10 +285,8 @@ def _refuse_unequal(vectors: pl.Series, source: str, column: str) -> None:
     lengths = vectors.list.len()  # null: no template could be made
     present_lengths = lengths.drop_nulls()
     first = present_lengths[0] if len(present_lengths) else 0
-    problem, expected = (
-        "vectors are of unequal length, or empty",
-        f"{first or 'one or more'} numbers",
-    )
+    problem = "vectors are of unequal length, or empty"
+    expected = f"{first or 'one or more'} numbers"
     is_invalid = (lengths != first) | (lengths == 0)
     refuse_cells(is_invalid, lengths, problem, expected + " in each row", source, column=column)
 

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from isolux.core import citations
-from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.errors import TableError, format_location, refuse_unknown_names
 from isolux.core.info import FormatInfo
 from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode_json
@@ -76,8 +76,7 @@ def read(path: str | Path, *, model: str | None = None, field: str = "prediction
         for name, content in sample.items()
         if _list_detections(content) is not None
     }
-    if field not in names_of_fields:
-        raise UnknownNameError("field of Detections", field, sorted(names_of_fields), where=source)
+    refuse_unknown_names("field of Detections", [field], names_of_fields, where=source)
     for number, sample in enumerate(samples, start=1):
         if sample.get(field) is not None and _list_detections(sample[field]) is None:
             raise TableError(

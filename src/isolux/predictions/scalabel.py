@@ -129,9 +129,7 @@ def read(
     table = _build_label_table(frames)
     if categories == "bdd100k":
         table = table.with_columns(pl.col("label").replace(BDD100K_NAMES))
-    table = table.with_columns(
-        _name_frames(frames, source).gather(table["frame"]).alias("image_id")
-    )
+    table = table.with_columns(image_id=_name_frames(frames, source).gather(table["frame"]))
     _refuse_invalid_labels(table, source)
     boxes = table.with_columns(
         box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")

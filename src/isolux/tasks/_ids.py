@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from isolux.core.errors import JoinError, UnknownNameError
+from isolux.core.errors import JoinError, refuse_unknown_names
 
 
 def format_ids(ids: pl.Series | Sequence[str], n: int = 3) -> str:
@@ -18,9 +18,7 @@ def require_columns(
     frame: pl.DataFrame, columns: Iterable[str], source: str = "predictions"
 ) -> None:
     """Refuse a table without a required column."""
-    for column in columns:
-        if column not in frame.columns:
-            raise UnknownNameError("column", column, frame.columns, where=source)
+    refuse_unknown_names("column", columns, frame.columns, where=source)
 
 
 def refuse_no_match(

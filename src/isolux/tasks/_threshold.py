@@ -52,12 +52,12 @@ def _threshold_mask(
         expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
     )
     name, _, attribute_value = description.partition("=")
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
+    rows = dataset.instance_attributes().filter(attribute=name)
     # A person with split=val and split=test would be on both sides.
     values_by_unit = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())
     ambiguous_ids = values_by_unit.filter(pl.col("value").list.len() > 1)["unit_id"]
     ambiguous_in_sample = units.filter(
-        pl.Series(in_sample) & pl.col("unit_id").is_in(ambiguous_ids.implode())
+        pl.Series(in_sample), pl.col("unit_id").is_in(ambiguous_ids.implode())
     )["unit_id"]
     if len(ambiguous_in_sample):
         raise SpecError(
@@ -136,7 +136,7 @@ def caution_on_leakage(
     membership = pl.DataFrame({"who": instances["unit_id"], "on": in_sample})
     overlaps = []
     for name, ids in _list_id_tables(dataset):
-        matched = membership.join(ids, on="who").filter(pl.col("id").is_not_null())
+        matched = membership.join(ids, on="who").drop_nulls("id")
         is_split = pl.col("on").any() & (~pl.col("on")).any()
         shared_rows = matched.filter(is_split.over("id"))
         if shared_rows.height:
@@ -305,11 +305,9 @@ def caution_on_constant_outcome(
     # which reads as no difference.
     if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
-    low, high, threshold_text = (
-        f"{valid_scores.min():g}",
-        f"{valid_scores.max():g}",
-        f"{threshold:g}",
-    )
+    low = f"{valid_scores.min():g}"
+    high = f"{valid_scores.max():g}"
+    threshold_text = f"{threshold:g}"
     if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
     subject, consequence = (

@@ -107,7 +107,7 @@ def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.D
         )
     frames = []
     for unit_kind in usable_kinds:
-        values = rows.filter(pl.col("unit_kind") == unit_kind).select("unit_id", "value")
+        values = rows.filter(unit_kind=unit_kind).select("unit_id", "value")
         # Attributes of images and subjects hold for all of their instances.
         if unit_kind != "instance":
             owners = instances.select("instance_id", unit_id=_ID_COLUMN_BY_KIND[unit_kind])

@@ -226,7 +226,7 @@ def _read_images(
 
 def _check_clusters(rows: pl.DataFrame) -> None:
     """Refuse a scene whose images are in several clusters: differences would not be paired."""
-    scene_rows = rows.filter(pl.col("scene").is_not_null())
+    scene_rows = rows.drop_nulls("scene")
     split_scenes = scene_rows.group_by("scene", maintain_order=True).agg(
         n=pl.len(),
         alone=pl.col("cluster_id").is_null().any(),
@@ -283,10 +283,10 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _check_pairs(centred: pl.DataFrame) -> None:
     """Refuse data without any scene that has the values to compare."""
-    scored = centred.filter(pl.col("value").is_not_null())
+    scored = centred.drop_nulls("value")
     if not scored.height or not centred["reason"].is_not_null().all():
         return
-    incomplete_rows = centred.filter(pl.col("reason") == _MISSING_VALUE)
+    incomplete_rows = centred.filter(reason=_MISSING_VALUE)
     if incomplete_rows.height:
         scenes = incomplete_rows.group_by("changed").agg(n=pl.col("scene").n_unique())
         scene_counts = scenes.sort("n", "changed", descending=[True, False]).rows()
@@ -312,7 +312,7 @@ def _build_scores(centred: pl.DataFrame, name: str) -> pl.DataFrame:
         # Centring removes the scene's own level: the difference of two values is then paired.
         pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
     )
-    rows = centred.filter(pl.col("occupation").is_not_null()) if by_occupation else centred
+    rows = centred.drop_nulls("occupation") if by_occupation else centred
     label = pl.col("occupation") if by_occupation else None
     return score_rows(rows, "counterfactual_pairs", name, score_expr, label=label)
 

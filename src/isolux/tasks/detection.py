@@ -73,7 +73,7 @@ def score(
         Which predictions take part, how they are matched to people, and at which overlaps and
         scores a person counts as found: ``person_label``, ``iou_thresholds``,
         ``score_threshold``, ``score_iou``, ``max_detections``, ``top_k``, ``matching``,
-        ``common_count``, ``other_groups`` and ``model``, described in ``BoxSettings``.
+        ``common_count`` and ``model``, described in ``BoxSettings``.
 
     Returns
     -------

@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset, Scores
 from isolux.core.errors import SpecError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.grouping import UNKNOWN_VALUES
 from isolux.core.info import Metric, Reference, TaskInfo
 from isolux.core.notes import Caution
@@ -231,7 +232,7 @@ def _join_occupation(
 def _metric_rows(name: str, outcomes: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
     """Build one metric's rows of the table scores."""
     pronoun, is_correct = pl.col("said"), pl.col("right")
-    with_occupation = outcomes.filter(pl.col("occupation").is_not_null())
+    with_occupation = outcomes.drop_nulls("occupation")
     rows: dict[str, list[tuple[pl.DataFrame, pl.Expr, str, pl.Expr | str | None]]] = {
         "resolution_accuracy": [(outcomes, is_correct, "accuracy_reason", None)],
         # An unknown occupation is in none, so the person has no row here.
@@ -263,7 +264,7 @@ def _build_evidence(outcomes: pl.DataFrame) -> pl.DataFrame:
 def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
     """Count answers without exactly one pronoun; a caution where they are many."""
     notes: list[str] = []
-    answered_rows = outcomes.filter(pl.col("said").is_not_null())
+    answered_rows = outcomes.drop_nulls("said")
     for (model,), rows in answered_rows.group_by("model", maintain_order=True):
         # A text about two people has both pronouns, and nothing says which one is meant.
         n_both, n_none = (
@@ -301,9 +302,7 @@ def _note_small_occupations(outcomes: pl.DataFrame, occupation: str | None) -> t
     )
     if not small_occupations:
         return ()
-    examples = ", ".join(map(str, small_occupations[:5])) + (
-        f" and {len(small_occupations) - 5:,} more" if small_occupations[5:] else ""
-    )
+    examples = join_first(map(str, small_occupations), 5, AND_MORE)
     text = (
         f"{len(small_occupations):,} occupation(s) have a single person of one gender ({examples})"
     )

@@ -92,7 +92,7 @@ from isolux.analyses.confounders.metric_cases import (
     MetricCase,
     adjust_leading_gap_by_regression,
     build_case_and_add_to_family,
-    compute_robustness_or_none,
+    compute_robustness,
 )
 from isolux.analyses.confounders.roles import AttributeRoles, read_and_check_roles
 from isolux.analyses.confounders.strata import build_stratum_layout
@@ -269,10 +269,8 @@ def explain(
     min_people = statistics.min_units if min_cell is None else min_cell
     if min_people < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_people))
-    metrics, numbers = (
-        choose_metrics_or_default(run, spec.task, metric),
-        number_scored_units_and_clusters(run),
-    )
+    metrics = choose_metrics_or_default(run, spec.task, metric)
+    numbers = number_scored_units_and_clusters(run)
     groups = build_sensitive_attributes(run, spec.groups, numbers.units, sensitive)
     sensitive_names = [sensitive_attribute.name for sensitive_attribute in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
@@ -393,12 +391,7 @@ def _iterate_metric_cases(
             crossed = [s for s in range(len(strata)) if s not in case.single_strata]
             for s in {*case.ranked_strata[:1], *crossed} if settings.regression else ():
                 case.regression[s] = adjust_leading_gap_by_regression(case, s, scored, weight)
-            robustness_by_stratum = {
-                s: compute_robustness_or_none(case, s, scored, weight) for s in range(len(strata))
-            }
             case.robustness = {
-                s: robustness
-                for s, robustness in robustness_by_stratum.items()
-                if robustness is not None
+                s: compute_robustness(case, s, scored, weight) for s in range(len(strata))
             }
         yield case

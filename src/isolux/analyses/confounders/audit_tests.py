@@ -46,10 +46,8 @@ class MaxStatistic:
 
     def add(self, gaps: ReplicatedValue, clusters: FloatArray) -> FloatArray:
         """Add hypotheses ``[p]`` to the family; return their z statistics, NaN where undefined."""
-        replicate_error, se = (
-            _replicate_se_or_nan(gaps, clusters),
-            replicate_se_with_minimum(gaps, clusters),
-        )
+        replicate_error = _replicate_se_or_nan(gaps, clusters)
+        se = replicate_se_with_minimum(gaps, clusters)
         is_tested = np.isfinite(se) & (se > _ZERO_SE_TOLERANCE)
         observed = np.full(len(se), np.nan)
         observed[is_tested] = _t_to_normal_z(

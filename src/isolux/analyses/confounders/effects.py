@@ -350,10 +350,8 @@ def _min_se_standardised_and_own(
     """Compute minimum standard errors of a gap, standardised and with the own compositions."""
     binary_variance = group_values.cells.binary_variance
     assert binary_variance is not None  # noqa: S101 - asked before
-    index, people = (
-        group_values.index[pair][:, is_shared],
-        group_values.people.value[pair][:, is_shared],
-    )
+    index = group_values.index[pair][:, is_shared]
+    people = group_values.people.value[pair][:, is_shared]
     overall_people = group_values.overall_people.value[is_shared]
     overall_composition = overall_people / overall_people.sum()
     group_compositions = people / people.sum(axis=1, keepdims=True)

@@ -21,6 +21,7 @@ from isolux.analyses.confounders.metric_cases import (
     ValueWithInterval,
 )
 from isolux.analyses.confounders.sentences import ConfounderSentences
+from isolux.core.formatting import join_first
 from isolux.core.tables import Status
 from isolux.statements.run_terms import RunTerms
 
@@ -79,10 +80,8 @@ def _iterate_findings_of_case(
     else:
         s = case.ranked_strata[0]
         proxy_p = family.smallest_p(case.proxies[s])
-        verdict, reduction = (
-            case.classify_explanation(s),
-            case.get_dispersion(case.get_explanation(s).reduction),
-        )
+        verdict = case.classify_explanation(s)
+        reduction = case.get_dispersion(case.get_explanation(s).reduction)
         is_significant = proxy_p is not None and proxy_p <= sentences.alpha
         claim = sentences.format_explanation(s, p, verdict=verdict, is_significant=is_significant)
         larger_p = max(p, proxy_p) if verdict == PROBABLE and proxy_p is not None else p
@@ -155,7 +154,7 @@ def _iterate_excluded_value_notes(
     values = np.array(strata.values, dtype=np.object_)[~explanation.is_usable].tolist()
     is_single = len(strata.attributes) == 1
     if values and not explanation.status and is_single:
-        value_list = ", ".join(values[:_MAX_LISTED]) + (" and more" * (len(values) > _MAX_LISTED))
+        value_list = join_first(values, _MAX_LISTED, " and more")
         yield (
             f"{source}: at {len(values)} value(s) of {strata.name} some group has fewer than "
             f"{min_cell} people, so they are not controlled for: {value_list}"

@@ -33,7 +33,7 @@ from isolux.analyses.confounders.strata import (
     estimate_cell_means,
 )
 from isolux.core.containers import Run, Scores
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, refuse_unknown_names
 from isolux.core.info import Metric, TaskInfo
 from isolux.core.spec import Statistics, Task
 from isolux.core.survey_sample import SAMPLE
@@ -101,7 +101,7 @@ def number_scored_units_and_clusters(run: Run) -> UnitNumbering:
     ]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
     names = pl.concat(
-        [t.select(_cluster_else_image_else_unit_expr(t).alias("name")) for t in tables]
+        [t.select(name=_cluster_else_image_else_unit_expr(t)) for t in tables]
     ).to_series()
     numbers = UnitNumbering(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
     if not has_survey_sample(run):
@@ -133,8 +133,7 @@ def choose_metrics_or_default(run: Run, task: Task, names: Sequence[str]) -> lis
     directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
     source = "--analysis-option confounders.metric"
     for name in names:
-        if name not in measured_names:
-            raise UnknownNameError("metric", name, measured_names, where=source)
+        refuse_unknown_names("metric", [name], measured_names, where=source)
         if name not in directed_names:
             raise SpecError(
                 f"{name!r} has no direction: neither way is better",
@@ -273,10 +272,9 @@ def _estimate_cells_by_groups(
             cells = _add_survey_weights_to_group_cells(
                 cells, layout, numbering, numbering.survey_sample, evidence
             )
-        row = {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold}
         results.append(
             (
-                row,
+                {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold},
                 replace(
                     cells,
                     replicate_counts=np.broadcast_to(cells.composition_counts, replicates.shape),

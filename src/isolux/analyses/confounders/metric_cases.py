@@ -69,10 +69,10 @@ class Robustness:
         Shares that the annotated values explain: of the score within groups, and of the groups.
     """
 
-    gap: float | None
-    interval_bound: float | None
-    score_explained: float | None
-    group_explained: float | None
+    gap: float | None = None
+    interval_bound: float | None = None
+    score_explained: float | None = None
+    group_explained: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class EqualMixGap:
         Why the pair cannot be compared; empty where it can.
     regression, is_consistent : RegressionGap or None, bool or None
         The same gap by regression, and whether it lies in the stratified interval.
-    robustness : Robustness or None
+    robustness : Robustness
     """
 
     attributes: tuple[str, ...]
@@ -117,7 +117,7 @@ class EqualMixGap:
     reason: str
     regression: RegressionGap | None
     is_consistent: bool | None
-    robustness: Robustness | None
+    robustness: Robustness
 
     @property
     def name(self) -> str:
@@ -223,11 +223,9 @@ class MetricCase:
 
     def build_equal_mix_gap(self, s: int, family: MaxStatistic) -> EqualMixGap:
         """Build the leading pair's gap adjusted for one attribute."""
-        strata, pair, standardised = (
-            self.layout.strata[s],
-            self.pair or 0,
-            self.get_explanation(s).standardised,
-        )
+        strata = self.layout.strata[s]
+        pair = self.pair or 0
+        standardised = self.get_explanation(s).standardised
         gap, coverage = self.get_pair_gap(standardised.gap), standardised.compute_coverage(pair)
         # The unadjusted gap of the same people that the adjusted gap compares.
         raw = self.effects.gap if coverage >= 1.0 else standardised.unstandardised_gap
@@ -258,7 +256,7 @@ class MetricCase:
             reason,
             regression,
             is_consistent,
-            self.robustness.get(s),
+            self.robustness.get(s, Robustness()),
         )
 
     def _compute_remaining_share(
@@ -400,9 +398,9 @@ def adjust_leading_gap_by_regression(
     )
 
 
-def compute_robustness_or_none(
+def compute_robustness(
     case: MetricCase, s: int, scored: pl.DataFrame, weight: FloatArray | None
-) -> Robustness | None:
+) -> Robustness:
     """Compute how strong an unmeasured confounder would have to be to remove a gap.
 
     For metrics that are means of people's scores; the formulas are in ``stats/confounding.py``
@@ -411,7 +409,7 @@ def compute_robustness_or_none(
     standardised, strata = case.get_explanation(s).standardised, case.layout.strata[s]
     gap = case.get_pair_gap(standardised.gap)
     if case.pair is None or gap.value is None:
-        return None
+        return Robustness()
     defined_scores = scored.drop_nulls("value")
     score = np.full(len(strata.code), np.nan)
     score[defined_scores["unit"].to_numpy()] = defined_scores["value"].to_numpy()

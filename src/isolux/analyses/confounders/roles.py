@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, parse_causal_graph
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 
 Role = Literal["before", "mediator", "after", "unknown"]
 """Of an explanatory attribute: before group and score; caused by the group and a cause of the
@@ -173,8 +173,7 @@ def read_and_check_roles(
                 f"{name}: {role}",
                 "a confounder came before, a collider after",
             )
-        if name not in annotated:
-            raise UnknownNameError("attribute", name, annotated, where="--role")
+        refuse_unknown_names("attribute", [name], annotated, where="--role")
         if name in sensitive:
             raise _build_role_error(
                 f"{name!r} is the sensitive attribute itself and cannot have another role",

@@ -8,7 +8,6 @@ follow the number, so that no sentence can be read as more than its attribute's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +22,7 @@ from isolux.analyses.confounders.metric_cases import (
     MetricCase,
     ValueWithInterval,
 )
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.statements.numbers import (
     format_bare_value,
     format_gap_size,
@@ -171,10 +171,8 @@ class ConfounderSentences:
             start = self._format_doubt(mix) + start
         if is_doubted or mix.status.effective_role == "after":
             p_text = f"{self.terms.format_adjusted_p(mix.p)} of the mix alone"
-        raw_text, compared_text = (
-            self._format_direction(case.get_pair_gap(case.effects.gap)),
-            self._format_direction(mix.raw),
-        )
+        raw_text = self._format_direction(case.get_pair_gap(case.effects.gap))
+        compared_text = self._format_direction(mix.raw)
         unadjusted = f"{raw_text} without adjustment"
         if compared_text != raw_text:
             unadjusted += f" and {compared_text} among those compared"
@@ -265,9 +263,8 @@ class ConfounderSentences:
                 "would say more."
             )
         return (
-            f" If {name} came before {self.title} and {self.measure}, it hides a gap; if it "
-            f"follows from both, it creates one from nothing. The data cannot tell: {option_text} "
-            "would."
+            f" If {name} came before {self.title} and {self.measure}, it hides a gap; if it follows"
+            f" from both, it creates one from nothing. The data cannot tell: {option_text} would."
         )
 
     def _format_doubt(self, mix: EqualMixGap) -> str:
@@ -280,13 +277,12 @@ class ConfounderSentences:
     def _format_robustness(self, mix: EqualMixGap) -> str:
         """Write the robustness values: how strong an unmeasured confounder must be."""
         robustness = mix.robustness
-        if robustness is None or robustness.gap is None or not mix.status.is_causal:
+        if robustness.gap is None or not mix.status.is_causal:
             return ""
         text = (
             " Something not annotated would have to explain"
-            f" {_format_share_as_percent(robustness.gap)}"
-            " of "
-            "the remaining variance of both the scores and the groups' composition to remove it"
+            f" {_format_share_as_percent(robustness.gap)} of the remaining variance of both the"
+            " scores and the groups' composition to remove it"
         )
         if robustness.interval_bound is not None:
             text += (
@@ -330,10 +326,8 @@ class ConfounderSentences:
         direction = -1.0 if case.info.direction == "lower" else 1.0
         centre = np.nansum(stratum_values * shares.mean(axis=0))
         # With two values each mirrors the other: the one that is more frequent in the worse group.
-        excess_share, deficit = (
-            shares[worse_side] - shares[other_side],
-            direction * (centre - stratum_values),
-        )
+        excess_share = shares[worse_side] - shares[other_side]
+        deficit = direction * (centre - stratum_values)
         contribution = np.where((excess_share > 0) & (deficit > 0), excess_share * deficit, np.nan)
         if not np.isfinite(contribution).any():
             return ""
@@ -422,7 +416,9 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
         ("leaves open", adjustment.leaves),
         ("cuts, of the groups' own effect,", adjustment.cuts_causal),
     )
-    texts = [f"{verb} {_format_path_list(paths)}" for verb, paths in effects if paths]
+    texts = [
+        f"{verb} {join_first(paths, _MAX_LISTED, AND_MORE)}" for verb, paths in effects if paths
+    ]
     rule = "the back-door rule holds"
     if not adjustment.meets_backdoor:
         rule = "the back-door rule does not hold"
@@ -432,11 +428,6 @@ def _format_graph_clause(adjustment: Adjustment | None) -> str:
             rule += f" ({' and '.join(followers)} {verb} from the groups or the score)"
     text = "; ".join(texts) or "blocks and opens nothing"
     return f" According to the graph, this mix {text}; {rule}."
-
-
-def _format_path_list(paths: Sequence[str]) -> str:
-    rest_text = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    return ", ".join(paths[:_MAX_LISTED]) + rest_text
 
 
 def _format_share_as_percent(share: float) -> str:

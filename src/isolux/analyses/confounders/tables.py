@@ -12,7 +12,13 @@ import numpy as np
 import polars as pl
 
 from isolux.analyses.confounders.audit_tests import MaxStatistic
-from isolux.analyses.confounders.metric_cases import PROBABLE, MetricCase, ValueWithInterval
+from isolux.analyses.confounders.metric_cases import (
+    PROBABLE,
+    MetricCase,
+    Robustness,
+    ValueWithInterval,
+)
+from isolux.analyses.confounders.regression import RegressionGap
 
 _MAX_ROWS, _MAX_VALUES = 72, 2_000
 _DIGITS = 6
@@ -44,7 +50,7 @@ def build_tables_by_caption(
             row
             for case in cases
             if is_for_all_cases or case.pair is not None
-            for row in build_rows(case)
+            for row in map(_round_floats, build_rows(case))
         ]
         max_rows = (
             _MAX_VALUES if build_rows in (_iterate_value_rows, _iterate_group_rows) else _MAX_ROWS
@@ -68,15 +74,17 @@ def _build_case_key_cells(case: MetricCase) -> Row:
 
 
 def _build_interval_cells(name: str, x: ValueWithInterval) -> Row:
+    return {name: x.value, f"{name}_low": x.low, f"{name}_high": x.high}
+
+
+def _round_floats(row: Row) -> Row:
+    """Round what was measured; null where it is not finite. A threshold stays as it was given."""
     return {
-        name: _round_or_none_if_not_finite(x.value),
-        f"{name}_low": _round_or_none_if_not_finite(x.low),
-        f"{name}_high": _round_or_none_if_not_finite(x.high),
+        name: (round(float(x), _DIGITS) if np.isfinite(x) else None)
+        if isinstance(x, float | np.ndarray) and name != "threshold"
+        else x
+        for name, x in row.items()
     }
-
-
-def _round_or_none_if_not_finite(x: Any) -> float | None:
-    return None if x is None or not np.isfinite(x) else round(float(x), _DIGITS)
 
 
 def _iterate_dispersion_rows(case: MetricCase) -> Iterator[Row]:
@@ -90,13 +98,11 @@ def _iterate_dispersion_rows(case: MetricCase) -> Iterator[Row]:
             "group": group,
             "n": int(units[g]),
             "clusters": int(clusters[g]),
-            "value": _round_or_none_if_not_finite(group_values[g]) if is_comparable else None,
+            "value": group_values[g] if is_comparable else None,
         }
         if case.area_values is not None:
-            row["value, other AP"] = (
-                _round_or_none_if_not_finite(case.area_values[g]) if is_comparable else None
-            )
-        yield row | {"dispersion": _round_or_none_if_not_finite(case.effects.dispersion.value)}
+            row["value, other AP"] = case.area_values[g] if is_comparable else None
+        yield row | {"dispersion": case.effects.dispersion.value}
 
 
 def _order_single_strata_by_rank(case: MetricCase) -> list[int]:
@@ -106,11 +112,9 @@ def _order_single_strata_by_rank(case: MetricCase) -> list[int]:
 
 def _iterate_ranking_rows(case: MetricCase) -> Iterator[Row]:
     for rank, s in enumerate(_order_single_strata_by_rank(case), start=1):
-        explanation, is_ranked, verdict = (
-            case.get_explanation(s),
-            s in case.ranked_strata,
-            case.classify_explanation(s),
-        )
+        explanation = case.get_explanation(s)
+        is_ranked = s in case.ranked_strata
+        verdict = case.classify_explanation(s)
         if verdict == PROBABLE and not case.statuses[s].is_causal:
             verdict = "associated (role not known)"
         yield {
@@ -120,15 +124,11 @@ def _iterate_ranking_rows(case: MetricCase) -> Iterator[Row]:
             **_build_interval_cells(
                 "proxy_dispersion", case.get_dispersion(explanation.proxy_dispersion)
             ),
-            "first_in": _round_or_none_if_not_finite(case.first_rank_share[s])
-            if is_ranked
-            else None,
-            "controlled_dispersion": _round_or_none_if_not_finite(
-                explanation.controlled_dispersion.value
-            ),
+            "first_in": case.first_rank_share[s] if is_ranked else None,
+            "controlled_dispersion": explanation.controlled_dispersion.value,
             **_build_interval_cells("reduction", case.get_dispersion(explanation.reduction)),
-            "people_compared": _round_or_none_if_not_finite(explanation.coverage),
-            "values_compared": (f"{explanation.is_usable.sum()} of {len(explanation.is_usable)}"),
+            "people_compared": explanation.coverage,
+            "values_compared": f"{explanation.is_usable.sum()} of {len(explanation.is_usable)}",
             "verdict": verdict,
         }
 
@@ -138,40 +138,32 @@ def _iterate_equal_mix_rows(case: MetricCase, family: MaxStatistic, audit: str) 
     is_audited = np.isfinite(case.audit_results.p[case.pair or 0])
     for s in range(len(case.layout.strata)):
         mix = case.build_equal_mix_gap(s, family)
-        regression, robustness = mix.regression, mix.robustness
-        reported = None if mix.status.effective_role == "after" else robustness
+        regression, robustness = mix.regression or RegressionGap("linear"), mix.robustness
+        reported = Robustness() if mix.status.effective_role == "after" else robustness
         yield {
             **_build_case_key_cells(case),
             "group": case.names[0],
             "other group": case.names[1],
             "equal mix of": mix.name,
-            "unadjusted gap": _round_or_none_if_not_finite(unadjusted.value),
-            "its p_adjusted": _round_or_none_if_not_finite(case.get_gap_p(family)),
+            "unadjusted gap": unadjusted.value,
+            "its p_adjusted": case.get_gap_p(family),
             "tested by": audit if is_audited else "this analysis",
-            "gap of those compared": _round_or_none_if_not_finite(mix.raw.value),
+            "gap of those compared": mix.raw.value,
             **_build_interval_cells("gap", mix.gap),
-            "p_adjusted": _round_or_none_if_not_finite(mix.p),
+            "p_adjusted": mix.p,
             **_build_interval_cells("share left", mix.remaining_share),
-            "people_compared": _round_or_none_if_not_finite(mix.coverage),
+            "people_compared": mix.coverage,
             "people left out": sum(out for _, out, _ in mix.left_out),
-            "regression": _round_or_none_if_not_finite(regression.gap) if regression else None,
-            "regression_low": _round_or_none_if_not_finite(regression.low) if regression else None,
-            "regression_high": _round_or_none_if_not_finite(regression.high)
-            if regression
-            else None,
+            "regression": regression.gap,
+            "regression_low": regression.low,
+            "regression_high": regression.high,
             "agrees": mix.is_consistent,
             "role": mix.status.effective_role,
-            "robustness": _round_or_none_if_not_finite(reported.gap) if reported else None,
-            "robustness of the interval": _round_or_none_if_not_finite(reported.interval_bound)
-            if reported
-            else None,
-            "explained of the score": _round_or_none_if_not_finite(robustness.score_explained)
-            if robustness
-            else None,
-            "explained of the groups": _round_or_none_if_not_finite(robustness.group_explained)
-            if robustness
-            else None,
-            "note": mix.reason or (regression.reason if regression else "") or None,
+            "robustness": reported.gap,
+            "robustness of the interval": reported.interval_bound,
+            "explained of the score": robustness.score_explained,
+            "explained of the groups": robustness.group_explained,
+            "note": mix.reason or regression.reason or None,
         }
 
 
@@ -184,13 +176,11 @@ def _iterate_value_rows(case: MetricCase) -> Iterator[Row]:
         total = people.sum(axis=1, keepdims=True)
         shares = np.divide(people, total, out=np.zeros_like(people), where=total > 0)
         for row, g, e in _iterate_groups_at_stratum_values(case, s):
-            overall_cell = {"overall value": _round_or_none_if_not_finite(stratum_values[e])}
-            yield (
-                row
-                | overall_cell
-                | {"group": case.groups[g]}
-                | {"share of the group": _round_or_none_if_not_finite(shares[g, e])}
-            )
+            yield row | {
+                "overall value": stratum_values[e],
+                "group": case.groups[g],
+                "share of the group": shares[g, e],
+            }
 
 
 def _iterate_group_rows(case: MetricCase) -> Iterator[Row]:
@@ -202,7 +192,7 @@ def _iterate_group_rows(case: MetricCase) -> Iterator[Row]:
             yield row | {
                 "group": case.groups[g],
                 "n": int(units[g, e]),
-                "value": _round_or_none_if_not_finite(cell_values[g, e]) if is_compared else None,
+                "value": cell_values[g, e] if is_compared else None,
                 "compared": is_compared,
             }
 

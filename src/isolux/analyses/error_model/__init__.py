@@ -126,7 +126,6 @@ def explain(
     *,
     importance: Literal["permutation", "impurity"] = "permutation",
     check_trees: int = 30,
-    permutations: int | None = None,
     bootstrap: int = 5000,
     seed: int | None = None,
     **scores: Unpack[ScoreSettings],
@@ -141,9 +140,6 @@ def explain(
         The importance used for the elbow; ``impurity`` as published.
     check_trees : int
         Number of trees in each forest that is checked on unseen people.
-    permutations : int, optional
-        Of the check; default: the fewest that suffice at the audit's level, 19 for one model and
-        intervals of 95 %.
     bootstrap : int
         How many replicates the bootstrap draws.
     seed : int, optional
@@ -180,18 +176,15 @@ def explain(
     spec, terms = read_run_settings(run, replicates=bootstrap, seed=seed), read_run_terms(run)
     scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "error_model", scores)
     alpha = (1.0 - terms.level) / max(len(scores_by_model), 1)
-    min_permutations = int(np.ceil(1 / alpha - 1e-9)) - 1
-    permutations = min_permutations if permutations is None else permutations
     check_analysis_settings(
         "error_model",
         check_trees=build_minimum_check(1, check_trees),
-        permutations=build_minimum_check(min_permutations, permutations),
     )
     settings = say.ErrorModelSettings(
         Forest(check_trees, seed=spec.statistics.seed),
         Forest(seed=spec.statistics.seed),
         importance,
-        permutations,
+        int(np.ceil(1 / alpha - 1e-9)) - 1,  # the fewest permutations that suffice at this level
         alpha,
     )
     findings_by_model = [

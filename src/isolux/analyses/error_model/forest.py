@@ -43,8 +43,7 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
         """Fit scikit-learn's forest."""
-        ensemble = _import_sklearn("ensemble")
-        forest = ensemble.RandomForestRegressor(
+        forest = _import_sklearn("ensemble").RandomForestRegressor(
             n_estimators=self.n_trees,
             min_samples_leaf=max(10, round(len(y) ** 0.5)),
             max_features=1 / 3,
@@ -153,10 +152,9 @@ def impurity_importance_by_attribute(
     forest: Any, attribute_index: IntArray, n_attributes: int
 ) -> FloatArray:
     """Sum scikit-learn's impurity importance over the columns of each attribute ``[n]``."""
-    importance = np.bincount(
+    return np.bincount(
         attribute_index, weights=forest.feature_importances_, minlength=n_attributes
-    )
-    return importance.astype(np.float64)
+    ).astype(np.float64)
 
 
 def permutation_r2_loss_by_attribute(

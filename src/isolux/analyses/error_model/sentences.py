@@ -110,12 +110,11 @@ class ErrorModelContext:
         """Build the finding on how well scores of held-out people are predicted, and by what."""
         attribute_list = ", ".join(self.terms.format_attribute(name) for name in selected)
         text = (
-            f"the attributes predict {self.measure} of unseen people: {self.r2_name} "
-            f"{_format_r2(predictability.r2)} ({format_confidence_level(self.terms)} interval "
-            f"{_format_r2(r2_bounds[0])} to {_format_r2(r2_bounds[1])}), with permuted scores at"
-            " most "
-            f"{_format_r2(predictability.permuted_r2.max())} in {len(predictability.permuted_r2)}; "
-            f"{len(self.scores.value):,} units. "
+            f"the attributes predict {self.measure} of unseen people: {self.r2_name}"
+            f" {_format_r2(predictability.r2)} ({format_confidence_level(self.terms)} interval"
+            f" {_format_r2(r2_bounds[0])} to {_format_r2(r2_bounds[1])}), with permuted scores at"
+            f" most {_format_r2(predictability.permuted_r2.max())} in"
+            f" {len(predictability.permuted_r2)}; {len(self.scores.value):,} units. "
             + (
                 f"By {self.settings.importance} importance the most telling: {attribute_list}."
                 if attribute_list

@@ -118,12 +118,11 @@ def _warn_of_misfit(fit: AnnotatorFit, names: Sequence[str]) -> Iterator[str]:
     if fit.fit_p <= _MAX_MISFIT_P and fit.worst is not None:
         pair = fit.worst
         yield (
-            f"the annotators' answers do not fit independent errors (p = {fit.fit_p:.2g}): of the "
-            "pairs of annotators, the one that is farthest off agrees on"
-            f" {100 * pair.agreement:.0f} % "
-            f"of people, where {100 * pair.expected_agreement:.0f} % would be expected. Either some"
-            " annotators copied, not necessarily these two, or some people mislead several "
-            "annotators at once"
+            f"the annotators' answers do not fit independent errors (p = {fit.fit_p:.2g}): of the"
+            " pairs of annotators, the one that is farthest off agrees on"
+            f" {100 * pair.agreement:.0f} % of people, where {100 * pair.expected_agreement:.0f} %"
+            " would be expected. Either some annotators copied, not necessarily these two, or some"
+            " people mislead several annotators at once"
         )
     if fit.min_agreement >= _MIN_UNANIMITY:
         yield (

@@ -171,9 +171,9 @@ def count_annotator_labels_or_none(
     if "annotator" not in run.attributes.columns:
         return None
     rows = run.attributes.filter(
-        (pl.col("attribute") == people.attribute)
-        & pl.col("annotator").is_not_null()
-        & pl.col("value").is_in(list(people.groups))
+        pl.col("annotator").is_not_null(),
+        pl.col("value").is_in(list(people.groups)),
+        attribute=people.attribute,
     ).join(pl.DataFrame({"unit_id": people.unit_ids}).with_row_index("_person"), on="unit_id")
     if not (rows.group_by("unit_id").agg(pl.col("annotator").n_unique())["annotator"] > 1).any():
         return None
@@ -203,7 +203,7 @@ def note_labels_correction_cannot_use(
     """
     if "annotator" not in run.attributes.columns:
         return []
-    rows = run.attributes.filter(pl.col("attribute") == people.attribute)
+    rows = run.attributes.filter(attribute=people.attribute)
     units = pl.DataFrame({"unit_id": people.unit_ids}, schema={"unit_id": pl.String})
     annotator = rows.join(units, on="unit_id", how="semi")["annotator"]
     n_unnamed = annotator.null_count()

@@ -49,21 +49,17 @@ def format_corrected_gap(
     if is_gap_interval_uninformative(labelled_scores, low, high):
         text = (
             f"corrected by the {corrected.method}, the difference in"
-            f" {lower_unless_acronym(metric_name)} "
-            f"between {group_name} and {others_name} could be almost anything"
-            f" ({format_confidence_level(terms)} "
-            f"interval {range_text}): too few people were checked, or their labels hardly tell the "
-            "groups apart."
+            f" {lower_unless_acronym(metric_name)} between {group_name} and {others_name} could be"
+            f" almost anything ({format_confidence_level(terms)} interval {range_text}): too few"
+            " people were checked, or their labels hardly tell the groups apart."
         )
         return terms.begin_sentence(labelled_scores.row["model"], text)
     direction = "lower" if corrected_gap < 0 else "higher"
     text = (
         f"with labels corrected by the {corrected.method}, {lower_unless_acronym(metric_name)} for"
-        f" {group_name} is {format_gap_size(corrected_gap, unit)} {direction} than for "
-        f"{others_name}"
-        f" ({format_confidence_level(terms)} "
-        f"interval of the difference {range_text}), {format_signed_gap(gap.labelled, unit)} as "
-        "labelled."
+        f" {group_name} is {format_gap_size(corrected_gap, unit)} {direction} than for"
+        f" {others_name} ({format_confidence_level(terms)} interval of the difference"
+        f" {range_text}), {format_signed_gap(gap.labelled, unit)} as labelled."
     )
     if is_corrected_mean_out_of_range(labelled_scores, corrected):
         text += (
@@ -125,12 +121,9 @@ def format_wrong_label_bounds(
     )
     text = (
         f"{condition}, {lower_unless_acronym(metric_name)} of {group_name} minus that of"
-        f" {others_name} is "
-        f"{in_sample} in these people, and from"
-        f" {_format_gap_bounds_range(gap.sampled_bounds, unit)} in"
-        " everyone they "
-        f"represent ({format_confidence_level(terms)} interval{simultaneous_text}). As "
-        "labelled it is"
+        f" {others_name} is {in_sample} in these people, and from"
+        f" {_format_gap_bounds_range(gap.sampled_bounds, unit)} in everyone they represent"
+        f" ({format_confidence_level(terms)} interval{simultaneous_text}). As labelled it is"
         f" {labelled}. {breakdown_text}"
     )
     return terms.begin_sentence(labelled_scores.row["model"], text)
@@ -147,14 +140,12 @@ def format_unknown_group_bounds(
     )
     range_text = _format_gap_bounds_range(gap.unknown_bounds or gap.label_error_bounds, unit)
     text = (
-        f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
-        f"{lower_unless_acronym(metric_name)} of {group_name} minus that of {others_name} is"
-        f" {range_text} "
-        f"({format_confidence_level(terms)} interval"
-        f" {_format_gap_bounds_range(gap.sampled_unknown_bounds, unit)}):"
-        f" {gap_all_in} if all "
-        f"are {group_name}, {gap_none_in} if none is, {format_signed_gap(gap.labelled, unit)}"
-        " without them."
+        f"{n_unknown:,} people are of unknown group. Whichever group each belongs to,"
+        f" {lower_unless_acronym(metric_name)} of {group_name} minus that of {others_name} is"
+        f" {range_text} ({format_confidence_level(terms)} interval"
+        f" {_format_gap_bounds_range(gap.sampled_unknown_bounds, unit)}): {gap_all_in} if all are"
+        f" {group_name}, {gap_none_in} if none is, {format_signed_gap(gap.labelled, unit)} without"
+        " them."
     )
     return terms.begin_sentence(labelled_scores.row["model"], text)
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import polars as pl
-
 from isolux.core.containers import Run
 from isolux.core.formatting import UNTESTED, join_words, pluralise
 from isolux.core.spec import split_intersection
@@ -65,9 +63,7 @@ class ModelChanges:
         if "model_a" not in table.columns:
             table = table.clear()
         rows_by_kind = {
-            disparity_kind: tuple(
-                table.filter(pl.col("kind") == disparity_kind).iter_rows(named=True)
-            )
+            disparity_kind: tuple(table.filter(kind=disparity_kind).iter_rows(named=True))
             for disparity_kind in ("model_difference", GAP_CHANGE)
         }
         names = ("model", *_METRIC_KEY, "attribute", "group")

@@ -51,14 +51,13 @@ def format_pattern_claim(
     if np.isfinite(lift_low):
         lift += f" ({format_fixed(lift_low, 2)} to {format_fixed(lift_high, 2)})"
     text = (
-        f"low performance ({context.low_scores.description}) is more frequent with {name}: "
-        f"{format_bare_value(contrasts.mean[k])} % of such units,"
-        f" {format_bare_value(contrasts.other_mean[k])} % of "
-        "all others, a difference of "
-        f"{format_bare_value(contrasts.difference[k], shared_with=(low, high))} "
-        f"points ({format_confidence_level(terms)} interval "
-        f"{format_interval(low, high, 'fraction', contrasts.difference[k])}); {lift}; "
-        f"{_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), terms)}, none of which"
+        f"low performance ({context.low_scores.description}) is more frequent with {name}:"
+        f" {format_bare_value(contrasts.mean[k])} % of such units,"
+        f" {format_bare_value(contrasts.other_mean[k])} % of all others, a difference of"
+        f" {format_bare_value(contrasts.difference[k], shared_with=(low, high))} points"
+        f" ({format_confidence_level(terms)} interval"
+        f" {format_interval(low, high, 'fraction', contrasts.difference[k])}); {lift};"
+        f" {_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), terms)}, none of which"
         f" chose the pattern; {terms.format_adjusted_p(float(confirmed.p_adjusted[k]))}."
     )
     if not confirmed.exceeds_subrules[k]:
@@ -102,16 +101,15 @@ def format_group_claim(
     low, high = (bounds[k] for bounds in contrasts.interval(context.terms.level))
     title, group_name = context.terms.format_attribute(group[0]), group[1]
     text = (
-        f"with {name}, low performance is {'more' if contrasts.difference[k] > 0 else 'less'} "
-        f"frequent for {group_name} ({title}): {format_bare_value(contrasts.mean[k])} %, and "
-        f"{format_bare_value(contrasts.other_mean[k])} % of others of known {title} with "
-        "that pattern "
-        "(difference "
-        f"{format_bare_value(contrasts.difference[k], shared_with=(low, high))} points, "
-        f"{format_confidence_level(context.terms)} interval "
-        f"{format_interval(low, high, 'fraction', contrasts.difference[k])}); "
-        f"{_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), context.terms)}; "
-        f"{context.terms.format_adjusted_p(p)}."
+        f"with {name}, low performance is {'more' if contrasts.difference[k] > 0 else 'less'}"
+        f" frequent for {group_name} ({title}): {format_bare_value(contrasts.mean[k])} %, and"
+        f" {format_bare_value(contrasts.other_mean[k])} % of others of known {title} with that"
+        " pattern (difference"
+        f" {format_bare_value(contrasts.difference[k], shared_with=(low, high))} points,"
+        f" {format_confidence_level(context.terms)} interval"
+        f" {format_interval(low, high, 'fraction', contrasts.difference[k])});"
+        f" {_format_count(int(contrasts.n[k]), int(contrasts.n_clusters[k]), context.terms)};"
+        f" {context.terms.format_adjusted_p(p)}."
     )
     return context.terms.begin_sentence(context.scores.model, text)
 

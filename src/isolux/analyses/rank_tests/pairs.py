@@ -126,7 +126,7 @@ def build_known_attribute_groups(
         )
         try:
             members = build_membership_table(run, attribute_settings, score_vectors.units).filter(
-                pl.col("attribute") == name
+                attribute=name
             )
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
@@ -190,9 +190,8 @@ def run_pair_tests_and_list_small_groups(
     below_minimum = sizes.agg(pl.max("n"), pl.max("clusters"), pl.any("enough")).filter(
         ~pl.col("enough")
     )
-    p = ("p_naive", "p_clustered")
     return tested_pairs.sort("vector", "place", maintain_order=True).with_columns(
-        pl.col(p).fill_nan(None)
+        pl.col(("p_naive", "p_clustered")).fill_nan(None)
     ), below_minimum.drop("enough")
 
 

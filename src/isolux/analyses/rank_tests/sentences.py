@@ -37,9 +37,8 @@ def format_leading_pair_difference(
     """Write which pair of groups of one attribute differs most."""
     text = (
         f"{terms.format_metric(row)} by {terms.format_attribute(row['attribute'])}:"
-        f" {row['group_a']} "
-        f"{'scores lower' if row['direction'] == 'none' else 'is served worse'} than "
-        f"{row['group_b']}"
+        f" {row['group_a']} {'scores lower' if row['direction'] == 'none' else 'is served worse'}"
+        f" than {row['group_b']}"
     )
     if row["direction"] == "none":
         text += " (neither way is better by itself)"
@@ -76,9 +75,8 @@ def format_no_difference_found(
             for row in claimed
         ]
         text += (
-            f" FHIBE's published test would claim differences by"
-            f" {_format_shortened_list(attribute_list)} at "
-            f"{1 - level:.3g}: it "
+            " FHIBE's published test would claim differences by"
+            f" {_format_shortened_list(attribute_list)} at {1 - level:.3g}: it "
             + ("treats every unit as a different person and " if terms.cluster is not None else "")
             + "corrects for one attribute at a time, so they may be chance."
         )
@@ -91,8 +89,7 @@ def _format_shortened_list(names: Sequence[str]) -> str:
 
 
 def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
-    unit = terms.find_unit(row)
-    format_points = partial(format_signed_gap, unit=unit)
+    format_points = partial(format_signed_gap, unit=terms.find_unit(row))
 
     if row["decided_by"] == "median":
         text = (

@@ -289,16 +289,14 @@ def _format_slice_claim(context: _SliceContext, k: int, test_result: dict[str, A
     )
     return (
         f"{terms.format_metric(row)} with {context.format_name(k)} is"
-        f" {format_with_unit(test_result['value'], unit)}, "
-        f"and {format_with_unit(test_result['others'], unit)} for everyone else: "
-        f"{format_gap_size(test_result['difference'], unit)} {direction} "
-        f"({format_confidence_level(terms)}"
-        " interval "
-        f"{_format_difference_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
-        f"{terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
-        " One "
-        f"half of the data suggested this slice, {100 * context.candidates.share[k]:.1f} % of its "
-        "units; these numbers are the other half's."
+        f" {format_with_unit(test_result['value'], unit)}, and"
+        f" {format_with_unit(test_result['others'], unit)} for everyone else:"
+        f" {format_gap_size(test_result['difference'], unit)} {direction}"
+        f" ({format_confidence_level(terms)} interval"
+        f" {_format_difference_interval(test_result, unit, flip=test_result['difference'] < 0)};"
+        f" {terms.format_p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text})."
+        f" One half of the data suggested this slice, {100 * context.candidates.share[k]:.1f} % of"
+        " its units; these numbers are the other half's."
     )
 
 
@@ -324,7 +322,7 @@ def _format_no_slice_confirmed(context: _SliceContext) -> str:
             f"{measure}: no slice of one half of the data is enough worse than everyone in that "
             "half to make up for its size, so none was tested on the other half."
         )
-    tested = context.test_results.filter(pl.col("p_adjusted").is_not_null())
+    tested = context.test_results.drop_nulls("p_adjusted")
     claim_start = (
         f"{measure}: none of the {context.test_results.height} slices that one half of the data "
     )
@@ -336,11 +334,10 @@ def _format_no_slice_confirmed(context: _SliceContext) -> str:
     unit_text = " points" if unit == "fraction" else f" {unit}".rstrip()
     return (
         f"{claim_start}suggested was confirmed on the other. The first of them,"
-        f" {context.format_name(k)}, "
-        "differs from everyone else there by "
-        f"{format_bare_value(first['difference'], unit)}{unit_text} "
-        f"({format_confidence_level(terms)} interval {_format_difference_interval(first, unit)}; "
-        f"{terms.format_p(first['p_adjusted'])})."
+        f" {context.format_name(k)}, differs from everyone else there by"
+        f" {format_bare_value(first['difference'], unit)}{unit_text}"
+        f" ({format_confidence_level(terms)} interval {_format_difference_interval(first, unit)};"
+        f" {terms.format_p(first['p_adjusted'])})."
     )
 
 

@@ -214,10 +214,10 @@ def compare_slices_with_complement(
     disparities = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
     keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
     groups = estimates.to_table()
-    slice_rows = groups.filter(pl.col("group") == "slice").select(
+    slice_rows = groups.filter(group="slice").select(
         "attribute", "value", n="n_units", n_clusters="n_clusters", status="status", reason="reason"
     )
-    complement_rows = groups.filter(pl.col("group") == "others").select("attribute", others="value")
+    complement_rows = groups.filter(group="others").select("attribute", others="value")
     gaps = disparities.filter(kind="difference").select(
         "attribute", "low", "high", "p_value", difference="value", told="status"
     )

@@ -138,11 +138,9 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     """
     if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, view, terms = (
-        read_run_settings(run, replicates=replicates),
-        TradeoffView(),
-        read_display_terms(run),
-    )
+    spec = read_run_settings(run, replicates=replicates)
+    view = TradeoffView()
+    terms = read_display_terms(run)
 
     def select_large_groups_of_people(people: ScoredPeople) -> pl.DataFrame:
         members = _build_membership_of_largest_groups(run, spec.groups, people.rows["unit_id"])
@@ -263,10 +261,8 @@ def _estimate_model_coverage_curves(
     n, clusters = rows.count_units(np.ones(len(rows.score), dtype=np.bool_))
     gap_changes = coverage_curves.gap[-1] - coverage_curves.gap[0]
     min_clusters = np.minimum(clusters, rows.count_complement_clusters())
-    observed_change, se = (
-        gap_changes[:, 0],
-        coverage_curves.standard_error(gap_changes, np.maximum(min_clusters, 2.0)),
-    )
+    observed_change = gap_changes[:, 0]
+    se = coverage_curves.standard_error(gap_changes, np.maximum(min_clusters, 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(
             (se > _ZERO_TOLERANCE) & (min_clusters >= spec.min_clusters),
@@ -387,12 +383,10 @@ def _format_abstention_claim(
     attribute, group = curves.rows.names[j]
     verb = "widens" if curves.change[j] > 0 else "narrows"
     return (
-        f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
-        f"{group} ({terms.format_attribute(str(attribute))}) from"
-        f" {format_bare_value(before, 'fraction')} to "
-        f"{format_bare_value(after, 'fraction')} points, by "
-        f"{_format_gap_change(curves, j)}; "
-        f"{terms.format_adjusted_p(float(p[j]))}."
+        f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of"
+        f" {group} ({terms.format_attribute(str(attribute))}) from"
+        f" {format_bare_value(before, 'fraction')} to {format_bare_value(after, 'fraction')}"
+        f" points, by {_format_gap_change(curves, j)}; {terms.format_adjusted_p(float(p[j]))}."
     )
 
 

@@ -89,12 +89,10 @@ def read_detection_scores(run: Run, view: TradeoffView) -> list[ScoredPeople]:
     if table is None or table.is_empty():
         return []
     keys = ["model", "unit_id"]
-    true_positives = table.filter(
-        (pl.col("kind") == "right") & (pl.col("at").cast(pl.Int64) % 2 == 1)
-    )
+    true_positives = table.filter(pl.col("at").cast(pl.Int64) % 2 == 1, kind="right")
     best = true_positives.group_by(keys).agg(pl.col("score").max())
     rows = (
-        table.filter(pl.col("kind") == "person")
+        table.filter(kind="person")
         .select(*keys, "cluster_id")
         .unique(keys, keep="first", maintain_order=True)
         .join(best, on=keys, how="left", maintain_order="left")
@@ -128,14 +126,13 @@ def select_large_groups_and_note_others(
     people: ScoredPeople, members: pl.DataFrame, spec: Statistics, view: TradeoffView
 ) -> pl.DataFrame:
     """Select each attribute's largest groups with enough of these people, and note the rest."""
-    unit_clusters = people.rows.select("unit_id", cluster=OWN_CLUSTER)
     sizes = (
-        members.join(unit_clusters, on="unit_id")
+        members.join(people.rows.select("unit_id", cluster=OWN_CLUSTER), on="unit_id")
         .group_by("attribute", "group", maintain_order=True)
         .agg(n=pl.len(), clusters=pl.col("cluster").n_unique())
     )
     comparable = sizes.filter(
-        (pl.col("n") >= spec.min_units) & (pl.col("clusters") >= spec.min_clusters)
+        pl.col("n") >= spec.min_units, pl.col("clusters") >= spec.min_clusters
     )
     selected = comparable.filter(
         pl.col("n").rank("ordinal", descending=True).over("attribute") <= _MAX_GROUPS

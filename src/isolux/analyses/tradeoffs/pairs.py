@@ -42,13 +42,12 @@ def add_match_rates_at_fixed_fmr(
         metrics=tuple(task_info.metric(name) for name in (*_RATES, _FAILURE_RATE)),
         defaults=_RATES,
     )
-    units = run.scores.filter(pl.col("metric") == _FAILURE_RATE)
+    units = run.scores.filter(metric=_FAILURE_RATE)
     tables = []
     for false_match_rate in _FALSE_MATCH_RATES:
-        thresholds = _set_thresholds_at_false_match_rate(pairs, false_match_rate)
         evidence = (
             pairs.drop("threshold", "far")
-            .join(thresholds, on="model")
+            .join(_set_thresholds_at_false_match_rate(pairs, false_match_rate), on="model")
             .with_columns(far=pl.lit(false_match_rate))
         )
         scores = Scores(units, rates_info, evidence={PAIRS: evidence}, task=_TASK)

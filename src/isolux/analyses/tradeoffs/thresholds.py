@@ -67,7 +67,7 @@ def add_threshold_curves_and_findings(
         view, RATES, _measure_rates_at_fixed_thresholds(people, members, spec)
     )
     for attribute in dict.fromkeys(name for name, _ in rows.names[1:]):
-        attribute_rows = table.filter(pl.col("attribute") == attribute)
+        attribute_rows = table.filter(attribute=attribute)
         row = _build_furthest_threshold_finding(
             attribute_rows, table.row(0, named=True), people, operating, terms
         )
@@ -148,7 +148,7 @@ def _measure_rates_at_fixed_thresholds(
     ):
         if not name:
             continue
-        marked_rows = people.rows.filter(pl.col("mark") == is_positive)
+        marked_rows = people.rows.filter(mark=is_positive)
         marked_rows = marked_rows.with_columns(model=pl.lit(people.model))
         metric = Metric(
             name=name, title=name, definition=name, direction="higher" if is_positive else "lower"

@@ -124,12 +124,10 @@ def find_equal_tpr_thresholds(
 ) -> None:
     """Find each group's highest threshold with at least the overall true positive rate."""
     g = threshold.shape[0]
-    total, above_totals, group_thresholds, negatives_above = (
-        np.zeros((2, g)),
-        np.zeros((2, g)),
-        np.zeros(g),
-        np.zeros(g),
-    )
+    total = np.zeros((2, g))
+    above_totals = np.zeros((2, g))
+    group_thresholds = np.zeros(g)
+    negatives_above = np.zeros(g)
     n_above = 0
     while n_above < len(score) and score[n_above] >= operating:
         n_above += 1

@@ -147,10 +147,8 @@ def explain(
     check_analysis_settings("trends", replicates=build_minimum_check(100, replicates))
     if compares_models_or_has_no_scores(run):
         return AnalysisResult(FINDINGS.empty())
-    spec, terms = (
-        read_run_settings(run, replicates=replicates),
-        replace(read_run_terms(run), is_adjusted=True),
-    )
+    spec = read_run_settings(run, replicates=replicates)
+    terms = replace(read_run_terms(run), is_adjusted=True)
     scores_by_model = load_unit_scores_by_model(run, spec.task, terms, "trends", {"metric": metric})
     names = choose_numeric_attributes(run, spec.groups, attribute)
     _check_binned_attributes_requested(bins, names)
@@ -164,10 +162,8 @@ def explain(
             )
             comparisons.append(compare_extreme_bins(model_scores, binned_number))
             other_members = members.filter(~_is_group_of_number_expr(name))
-            title, measure = (
-                terms.format_attribute(name),
-                lower_unless_acronym(terms.format_metric(model_scores.row)),
-            )
+            title = terms.format_attribute(name)
+            measure = lower_unless_acronym(terms.format_metric(model_scores.row))
             curve = measure_groups_by_bin(
                 model_scores, binned_number, other_members, terms, spec.statistics
             )
@@ -216,8 +212,7 @@ def _build_membership_of_largest_groups(
 
 def _is_group_of_number_expr(name: str) -> pl.Expr:
     """Build the mask of groups that are made of the number itself."""
-    attribute = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
-    return attribute.str.split("*").list.contains(name)
+    return pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).str.split("*").list.contains(name)
 
 
 def _build_unknown_value_notes(comparison: ExtremeBins, terms: RunTerms) -> list[str]:
@@ -288,9 +283,8 @@ def _adjust_p_over_attributes_and_models(
         model_index = np.array(
             [k for k, comparison in enumerate(comparisons) if comparison.scores.model == model]
         )
-        contrasts = [comparisons[k].contrast for k in model_index]
         adjusted = adjust_contrast_p_max_t(
-            contrasts,
+            [comparisons[k].contrast for k in model_index],
             replicates=spec.replicates,
             seed=spec.seed,
             one_sided=False,
@@ -348,10 +342,8 @@ def _format_extreme_bin_claim(
     is_large_enough: bool,
 ) -> str:
     labels, unit = comparison.binned_number.labels, terms.find_unit(comparison.scores.row)
-    measure, title = (
-        terms.format_metric(comparison.scores.row),
-        terms.format_attribute(comparison.binned_number.name),
-    )
+    measure = terms.format_metric(comparison.scores.row)
+    title = terms.format_attribute(comparison.binned_number.name)
     n = f"n = {comparison.contrast.n[0]:,.0f} and {comparison.contrast.n_other[0]:,.0f}"
     bins_phrase = f"the lowest bin of {title} ({labels[0]}) and the highest ({labels[-1]})"
     if not is_large_enough:
@@ -373,7 +365,6 @@ def _format_extreme_bin_claim(
     direction = "lower" if difference < 0 else "higher"
     return (
         f"{measure} is {format_gap_size(difference, unit)} {direction} ({range_text}) in the lowest"
-        " bin of "
-        f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)}; {n}. The"
-        " table shows whether groups differ within the bins."
+        f" bin of {title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.format_p(p)};"
+        f" {n}. The table shows whether groups differ within the bins."
     )

@@ -134,10 +134,8 @@ def find_copies_of(reference_images: Pixels, candidates: Pixels) -> npt.NDArray[
     """
     if not len(reference_images) or not len(candidates):
         return np.empty(0, np.intp)
-    reference_hashes, candidate_hashes = (
-        hash_thumbnails(reference_images),
-        hash_thumbnails(candidates),
-    )
+    reference_hashes = hash_thumbnails(reference_images)
+    candidate_hashes = hash_thumbnails(candidates)
     min_bits = np.full(len(candidates), 64)
     for reference_hash in (*reference_hashes.upright, *reference_hashes.mirrored):
         min_bits = np.minimum(min_bits, np.bitwise_count(candidate_hashes.upright ^ reference_hash))

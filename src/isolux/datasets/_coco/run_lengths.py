@@ -35,8 +35,8 @@ def parse_segmentations_to_mask_columns(
             first_true_row(is_unknown),
         )
     tables = [
-        _select_compressed_masks(frame.filter(pl.col("kind") == "compressed"), mask_source),
-        _compress_uncompressed_masks(frame.filter(pl.col("kind") == "plain"), mask_source),
+        _select_compressed_masks(frame.filter(kind="compressed"), mask_source),
+        _compress_uncompressed_masks(frame.filter(kind="plain"), mask_source),
     ]
     runs = pl.concat(tables)
     by_row = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
@@ -44,9 +44,7 @@ def parse_segmentations_to_mask_columns(
     polygons = (
         segmentation_json.set(is_no_polygon, None) if is_no_polygon.any() else segmentation_json
     )
-    mask_columns = by_row.select(
-        "mask_counts", "mask_height", "mask_width", polygons.alias("mask_polygons")
-    )
+    mask_columns = by_row.select("mask_counts", "mask_height", "mask_width", mask_polygons=polygons)
     _check_mask_size_matches_image(mask_columns, height, width, segmentation_json, mask_source)
     return mask_columns
 
@@ -158,10 +156,8 @@ def _compress_uncompressed_masks(mask_rows: pl.DataFrame, mask_source: _MaskSour
 def _check_runs_fill_mask(
     mask_rows: pl.DataFrame, is_unfilled: npt.NDArray[np.bool_], mask_source: _MaskSource
 ) -> None:
-    problem, expected = (
-        "a mask's run lengths do not fill it",
-        "runs that add up to height times width",
-    )
+    problem = "a mask's run lengths do not fill it"
+    expected = "runs that add up to height times width"
     _raise_if_any_mask_is_bad(pl.Series(is_unfilled), problem, expected, mask_rows, mask_source)
 
 
@@ -196,9 +192,8 @@ def _check_mask_size_matches_image(
     if is_mismatch.any():
         row = first_true_row(is_mismatch)
         raise mask_source.error(
-            f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]} "
-            f"pixels,"
-            " its image is not",
+            f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]}"
+            " pixels, its image is not",
             texts,
             row,
             expected=f"{height[row]} × {width[row]} pixels (height × width), as the image",

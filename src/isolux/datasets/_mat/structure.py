@@ -23,12 +23,10 @@ _Bytes = npt.NDArray[np.uint8]
 
 @njit(nogil=True)
 def _read_uint32(buffer: _Bytes, offset: int, is_big_endian: bool) -> int:
-    a, b, c, d = (
-        int(buffer[offset]),
-        int(buffer[offset + 1]),
-        int(buffer[offset + 2]),
-        int(buffer[offset + 3]),
-    )
+    a = int(buffer[offset])
+    b = int(buffer[offset + 1])
+    c = int(buffer[offset + 2])
+    d = int(buffer[offset + 3])
     if is_big_endian:
         return (a << 24) | (b << 16) | (c << 8) | d
     return (d << 24) | (c << 16) | (b << 8) | a
@@ -163,10 +161,8 @@ def _check_one_matrix(
 @njit(nogil=True)
 def find_damage_in_variable(buffer: _Bytes, is_big_endian: bool) -> int:
     """Walk through one variable: ``INTACT``, ``HAS_OBJECT``, or the byte of the matrix at fault."""
-    n_remaining, end_offsets = (
-        np.zeros(_MAX_DEPTH + 1, np.int64),
-        np.zeros(_MAX_DEPTH + 1, np.int64),
-    )
+    n_remaining = np.zeros(_MAX_DEPTH + 1, np.int64)
+    end_offsets = np.zeros(_MAX_DEPTH + 1, np.int64)
     n_remaining[0], end_offsets[0] = 1, len(buffer)
     tag = np.zeros(4, np.int64)
     offset, depth = 0, 0

@@ -20,8 +20,8 @@ from isolux.core.errors import (
     FileError,
     SpecError,
     TableError,
-    UnknownNameError,
     format_location,
+    refuse_unknown_names,
 )
 from isolux.datasets._files import Inputs, read_file_bytes
 from isolux.datasets._tables import left_join_in_order
@@ -67,8 +67,7 @@ def read_districts_geojson(path: str | Path) -> Districts:
     source = str(file)
     features = decode_json(inputs.read(file), _GeoJsonCollection, source).features
     property_names = {name for feature in features for name in feature.properties or ()}
-    if _DISTRICT_PROPERTY not in property_names:
-        raise UnknownNameError("property", _DISTRICT_PROPERTY, property_names, where=source)
+    refuse_unknown_names("property", [_DISTRICT_PROPERTY], property_names, where=source)
     rings: dict[str, list[FloatArray]] = {}
     skipped = 0
     for row, feature in enumerate(features):
@@ -140,8 +139,7 @@ def find_district_of_points(
         step = max(_MAX_COMPARISONS // max(len(edges), 1), 1)
         for chunk in (rows[i : i + step] for i in range(0, len(rows), step)):
             district_index[chunk[_is_inside_polygon(edges, longitude[chunk], latitude[chunk])]] = k
-    names = pl.Series("district", districts.names, dtype=pl.String)
-    return names.gather(
+    return pl.Series("district", districts.names, dtype=pl.String).gather(
         pl.Series(district_index, dtype=pl.Int64).set(pl.Series(district_index < 0), None)
     )
 
@@ -171,9 +169,8 @@ def read_income_by_district(path: str | Path, inputs: Inputs) -> pl.DataFrame:
     )
     district_incomes = rows.drop_nulls().unique(maintain_order=True)
     repeated = district_incomes["district"].filter(district_incomes["district"].is_duplicated())
-    is_repeated = rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct()
     refuse_cells(
-        is_repeated,
+        rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct(),
         table[_INCOME_COLUMN],
         "a district has two incomes",
         expected,

@@ -14,6 +14,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import FileError, SpecError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import Inputs, build_recursive_patterns, find_single_file
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
@@ -221,14 +222,9 @@ def _build_frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]
     notes = []
     missing = units.filter(pl.col("uri").is_null())["video"]
     if len(missing):
-        remainder = (
-            f" and {len(missing) - _MAX_LISTED_VIDEOS:,} more"
-            if len(missing) > _MAX_LISTED_VIDEOS
-            else ""
-        )
         notes.append(
             f"{len(missing):,} video(s) have no picture and are kept as they are: "
-            f"{', '.join(missing.head(_MAX_LISTED_VIDEOS))}{remainder}."
+            f"{join_first(missing, _MAX_LISTED_VIDEOS, AND_MORE)}."
         )
     if n_unmatched:
         notes.append(f"{n_unmatched:,} picture(s) are of no video that the file lists.")

@@ -234,7 +234,7 @@ def _parse_age_and_skin_tone(rows: pl.DataFrame, source: str) -> list[pl.Series]
 
 def _replace_unknown_by_null(labels: pl.Series) -> pl.Series:
     is_known = ~pl.col("word").is_in(UNKNOWN_VALUES)
-    return labels.to_frame("word").select(pl.when(is_known).then("word").alias("word"))["word"]
+    return labels.to_frame("word").select(word=pl.when(is_known).then("word"))["word"]
 
 
 def _add_video_ids(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -> pl.DataFrame:

@@ -14,6 +14,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.formatting import join_first
 from isolux.core.info import DatasetInfo, Reference
 from isolux.core.notes import Caution
 from isolux.core.tables import INSTANCES, check
@@ -231,15 +232,14 @@ def _caution_on_empty_groups(
     rows = frame.with_row_index("_row", offset=1).filter(pl.col(n_column) == 0)
     if not rows.height:
         return []
-    examples = [
+    examples = (
         f"{' × '.join(str(row[g]) for g in groups)} (row {row['_row']})"
-        for row in rows.head(_MAX_LISTED).iter_rows(named=True)
-    ]
-    ellipsis = ", …" if rows.height > _MAX_LISTED else ""
+        for row in rows.iter_rows(named=True)
+    )
     return [
         Caution(
             f"{rows.height:,} of {frame.height:,} rows have no cases ({n_column} = 0) and are in no"
-            f" table: {', '.join(examples)}{ellipsis}."
+            f" table: {join_first(examples, _MAX_LISTED)}."
         )
     ]
 

@@ -202,11 +202,9 @@ def _caution_on_whole_percents(
     frame: pl.DataFrame, successes_column: str, n_column: str
 ) -> list[str]:
     """Caution where what counts as success looks like whole percents of large groups."""
-    word, k, n = (
-        successes_column.strip().lower(),
-        frame[successes_column].to_numpy(),
-        frame[n_column].to_numpy(),
-    )
+    word = successes_column.strip().lower()
+    k = frame[successes_column].to_numpy()
+    n = frame[n_column].to_numpy()
     if word in _FAILURE_WORDS or not frame.height:
         return []
     if not ((k >= _MIN_PERCENT) & (k <= _MAX_PERCENT) & (n >= _MIN_GROUP_SIZE_FOR_PERCENTS)).all():
@@ -216,10 +214,9 @@ def _caution_on_whole_percents(
         return []  # 72 of 800 may be what was counted
     return [
         Caution(
-            f"Every cell of {successes_column!r} is from {_MIN_PERCENT} to {_MAX_PERCENT}, of "
-            f"groups of {n.min():,} or"
-            f" more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If these are percents,"
-            " write how many of n they are."
+            f"Every cell of {successes_column!r} is from {_MIN_PERCENT} to {_MAX_PERCENT}, of"
+            f" groups of {n.min():,} or more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If"
+            " these are percents, write how many of n they are."
         )
     ]
 

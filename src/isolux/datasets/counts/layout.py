@@ -175,11 +175,11 @@ def caution_on_equal_counts(
     rows = frame.with_row_index("_row", offset=1)
     # Where a design gives many groups one size, equal counts are no news.
     equal_rows = rows.filter(
-        (n >= _MIN_CASES)
-        & (k > 0)
-        & (k < n)
-        & (pl.len().over(key) == 2)
-        & (pl.len().over(counts[1], *split_columns) == 2)
+        n >= _MIN_CASES,
+        k > 0,
+        k < n,
+        pl.len().over(key) == 2,
+        pl.len().over(counts[1], *split_columns) == 2,
     )
     if frame.height <= 2 or not equal_rows.height:
         return []
@@ -190,11 +190,9 @@ def caution_on_equal_counts(
     ]
     return [
         Caution(
-            f"{group_names[0]!r} and {group_names[-1]!r} have the same counts, "
-            f"{first[counts[0]]:,} of"
-            f" {first[counts[1]]:,} (rows {twin_rows['_row'][0]} and {twin_rows['_row'][-1]}): is "
-            f"one the"
-            " other by another name? Everyone in it would count twice."
+            f"{group_names[0]!r} and {group_names[-1]!r} have the same counts, {first[counts[0]]:,}"
+            f" of {first[counts[1]]:,} (rows {twin_rows['_row'][0]} and {twin_rows['_row'][-1]}):"
+            " is one the other by another name? Everyone in it would count twice."
         )
     ]
 

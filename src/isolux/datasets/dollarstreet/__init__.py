@@ -156,7 +156,7 @@ def _add_household_and_bucket(photos: pl.DataFrame, household: str, source: str)
     home = (
         pl.col("place") if household == "place" else pl.format("{}, {}", "country", "income_text")
     )
-    with_household = photos.with_columns(home.alias("household"))
+    with_household = photos.with_columns(household=home)
     n_nameless = with_household["household"].is_null().sum()
     if n_nameless:
         raise TableError(

@@ -19,6 +19,7 @@ import msgspec
 import polars as pl
 
 from isolux.core.errors import TableError, UnknownNameError, format_location
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.notes import Caution
 from isolux.datasets._files import Inputs
 from isolux.datasets._relative_paths import check_paths_stay_inside
@@ -74,7 +75,7 @@ def read_dollarstreet_photos(file: Path, classes: str) -> DollarStreetPhotos:
     class_lists = (
         release_rows["label"] if classes == "own" else _parse_photo_classes(table, classes, source)
     )
-    rows = release_rows.with_columns(class_lists.alias("classes"))
+    rows = release_rows.with_columns(classes=class_lists)
     photos = _merge_rows_of_one_photo(rows, source)
     merged = rows.height - photos.height
     notes = _caution_on_missing_regions(photos) if "region.id" not in table.columns else []
@@ -107,12 +108,10 @@ def _caution_on_missing_regions(photos: pl.DataFrame) -> list[str]:
     if not without_region.height:
         return []
     names = without_region["country"].unique().sort().to_list()
-    remainder = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
     return [
         Caution(
-            f"{without_region.height:,} of {photos.height:,} photos are of countries of which no "
-            f"region is"
-            f" known: {', '.join(map(repr, names[:_MAX_LISTED]))}{remainder}."
+            f"{without_region.height:,} of {photos.height:,} photos are of countries of which no"
+            f" region is known: {join_first(map(repr, names), _MAX_LISTED, AND_MORE)}."
         )
     ]
 
@@ -296,4 +295,4 @@ def _merge_rows_of_one_photo(rows: pl.DataFrame, source: str) -> pl.DataFrame:
             where=format_location(source, row + 1),
         )
     when_classes = pl.when(pl.col("classes").list.len() > 0).then("classes")
-    return first.drop("several").with_columns(when_classes.alias("classes"))
+    return first.drop("several").with_columns(classes=when_classes)

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.core import citations
 from isolux.core.containers import Dataset
-from isolux.core.errors import FileError, TableError, UnknownNameError, format_location
+from isolux.core.errors import FileError, TableError, format_location, refuse_unknown_names
 from isolux.core.info import DatasetInfo
 from isolux.datasets._boxes import check_box_columns
 from isolux.datasets._columns import BOX_COLUMNS, FACE_BOX_COLUMNS
@@ -214,9 +214,9 @@ def _build_fhibe_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
         .alias("instance_id"),
         "image_id",
         "subject_id",
-        pl.lit(["person"]).alias("classes"),
-        (pl.col("is_primary").str.to_lowercase() == "true").alias("is_primary"),
-        pl.col("json_path").alias("annotation_uri"),
+        classes=pl.lit(["person"]),
+        is_primary=pl.col("is_primary").str.to_lowercase() == "true",
+        annotation_uri="json_path",
     )
     tables = [ids]
     for column, names in (("person_bbox", BOX_COLUMNS), ("face_bbox", FACE_BOX_COLUMNS)):
@@ -340,9 +340,7 @@ def _find_column_indices_to_read(
 ) -> dict[str, int]:
     if not header:
         raise FileError("the file is empty", where=source)
-    for name in REQUIRED_COLUMNS:
-        if name not in header:
-            raise UnknownNameError("column", name, header, where=source)
+    refuse_unknown_names("column", REQUIRED_COLUMNS, header, where=source)
     return {
         name: header.index(name)
         for name in dict.fromkeys(KEPT_COLUMNS)

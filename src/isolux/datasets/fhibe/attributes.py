@@ -96,10 +96,10 @@ def _build_answer_rows(
     values: pl.DataFrame, ids: pl.Series, name: str, unit_kind: str
 ) -> pl.DataFrame:
     """Write a row for each answer; a person who gave none has one with a null."""
-    table = values.with_columns(ids.alias("unit_id"))
+    table = values.with_columns(unit_id=ids)
     if isinstance(table.schema["value"], pl.List):
         lists = fill_empty_lists(table["value"].fill_null([]))
-        table = table.with_columns(lists.alias("value")).explode("value")
+        table = table.with_columns(value=lists).explode("value")
     return build_rows_of_one_attribute(
         table["unit_id"], name, table["value"], unit_kind=unit_kind, number=table["number"]
     )
@@ -110,9 +110,7 @@ def _build_ancestry_region_rows(values: pl.DataFrame, ids: pl.Series) -> pl.Data
     region = {sub: broad for broad, subs in REGIONS.items() for sub in subs}
     lists = values["value"].fill_null([])
     broad = lists.list.eval(pl.element().replace(region)).list.unique(maintain_order=True)
-    return _build_answer_rows(
-        values.with_columns(broad.alias("value")), ids, "ancestry_region", "instance"
-    )
+    return _build_answer_rows(values.with_columns(value=broad), ids, "ancestry_region", "instance")
 
 
 def _build_age_rows(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFrame:

@@ -19,15 +19,13 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from isolux.core.errors import FileError, TableError, UnknownNameError, format_location
+from isolux.core.errors import FileError, TableError, format_location, refuse_unknown_names
 from isolux.datasets._files import Inputs, find_single_file
 from isolux.io.json_values import decode_json
 
 LABEL_LIST_BY_CLASS = {
     "Detections": "detections",
     "Detection": None,
-    "Keypoints": "keypoints",
-    "Keypoint": None,
     "Classifications": "classifications",
     "Classification": None,
 }
@@ -102,12 +100,11 @@ def choose_label_field(export: FiftyoneExport, requested_field: str | None) -> s
             if (label_class := _find_label_class(field_value)) is not None:
                 class_by_field.setdefault(name, label_class)
     if requested_field is not None:
-        if requested_field not in class_by_field:
-            raise UnknownNameError(
-                "field of labels", requested_field, class_by_field, where=export.source
-            )
+        refuse_unknown_names(
+            "field of labels", [requested_field], class_by_field, where=export.source
+        )
         return requested_field
-    for beginning in ("Detection", "Keypoint", "Classification"):
+    for beginning in ("Detection", "Classification"):
         candidates = [
             name
             for name, label_class in class_by_field.items()

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import FileError, TableError, UnknownNameError
+from isolux.core.errors import FileError, TableError, refuse_unknown_names
 from isolux.core.info import DatasetInfo, Reference
 from isolux.datasets._files import find_single_file, read_file_bytes
 from isolux.datasets._wide_table import (
@@ -210,8 +210,7 @@ def _choose_split_or_raise(split_names: list[str], split: str | None, source: st
             expected="split, one of " + ", ".join(map(repr, split_names)),
             where=source,
         )
-    if split not in split_names:
-        raise UnknownNameError("part", split, split_names, where=source)
+    refuse_unknown_names("part", [split], split_names, where=source)
     return split
 
 

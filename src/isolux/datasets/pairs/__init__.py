@@ -209,9 +209,8 @@ def _check_one_value_per_image(
         image_id = repeated["instance_id"][0]
         group_values = repeated.filter(instance_id=image_id)[column].to_list()
         raise TableError(
-            f"{repeated['instance_id'].n_unique():,} picture(s) have another {value_name} in one "
-            f"pair than"
-            " in another",
+            f"{repeated['instance_id'].n_unique():,} picture(s) have another {value_name} in one"
+            " pair than in another",
             expected=f"one {value_name} for each picture",
             found=f"{image_id!r}: " + ", ".join(map(repr, group_values[:3])),
             where=source,
@@ -262,9 +261,8 @@ def _build_pair_scores(
     source: str,
 ) -> pl.DataFrame:
     score = as_numbers(frame[columns.score], source=source, column=columns.score).fill_nan(None)
-    is_infinite = score.is_infinite().fill_null(value=False)
     refuse_cells(
-        is_infinite,
+        score.is_infinite().fill_null(value=False),
         score,
         "{n} score(s) are infinite",
         "how alike the two are, or nothing where the comparison failed",

@@ -79,10 +79,9 @@ def add_clusters_of_images(
         if has_subjects
         else pl.Series(merged).cast(pl.String)
     )
-    with_clusters = unit_rows.with_columns(cluster_id=label, pair_id=pl.lit(None, dtype=pl.String))
-    return with_clusters, f"Clusters are {cluster_meaning}" + (
-        f"; {_LONE_PAIR_NOTE}." if has_lone_pairs else "."
-    )
+    return unit_rows.with_columns(
+        cluster_id=label, pair_id=pl.lit(None, dtype=pl.String)
+    ), f"Clusters are {cluster_meaning}" + (f"; {_LONE_PAIR_NOTE}." if has_lone_pairs else ".")
 
 
 def _merge_lone_pairs(
@@ -90,10 +89,8 @@ def _merge_lone_pairs(
 ) -> IndexArray:
     """Merge two people who are in impostor pairs only with each other into one cluster."""
     is_impostor = (is_genuine == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
-    first_person, second_person = (
-        person[pair_indices[0][is_impostor]],
-        person[pair_indices[1][is_impostor]],
-    )
+    first_person = person[pair_indices[0][is_impostor]]
+    second_person = person[pair_indices[1][is_impostor]]
     edges = np.unique(np.sort(np.column_stack([first_person, second_person]), axis=1), axis=0)
     edges = edges[edges[:, 0] != edges[:, 1]]
     n_contacts = np.bincount(edges.ravel(), minlength=int(person.max(initial=-1)) + 1)
@@ -126,10 +123,9 @@ def caution_on_contradictions(
     row = int(np.argmax(is_contradicted))
     return [
         Caution(
-            f"{int(is_contradicted.sum()):,} pair(s) are called impostors although genuine pairs "
-            f"connect their"
-            f" two pictures, such as {ids[0][row]!r} and {ids[1][row]!r} (row {row + 1:,}): one of"
-            " the answers is wrong."
+            f"{int(is_contradicted.sum()):,} pair(s) are called impostors although genuine pairs"
+            f" connect their two pictures, such as {ids[0][row]!r} and {ids[1][row]!r} (row"
+            f" {row + 1:,}): one of the answers is wrong."
         )
     ]
 
@@ -157,10 +153,9 @@ def note_cross_group_pairs(
         row = int(np.argmax(differs & genuine_mask))
         notes.append(
             Caution(
-                f"{name}: {n_contradicted:,} genuine pair(s), each of one person, have two "
-                f"groups, such as"
-                f" {first_groups[row]!r} and {second_groups[row]!r} (row {row + 1:,}): they count "
-                f"for neither."
+                f"{name}: {n_contradicted:,} genuine pair(s), each of one person, have two groups,"
+                f" such as {first_groups[row]!r} and {second_groups[row]!r} (row {row + 1:,}): they"
+                " count for neither."
             )
         )
     crossed = int((differs & ~genuine_mask).sum())
@@ -172,9 +167,8 @@ def note_cross_group_pairs(
     n_half_known = int(has_one_group.sum())
     if n_half_known:
         text = (
-            f"{name}: {n_half_known:,} of {total:,} pairs have a group on one side alone; they "
-            f"count only"
-            " in the row for everyone."
+            f"{name}: {n_half_known:,} of {total:,} pairs have a group on one side alone; they"
+            " count only in the row for everyone."
         )
         notes.append(Caution(text) if n_half_known >= _CAUTION_SHARE * total else text)
     return notes

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.core.errors import TableError, format_location
+from isolux.core.formatting import join_first
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
@@ -67,9 +68,8 @@ def read_or_derive_is_genuine(
                 if (is_contradicted & (is_genuine == is_called_genuine)).any()
             ]
             raise TableError(
-                f"{is_contradicted.sum():,} of {frame.height:,} pairs are called "
-                f"{' or '.join(called_words)} against"
-                " the people in them",
+                f"{is_contradicted.sum():,} of {frame.height:,} pairs are called"
+                f" {' or '.join(called_words)} against the people in them",
                 expected="genuine where both are one person, and only there",
                 found=", ".join(repr(side_people[row]) for side_people in people or ())
                 + f" called {'genuine' if is_genuine[row] else 'impostors'}",
@@ -85,7 +85,7 @@ def check_pair_labels_agree(
     """Refuse two pictures that one row calls genuine and another impostors, in either order."""
     labelled_pairs = pl.DataFrame(
         {"row": np.arange(len(is_genuine)), "one": ids[0], "other": ids[1], "same": is_genuine}
-    ).filter(pl.col("same").is_not_null())
+    ).drop_nulls("same")
     pair = (pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other"))
     distinct_labels = labelled_pairs.with_columns(low=pair[0], high=pair[1]).unique(
         ["low", "high", "same"], keep="first", maintain_order=True
@@ -99,9 +99,8 @@ def check_pair_labels_agree(
         raise TableError(
             f"{contradicted.height // 2:,} pair(s) are called both genuine and impostors",
             expected="one answer for two pictures, in whichever order they are named",
-            found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row "
-            f"{rows[True]:,},"
-            f" impostors in row {rows[False]:,}",
+            found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row"
+            f" {rows[True]:,}, impostors in row {rows[False]:,}",
             where=format_location(source, int(pair_rows["row"][1]) + 1, column or ""),
             hint="correct the row that is wrong, or take both out",
         )
@@ -113,7 +112,7 @@ def check_one_score_per_pair(
     """Refuse two pictures that one model gives two scores, in either order."""
     scored_pairs = pl.DataFrame(
         {"row": np.arange(len(score)), "one": ids[0], "other": ids[1], "score": score, "of": model}
-    ).filter(pl.col("score").is_not_null() & (pl.col("one") != pl.col("other")))
+    ).filter(pl.col("score").is_not_null(), pl.col("one") != pl.col("other"))
     low, high = pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
     pairs = scored_pairs.select("row", "score", low=pl.col("of") + "\n" + low, high=high)
     repeated_pairs = pairs.filter(pl.struct("low", "high").is_duplicated())
@@ -126,9 +125,8 @@ def check_one_score_per_pair(
         first_row = repeated_pairs.filter(low=second_row["low"], high=second_row["high"]).row(
             0, named=True
         )
-        other_rows = [f"{index + 1:,}" for index in contradicted["row"][1 : _MAX_LISTED_ROWS + 1]]
-        ellipsis = ", …" if contradicted.height > _MAX_LISTED_ROWS + 1 else ""
-        rows_text = f"; others in row(s) {', '.join(other_rows)}{ellipsis}" if other_rows else ""
+        other_rows = join_first((f"{k + 1:,}" for k in contradicted["row"][1:]), _MAX_LISTED_ROWS)
+        rows_text = f"; others in row(s) {other_rows}" if other_rows else ""
         raise TableError(
             f"{contradicted.select('low', 'high').n_unique():,} pair(s) have two scores",
             expected="one score for two pictures, in whichever order they are named",

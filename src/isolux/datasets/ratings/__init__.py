@@ -256,7 +256,7 @@ def _caution_on_spelling(given_answers: pl.DataFrame) -> list[Caution]:
 def _caution_on_unshared_answers(given_answers: pl.DataFrame) -> list[Caution]:
     """Name annotators of whose answers no other gave a single one."""
     annotators_by_label = given_answers.group_by("label").agg(
-        pl.col("annotator").n_unique().alias("annotators")
+        annotators=pl.col("annotator").n_unique()
     )
     unshared = (
         given_answers.join(annotators_by_label, on="label")

@@ -30,7 +30,7 @@ def split_answer_sets(rows: pl.DataFrame, separator: str | None) -> pl.DataFrame
     if lists is None:
         return rows
     sets = lists.list.eval(pl.element().filter(pl.element() != "")).list.unique(maintain_order=True)
-    return rows.with_columns(fill_empty_lists(sets).alias("label")).explode("label")
+    return rows.with_columns(label=fill_empty_lists(sets)).explode("label")
 
 
 def _parse_choices(cells: pl.Series) -> pl.Series | None:
@@ -72,8 +72,7 @@ def caution_on_permuted_sets(labels: pl.Series) -> list[Caution]:
             return [
                 Caution(
                     f"The answers {first!r} and {second!r} are the same values in another order,"
-                    f" and count as different. If they are sets: --data-option"
-                    f" separator={mark!r}."
+                    f" and count as different. If they are sets: --data-option separator={mark!r}."
                 )
             ]
     return []

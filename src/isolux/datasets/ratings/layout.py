@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.core.errors import SpecError, TableError, UnknownNameError, format_columns
+from isolux.core.formatting import join_first
 from isolux.datasets._tables import find_first_column_ignoring_case
 from isolux.datasets.ratings.answer_sets import split_answer_sets
 from isolux.io.cell_parsing import as_text, is_readable_dtype
@@ -229,8 +230,7 @@ def select_answers_to_question(
         raise SpecError(
             "annotators answered several questions about an item",
             expected=f"one of them: --data-option {_QUESTION_COLUMN}={question_names[0]!r}",
-            found=", ".join(map(repr, question_names[:_MAX_LISTED]))
-            + (", …" if len(question_names) > _MAX_LISTED else ""),
+            found=join_first(map(repr, question_names), _MAX_LISTED),
             where=source,
         )
     require_columns(frame, (_QUESTION_COLUMN,), source)
@@ -359,9 +359,8 @@ def _describe_first_difference(with_annotators: pl.DataFrame, name: str, item_wo
         for cell_value in cell_values[:2]
     )
     return (
-        f"it differs between rows of one {item_word} ({examples} of {first!r}; so for "
-        f"{inconsistent.height:,} of"
-        f" {values.height:,})"
+        f"it differs between rows of one {item_word} ({examples} of {first!r}; so for"
+        f" {inconsistent.height:,} of {values.height:,})"
     )
 
 
@@ -405,8 +404,7 @@ def transpose_row_per_annotator(
         "annotator": annotator_column,
         "answer": _choose_unused_column_name("answer", other_columns),
     }
-    texts = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns)
-    rows = texts.unpivot(
+    rows = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns).unpivot(
         item_columns,
         index=[annotator_column, *other_columns],
         variable_name=names["item"],
@@ -447,10 +445,8 @@ def _list_item_columns(frame: pl.DataFrame, annotator_column: str, source: str) 
     column_ranges = with_numbers.group_by("column").agg(
         low=pl.col("number").min(), high=pl.col("number").max()
     )
-    low, high = (
-        column_ranges["low"].drop_nulls().sort(),
-        column_ranges["high"].drop_nulls().sort(descending=True),
-    )
+    low = column_ranges["low"].drop_nulls().sort()
+    high = column_ranges["high"].drop_nulls().sort(descending=True)
     is_in_range = (
         pl.lit(value=False)
         if len(low) < 2

@@ -246,9 +246,8 @@ def _flag_scored_faces(
     is_scored = annotated if judge == "annotated" else pl.lit(value=True)
     if judge == "annotated":
         notes.append(
-            f"{demographics.height:,} of {faces.height:,} faces have demographics and are judged; "
-            f"the"
-            " others take part in matching."
+            f"{demographics.height:,} of {faces.height:,} faces have demographics and are judged;"
+            " the others take part in matching."
         )
     if not_sure == "leave out":
         uncertain_faces = demographics.filter(
@@ -258,9 +257,8 @@ def _flag_scored_faces(
             uncertain_faces["instance_id"].implode()
         )
         notes.append(
-            f"{uncertain_faces.height:,} faces are not judged, as annotators were not sure of "
-            f"gender, age"
-            " or skin."
+            f"{uncertain_faces.height:,} faces are not judged, as annotators were not sure of"
+            " gender, age or skin."
         )
     return faces.with_columns(judged=is_scored), notes
 

@@ -149,10 +149,8 @@ def parse_difficulty_mat(content: bytes, source: str) -> pl.DataFrame:
 
 
 def _read_widerface_image_names(mat: dict[str, Any], source: str) -> list[str]:
-    events, files = (
-        _find_cell_array_or_raise(mat, "event_list", source),
-        _find_cell_array_or_raise(mat, "file_list", source),
-    )
+    events = _find_cell_array_or_raise(mat, "event_list", source)
+    files = _find_cell_array_or_raise(mat, "file_list", source)
     if len(events) != len(files):
         raise TableError(
             "events and files do not go together",

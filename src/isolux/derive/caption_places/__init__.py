@@ -102,15 +102,14 @@ def _list_captions_by_person(dataset: Dataset) -> pl.DataFrame:
     people = INSTANCES.conform(dataset.instances)
     tables = [
         dataset.instance_attributes()
-        .filter(pl.col("attribute") == CAPTION)
+        .filter(attribute=CAPTION)
         .select(instance_id="unit_id", text="value")
     ]
     if CAPTION in people.columns:
         tables.append(people.select("instance_id", text=pl.col(CAPTION).cast(pl.String)))
     if CAPTION in dataset.images.columns:
-        image_captions = dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String))
         person_captions = people.select("instance_id", "image_id").join(
-            image_captions, on="image_id"
+            dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String)), on="image_id"
         )
         tables.append(person_captions.select("instance_id", "text"))
     captions = pl.concat(tables).drop_nulls()

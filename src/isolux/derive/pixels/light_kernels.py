@@ -163,10 +163,8 @@ def _fill_surroundings_measures(
     measures: FloatArray,
 ) -> None:
     """Measure what lies around a box: all of the larger box less the box."""
-    margin_x, margin_y = (
-        (box[2] - box[0]) * _SURROUNDINGS_MARGIN,
-        (box[3] - box[1]) * _SURROUNDINGS_MARGIN,
-    )
+    margin_x = (box[2] - box[0]) * _SURROUNDINGS_MARGIN
+    margin_y = (box[3] - box[1]) * _SURROUNDINGS_MARGIN
     outer = np.array([box[0] - margin_x, box[1] - margin_y, box[2] + margin_x, box[3] + margin_y])
     x_start, y_start, x_stop, y_stop = _clip_box_to_pixel_bounds(outer, luminance.shape)
     luminance_sum = lightness_sum = 0.0

@@ -89,10 +89,8 @@ def extract_unclipped_skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) 
     y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
     x = ((np.arange(width) + 0.5) * mask.shape[1] / width).astype(np.int64)
     resized_mask = mask[np.ix_(y, x)]
-    rows, columns = (
-        np.flatnonzero(resized_mask.any(axis=1)),
-        np.flatnonzero(resized_mask.any(axis=0)),
-    )
+    rows = np.flatnonzero(resized_mask.any(axis=1))
+    columns = np.flatnonzero(resized_mask.any(axis=0))
     if not len(rows):
         return SkinPixels((), 0, 0.0)
     bounds = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)

@@ -16,7 +16,6 @@ import polars as pl
 
 from isolux.core.errors import TableError
 from isolux.core.spec import Statistics
-from isolux.groups.measure.overlaps import OverlapRows, index_overlap_rows
 from isolux.stats.resampling.rows import replicate_detection_statistics
 from isolux.stats.statistic import DetectionStatistic, FloatArray, IntArray, Ranking
 
@@ -101,13 +100,11 @@ class DetectionRows:
         return None
 
 
-DetectionMeasures = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
+DetectionMeasures = dict[int, tuple[DetectionStatistic, DetectionRows, int | None]]
 """By measure: the statistic, its rows, and its class; None: the mean over classes."""
 
 
-def index_and_rank_detections(
-    evidence: pl.DataFrame, units: pl.DataFrame
-) -> DetectionRows | OverlapRows:
+def index_and_rank_detections(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows:
     """Assign numbers to units, images and clusters of detections, and rank them."""
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
@@ -125,8 +122,6 @@ def index_and_rank_detections(
         units.select("unit_id", "unit", "cluster"), on="unit_id", how="left", maintain_order="left"
     )
     evidence_rows, n_clusters = _cluster_rows_without_unit(evidence_rows, units)
-    if "overlap" in evidence_rows.columns:
-        return index_overlap_rows(evidence_rows, labels, n_clusters)
     common_count = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
     people = evidence_rows.filter(pl.col("kind") == "person")
     return DetectionRows(

@@ -24,7 +24,6 @@ from isolux.groups.measure.detections import (
     index_and_rank_detections,
 )
 from isolux.groups.measure.distinct_rows import DistinctRows, centre_scores
-from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pair_rows import PairRows, build_pair_rows
 from isolux.groups.measure.pairs import PairMeasureRows
 from isolux.stats.resampling.sums import StatisticColumns
@@ -109,7 +108,7 @@ class _ScoreMatrixBuilder:
         self.pair_measures: PairMeasureRows = {}
         self.detection_measures: DetectionMeasures = {}
         self.pair_rows_by_key: dict[tuple[str, str, bool], PairRows] = {}
-        self.ranked_detections: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
+        self.ranked_detections: dict[tuple[str, str], DetectionRows] = {}
 
     def add(
         self,
@@ -150,9 +149,8 @@ class _ScoreMatrixBuilder:
     ) -> None:
         """Add the mean over classes and, where boxes have classes, each class."""
         detections = self._rank_detections_cached((model, str(metric.evidence)), evidence)
-        has_classes = isinstance(detections, OverlapRows) or detections.has_class_measures
-        classes = [(k, name) for k, name in enumerate(detections.labels) if name and has_classes]
-        for k, name in ((None, None), *classes):
+        classes = enumerate(detections.labels if detections.has_class_measures else ())
+        for k, name in ((None, None), *((k, name) for k, name in classes if name)):
             class_rows = slice(None) if k is None else detections.person_class == k
             self._add_unit_counts(detections.person_unit[class_rows])
             self.detection_measures[len(self.measures)] = statistic, detections, k
@@ -160,7 +158,7 @@ class _ScoreMatrixBuilder:
 
     def _rank_detections_cached(
         self, key: tuple[str, str], evidence: pl.DataFrame
-    ) -> DetectionRows | OverlapRows:
+    ) -> DetectionRows:
         """Rank a model's detections once for all its metrics."""
         if key not in self.ranked_detections:
             detections = index_and_rank_detections(evidence, self.units)

@@ -169,9 +169,8 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     if secret is None:
         notes.append(
             Caution(
-                f"Signatures were not checked: {key_file.name} is not there. Anyone who can write "
-                f"to the "
-                "ledger could have rewritten it."
+                f"Signatures were not checked: {key_file.name} is not there. Anyone who can write"
+                " to the ledger could have rewritten it."
             )
         )
     return Ledger(rows, secret is not None, tuple(notes), unfinished, secret)

@@ -90,7 +90,7 @@ def build_largest_age_gaps_table(source: Run | pl.DataFrame, *, n_rows: int = 5)
         pl.format("Top for {}", "model").alias("section"), "person_class"
     )
     for model in models:
-        model_gaps = ranked.filter(pl.col("model") == model).select(
+        model_gaps = ranked.filter(model=model).select(
             "person_class", *(pl.col(n).alias(f"{model}_{n}") for n in ("rank", *AGES))
         )
         top = top.join(model_gaps, on="person_class", how="left", maintain_order="left")

@@ -62,9 +62,8 @@ _CLASSIFICATION = (
         "they are 3 (ballplayer, speaker, laborer)."
     ),
     (
-        "Table 12 ranks the class guard 6th for the ViT in its first half and 5th in its second; "
-        "by the gaps it is 5th, as in Table 11. Ranks here go by the largest gap between two "
-        "groups."
+        "Table 12 ranks the class guard 6th for the ViT in its first half and 5th in its second; by"
+        " the gaps it is 5th, as in Table 11. Ranks here go by the largest gap between two groups."
     ),
     (
         "Table 3 prints 5% of images with unknown perceived gender presentation where its own "

@@ -22,10 +22,9 @@ _MIN_PEOPLE = 50
 
 def build_recall_by_skin_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived skin tone out as Tables 5 and 14 do."""
-    recalls = _select_overall_recall_percent_by_group(
+    return _select_overall_recall_percent_by_group(
         source, "skin_tone", {tone: tone for tone in TONES}
-    )
-    return recalls.rename({"group": "mst"})
+    ).rename({"group": "mst"})
 
 
 def build_recall_by_gender_and_age(source: Run | pl.DataFrame) -> pl.DataFrame:
@@ -61,7 +60,7 @@ def build_box_and_mask_recall_by_gender(*sources: Run | pl.DataFrame) -> pl.Data
     tables = [s.group_metrics if isinstance(s, Run) else s for s in sources]
     shape_tables = [
         _select_overall_recall_percent_by_group(
-            table.filter(pl.col("task") == task), "gender_presentation", GENDERS
+            table.filter(task=task), "gender_presentation", GENDERS
         )
         .rename({heading: f"{heading}_{shape}" for heading in RECALLS})
         .rename({"group": "gender_presentation"})
@@ -134,7 +133,7 @@ def build_recall_of_largest_age_gaps(
         recalls.filter(pl.col("n_units") >= _MIN_PEOPLE, pl.col("mAR").is_not_null())
         .group_by(key)
         .agg(n=pl.len(), gap=pl.col("mAR").max() - pl.col("mAR").min())
-        .filter(pl.col("n") == len(AGES))
+        .filter(n=len(AGES))
         .sort("model", "gap", "person_class", descending=[False, True, False])
     )
     largest = gaps.group_by("model", maintain_order=True).head(n_classes).with_row_index("_place")
@@ -182,7 +181,7 @@ def _select_recall_percent_by_class_and_age(source: Run | pl.DataFrame) -> pl.Da
     recalls = _scale_recalls_to_percent(
         pivot_metrics_by_class_and_group(source, RECALLS, ["age_presentation"])
     )
-    return recalls.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
+    return recalls.drop_nulls("label").rename({"label": "person_class"})
 
 
 def _scale_recalls_to_percent(recalls: pl.DataFrame) -> pl.DataFrame:

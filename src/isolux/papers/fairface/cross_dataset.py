@@ -180,10 +180,7 @@ def _read_accuracy_by_person(run: Run, dataset: str) -> _DatasetAccuracy:
     )
     is_correct = pl.coalesce(merged_correct, correct) if has_four_races else correct
     rows = labels.select(
-        "unit_id",
-        "cluster_id",
-        is_correct.alias("own"),
-        (merged_correct if asks_race else correct).alias("merged"),
+        "unit_id", "cluster_id", own=is_correct, merged=merged_correct if asks_race else correct
     )
     people = _list_people_by_paper_group(run.attributes)
     return _DatasetAccuracy(str(head), str(models[0]), asks_race, has_four_races, rows, people, run)
@@ -207,19 +204,16 @@ def _list_people_by_paper_group(attributes: pl.DataFrame) -> pl.DataFrame:
         [
             single_values.filter(pl.col("attribute") != "age"),
             race.with_columns(
-                pl.when(group_value == "White")
+                value=pl.when(group_value == "White")
                 .then(group_value)
-                .otherwise(pl.lit("Non-White"))
-                .alias("value"),
+                .otherwise(pl.lit("Non-White")),
                 attribute=pl.lit("white"),
             ),
             race.with_columns(
                 group_value.replace_strict(_FOUR_RACES, default=None), attribute=pl.lit("four")
             ).drop_nulls("value"),
             age.with_columns(
-                pl.coalesce(group_value.replace_strict(_AGES, default=None), by_years).alias(
-                    "value"
-                ),
+                value=pl.coalesce(group_value.replace_strict(_AGES, default=None), by_years),
                 attribute=pl.lit("ages"),
             ).drop_nulls("value"),
         ]
@@ -328,7 +322,7 @@ def average_accuracy_over_datasets(values: pl.DataFrame, datasets: Sequence[str]
                 pl.col("value").mean() + upper_half_width
             ),
         )
-        .filter(pl.col("sets") == k)
+        .filter(sets=k)
     )
     return averages.select(
         "head",
@@ -339,11 +333,10 @@ def average_accuracy_over_datasets(values: pl.DataFrame, datasets: Sequence[str]
         "value",
         "low",
         "high",
-        pl.when(pl.col("value").is_null())
+        status=pl.when(pl.col("value").is_null())
         .then(pl.lit("not scored"))
-        .otherwise(pl.lit("ok"))
-        .alias("status"),
-        pl.when(pl.col("value").is_null()).then(pl.lit("not of every dataset")).alias("reason"),
+        .otherwise(pl.lit("ok")),
+        reason=pl.when(pl.col("value").is_null()).then(pl.lit("not of every dataset")),
     ).cast(_VALUES_SCHEMA)  # type: ignore[arg-type]
 
 

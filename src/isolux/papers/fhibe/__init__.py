@@ -114,7 +114,7 @@ def _find_cluster_count_column(run: Run) -> str:
 
 def _compute_median_score_by_group(run: Run) -> pl.DataFrame:
     """Compute the median score of every group: the key, ``attribute, group, median``."""
-    scored = run.scores.filter(pl.col("value").is_not_null())
+    scored = run.scores.drop_nulls("value")
     settings = read_recorded_spec(run.record).groups
     people = run.scores.select("unit_id").unique(maintain_order=True)
     members = build_membership(
@@ -132,7 +132,7 @@ def _split_rows_by_attribute(
     group_rows: pl.DataFrame, columns: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     names = group_rows["attribute"].unique(maintain_order=True)
-    return {name: group_rows.filter(pl.col("attribute") == name).select(columns) for name in names}
+    return {name: group_rows.filter(attribute=name).select(columns) for name in names}
 
 
 INFO = PluginInfo(

@@ -156,17 +156,16 @@ def _average_overall_ap_over_classes(
     with people in every group that has a value there.
     """
     overall = run.group_metrics.filter(
-        pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
+        pl.col("attribute").is_null(), metric="average_precision"
     ).select("model", pl.col("label").alias("class"), overall="value")
     keys = [c for c in index if c in ("model", "class")]
     if "model" not in keys:
         overall = overall.unique("class", keep="first", maintain_order=True)
     if "class" not in index:
         rows = values.select(index)
-        overall_rows = (
+        return (
             rows.join(overall, on="model") if keys else rows.join(overall.head(1), how="cross")
-        )
-        return overall_rows.select(*index, "overall")
+        ).select(*index, "overall")
     by_class = values.select(index).join(overall, on=keys).select(*index, "overall")
     counts = _find_confounder_table_or_empty(run, "People by class and group")
     if counts.is_empty():
@@ -298,13 +297,12 @@ _ALL = (
     "income); here it is that mean."
 )
 _FALSE_ALARMS = (
-    "Normalised precision puts one N in the place of each group's count, while the false alarms of "
-    "a group's own images still grow with the group: where a model serves all alike, the smaller "
-    "group comes out better. In each of the five classes of which Figure 6's caption says that low "
-    "and middle income have very few instances, high income has the lowest AP of Table 1. How much "
-    "of that is due to this reading cannot be seen from the paper. The "
-    "analysis confounders uses all false alarms and one N by default; this "
-    "protocol tells it."
+    "Normalised precision puts one N in the place of each group's count, while the false alarms of"
+    " a group's own images still grow with the group: where a model serves all alike, the smaller"
+    " group comes out better. In each of the five classes of which Figure 6's caption says that low"
+    " and middle income have very few instances, high income has the lowest AP of Table 1. How much"
+    " of that is due to this reading cannot be seen from the paper. The analysis confounders uses"
+    " all false alarms and one N by default; this protocol tells it."
 )
 _READING = (
     "Precisions are 'interpolated and averaged across recall values', which does not say at which; "

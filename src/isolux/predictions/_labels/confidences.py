@@ -7,6 +7,7 @@ from typing import NoReturn
 import polars as pl
 
 from isolux.core.errors import TableError, format_location
+from isolux.core.formatting import join_first
 from isolux.core.table_rows import count_people_in_mask
 from isolux.io.cell_parsing import as_text, first_true_row
 from isolux.io.yes_no import NO, YES
@@ -99,7 +100,6 @@ def _refuse_undecided(
 ) -> NoReturn:
     row = first_true_row(is_undecided)
     cell_texts = text.filter(is_undecided).unique(maintain_order=True)
-    ellipsis = ", …" if len(cell_texts) > _MAX_LISTED else ""
     hint = "write 1 where the person was found and 0 where not, or name another column"
     if numbers.filter(is_undecided).is_not_null().any():
         hint = (
@@ -111,7 +111,7 @@ def _refuse_undecided(
         " detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",
-        found=", ".join(map(repr, cell_texts.head(_MAX_LISTED))) + ellipsis,
+        found=join_first(map(repr, cell_texts), _MAX_LISTED),
         where=format_location(source, row + 1, text.name),
         hint=hint,
     )

@@ -14,7 +14,6 @@ from isolux.core.info import Metric
 from isolux.geometry.matching import (
     IOU_THRESHOLDS,
     Matches,
-    limit_detections,
     match,
     ranks_in_image,
 )
@@ -23,80 +22,6 @@ from isolux.tasks._boxes.areas import SIZES, is_outside_size, person_areas_px, r
 from isolux.tasks._boxes.instance_tables import DETECTION_COLUMNS
 from isolux.tasks._boxes.matching import ModelMatches
 from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
-
-# The evidence `overlaps`: all pairs that overlap, for matching within one group's people.
-
-OVERLAPS = "overlaps"
-"""Name of the evidence table."""
-_SCHEMA_OVERLAPS = {
-    **DETECTION_COLUMNS,
-    "detection": pl.Int64(),  # its position in COCO's order
-    "person": pl.Int64(),  # a row of people, scored or not
-    "overlap": pl.Float64(),
-    "is_crowd": pl.Boolean(),
-    "is_ignored": pl.Boolean(),
-    "others": pl.String(),  # how people of other groups are treated; the same in every row
-    "common": pl.Float64(),  # as in ``detections``
-}
-
-
-def build_overlap_rows(model_matches: ModelMatches) -> pl.DataFrame:
-    """Build one model's rows of the table ``overlaps``."""
-    people, predictions, settings = (
-        model_matches.people,
-        model_matches.predictions,
-        model_matches.settings,
-    )
-    pairs, ranks = model_matches.pairs, ranks_in_image(predictions.detections)
-    kept_rows = np.arange(len(ranks))
-    if settings.max_detections is not None:
-        pairs = limit_detections(pairs, predictions.detections, settings.max_detections)
-        kept_rows = np.flatnonzero(ranks < settings.max_detections)
-    # Lower overlaps match at no threshold of COCO.
-    pairs = pairs.select(pairs.iou >= IOU_THRESHOLDS[0])
-    # COCO's order: by image, then by falling score within it.
-    order = kept_rows[np.lexsort((ranks[kept_rows], predictions.detections.image[kept_rows]))]
-    position = np.full(len(ranks), -1, np.int64)
-    position[order] = np.arange(len(order))
-    labelled = people.classes is not None
-    detections = predictions.rows[order].select(
-        "image_id",
-        "score",
-        *(["label"] if labelled else []),
-        detection=pl.int_range(pl.len(), dtype=pl.Int64),
-        kind=pl.lit("detection"),
-    )
-    image_clusters = people.images.select("image_id", "cluster_id")
-    truths = people.truths
-    persons = people.rows.select(
-        "cluster_id",
-        "image_id",
-        unit_id=pl.when(people.scored).then("unit_id"),
-        label="class",
-        person=pl.int_range(pl.len(), dtype=pl.Int64),
-        is_crowd=pl.Series(truths.is_crowd),
-        is_ignored=pl.Series(truths.is_ignored),
-        kind=pl.when(people.scored).then(pl.lit("person")).otherwise(pl.lit("other")),
-    )
-    overlaps = pl.DataFrame(
-        {"detection": position[pairs.detection], "person": pairs.truth, "overlap": pairs.iou}
-    ).with_columns(kind=pl.lit("overlap"))
-    # Images without people and detections are rows too: resampling draws clusters of images.
-    frames = [
-        image_clusters.with_columns(kind=pl.lit("image")),
-        persons,
-        detections.join(image_clusters, on="image_id", how="left", maintain_order="left"),
-        overlaps.cast({"detection": pl.Int64, "person": pl.Int64}),
-    ]
-    rows = pl.concat(frames, how="diagonal").with_columns(
-        model=pl.lit(predictions.model),
-        # Settings are columns, so that a stored run can be evaluated again without its
-        # specification.
-        others=pl.lit(settings.other_groups),
-        common=pl.lit(settings.common_count),
-    )
-    return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA_OVERLAPS.items())
-
 
 RECALL_BY_IOU = "recall_by_iou"
 """Name of the evidence table."""
@@ -219,33 +144,13 @@ COCO_METRIC_NAMES = (
     "average_recall_over_classes",
 )
 """The default metrics of boxes and masks that are matched class by class."""
-IN_GROUP_METRICS = (
-    _precision_metric(
-        name="average_recall_in_group",
-        title="Average recall, each group matched alone",
-        definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
-        "over people, when each group's people are matched as if nobody else could be "
-        "found: one detection may then find a person of every group.",
-        evidence=OVERLAPS,
-        statistic=average_precision_statistic(reading="recall"),
-    ),
-    _precision_metric(
-        name="average_precision_in_group",
-        title="Average precision, each group matched alone",
-        definition=f"{_MEAN_PRECISION_TEXT}, when each group's people are matched as if nobody else"
-        " could be found" + _FALSE_POSITIVE_RULE,
-        evidence=OVERLAPS,
-        statistic=average_precision_statistic(),
-    ),
-)
-"""Metrics of matching within one group's people; never the default."""
 
 
 def build_evidence_tables(
     models: Sequence[ModelMatches], names: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
     """Build the evidence tables of all models that these metrics need."""
-    metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP_METRICS)
+    metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES)
     table_names = {metric.evidence for metric in metrics if metric.name in names}
     if table_names and any(not model_matches.people.has_class_scores for model_matches in models):
         # COCO's numbers of a size, where people are grouped by it: see groups.measure.detections.
@@ -254,7 +159,6 @@ def build_evidence_tables(
         EVIDENCE: build_detection_rows,
         **{f"{EVIDENCE}_{size}": partial(build_detection_rows, size=size) for size in SIZES},
         **{f"{EVIDENCE}_first_{k}": partial(build_detection_rows, first=k) for k in _TOP_K},
-        OVERLAPS: build_overlap_rows,
     }
     tables = {
         name: pl.concat([build(model_matches) for model_matches in models])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isolux.core.formatting import join_first
 from isolux.core.notes import Caution
 from isolux.tasks._ids import refuse_no_match
 
@@ -28,9 +29,9 @@ def distinct_values(frame: pl.DataFrame, name: str) -> list[str]:
         return []
     if not nulls:
         first_value = values.first()
-        first, is_constant = frame.select(
-            first_value.alias("one"), alike=(values == first_value).all()
-        ).row(0)
+        first, is_constant = frame.select(one=first_value, alike=(values == first_value).all()).row(
+            0
+        )
         if is_constant:
             return [str(first)]
     return [str(value) for value in frame[name].unique().drop_nulls().sort()]
@@ -117,10 +118,7 @@ def _describe_unmatched(
     # Images with predictions, because only these can lose theirs.
     n_images = len(ids) + matched_rows["image"].n_unique()
     # An id that is not in the data may be that of a person who withdrew, written otherwise.
-    id_list = ", ".join(map(repr, ids[:_MAX_LISTED_IDS])) + (
-        ", …" if len(ids) > _MAX_LISTED_IDS else ""
-    )
-    id_text = "" if withdrawn else f" ({id_list})"
+    id_text = "" if withdrawn else f" ({join_first(map(repr, ids), _MAX_LISTED_IDS)})"
     count_text = f"{n:,} predictions in them were" if n != 1 else "1 prediction in them was"
     text = (
         f"The dataset has no truth for {len(ids):,} of {n_images:,} pictures that have predictions"

@@ -13,7 +13,8 @@ import numpy as np
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, refuse_unknown_names
+from isolux.core.formatting import join_first
 from isolux.core.tables import IMAGES, INSTANCES, Table, check, to_polars
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
@@ -159,7 +160,7 @@ def read_detections(
     models = distinct_values(frame, "model") or [model or "model"]
     detections = []
     for name in models:
-        model_rows = rows.filter(pl.col("model") == name) if len(models) > 1 else rows
+        model_rows = rows.filter(model=name) if len(models) > 1 else rows
         label = None if classes is None else _class_codes(model_rows["label"], classes).to_numpy()
         model_detections = Detections(
             model_rows["image"].to_numpy(), model_rows["score"].to_numpy(), label
@@ -181,7 +182,7 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     sizes = image_rows.select("image_id", "width", "height").unique("image_id")
     for table in (clusters, sizes):
         images = images.join(table, on="image_id", how="left", maintain_order="left")
-    clustered_rows = instances.filter(pl.col("cluster_id").is_not_null())
+    clustered_rows = instances.drop_nulls("cluster_id")
     is_image_cluster = clustered_rows.height > 0 and bool(
         (clustered_rows["cluster_id"] == clustered_rows["image_id"]).all()
     )
@@ -202,9 +203,7 @@ def _keep_classes(
         return instances
     names = [person_class] if isinstance(person_class, str) else list(person_class)
     known_classes = instances["classes"].explode().drop_nulls().unique().sort().to_list()
-    for name in names if instances.height else ():
-        if name not in known_classes:
-            raise UnknownNameError("class", name, known_classes, where=source)
+    refuse_unknown_names("class", names if instances.height else (), known_classes, where=source)
     has_class = pl.col("classes").list.eval(pl.element().is_in(names)).list.any()
     return instances.filter(has_class.fill_null(value=False))
 
@@ -254,7 +253,7 @@ def _build_truths(
         ignore |= rows["class"].is_null()
         # One code beyond all classes: no detection has it, so people without a class match nothing.
         label = _class_codes(rows["class"], classes).fill_null(len(classes)).to_numpy()
-    is_crowd = rows.select(crowd.alias("crowd"))["crowd"].to_numpy()
+    is_crowd = rows.select(crowd=crowd)["crowd"].to_numpy()
     return Truths(rows["image"].to_numpy(), ignore.to_numpy(), is_crowd, label)
 
 
@@ -281,7 +280,7 @@ def _keep_labels(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep predictions that mean a person: all of them where there is one label or none."""
     labels = distinct_values(predictions, "label")
-    label_list = ", ".join(map(repr, labels[:12])) + (", …" if len(labels) > 12 else "")
+    label_list = join_first(map(repr, labels), 12)
     if person_label is None:
         # Counting cars and dogs as detections of people would make recall depend on what else is
         # shown.

@@ -28,7 +28,7 @@ from isolux.geometry.matching import (
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.areas import SIZES, restrict_to_size
 from isolux.tasks._boxes.instance_tables import AnnotatedInstances, ModelDetections
-from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
+from isolux.tasks._boxes.settings import BoxSettings, Matching
 from isolux.tasks._scores import read_metrics, restrict_task_info
 from isolux.tasks._scores import score_rows as write_rows
 
@@ -36,13 +36,11 @@ _REQUIRED_SETTINGS = {
     "recall_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
-_IN_GROUP_METRICS = ("average_recall_in_group", "average_precision_in_group")
 # Precision needs false positives, which are defined only where each person has one detection.
 _ONE_TO_ONE_METRICS = (
     "average_precision",
     "normalised_average_precision",
     "average_recall_over_classes",
-    *_IN_GROUP_METRICS,
 )
 """Prefixes: the metrics of single IoU thresholds and sizes begin with them."""
 
@@ -70,7 +68,6 @@ class MatchingSettings:
     top_k: tuple[int, ...]
     matching: Matching
     common_count: float | None
-    other_groups: OtherGroups
     person_label: str | Sequence[str] | None
     model: str | None
 
@@ -160,17 +157,8 @@ def select_metrics(
 ) -> tuple[str, ...]:
     """List the metrics to measure: those requested, or the defaults and those of set settings."""
     declared_names = [m.name for m in task_info.metrics]
-    default_names: Sequence[str] = task_info.defaults
-    if settings.matching == "per-group":
-        default_names = [name for name in declared_names if name in _IN_GROUP_METRICS]
-        if not default_names:
-            raise SpecError(
-                "this task has nothing to measure of a match within each group",
-                expected="matching='one-to-one' or 'best-overlap'",
-                found="matching='per-group'",
-            )
     requested_names = read_metrics(task_info, requested)
-    names = set(requested_names or default_names)
+    names = set(requested_names or task_info.defaults)
     by_setting = []
     for name, (setting, requirement) in _REQUIRED_SETTINGS.items():
         is_set = bool(getattr(settings, setting))
@@ -192,18 +180,10 @@ def select_metrics(
 def _check_matching_rule(names: Sequence[str], matching: Matching) -> None:
     """Refuse metrics that this matching cannot give."""
     for name in names:
-        expected = None
         if matching == "best-overlap" and name.startswith(_ONE_TO_ONE_METRICS):
-            expected = "matching='one-to-one': a false alarm is a detection without a person"
-        if matching == "per-group" and name not in _IN_GROUP_METRICS:
-            expected = (
-                "matching='one-to-one': matched once for each group, a person has as many scores "
-                "as groups; or the metrics " + " and ".join(_IN_GROUP_METRICS)
-            )
-        if expected is not None:
             raise SpecError(
                 f"the metric {name!r} cannot be measured",
-                expected=expected,
+                expected="matching='one-to-one': a false alarm is a detection without a person",
                 found=f"matching={matching!r}",
             )
 

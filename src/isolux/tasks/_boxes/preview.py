@@ -180,11 +180,9 @@ def check_duplicates(predictions: ModelDetections) -> list[Caution]:
     # All rows are of one model here.
     columns = [name for name in predictions.rows.columns if name != "model"]
     box_names = [name for name in BOX if name in columns]
-    image, score, rows = (
-        predictions.detections.image,
-        predictions.detections.score,
-        predictions.rows,
-    )
+    image = predictions.detections.image
+    score = predictions.detections.score
+    rows = predictions.rows
     is_tied = _is_tied_with_neighbour(predictions.detections)
     if is_tied is not None:
         image, score, rows = image[is_tied], score[is_tied], rows.filter(pl.Series(is_tied))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from isolux.core.containers import Dataset, Scores
+from isolux.core.formatting import join_first
 from isolux.core.info import TaskInfo
 from isolux.core.notes import Caution
 from isolux.core.tables import Table, to_polars
@@ -38,11 +39,6 @@ from isolux.tasks._scores import stack_scores
 _MATCHING_TEXTS = {
     "one-to-one": "one to one by falling score, as COCO does",
     "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
-    "per-group": "one to one by falling score, each group's people alone",
-}
-_OTHER_GROUPS_TEXTS = {
-    "ignore": "what finds a person of another group is neither right nor wrong",
-    "remove": "what finds a person of another group is a false alarm",
 }
 PairFinder = Callable[[ModelDetections, AnnotatedInstances], OverlapPairs]
 """Computes the pairs of detections and people that overlap."""
@@ -189,16 +185,10 @@ def build_matching_notes(
         "Of groups that are whole classes or COCO's sizes, every false alarm of that class or size"
         " counts, as in COCO's own figures for them."
     )
-    in_group = (
-        "Metrics 'in group' match each group's people alone, so that one detection may count as"
-        f" found in several groups; {_OTHER_GROUPS_TEXTS[settings.other_groups]}. All other metrics"
-        " match everyone together."
-    )
     texts = (
         (True, f"{limit_text}, matched {_MATCHING_TEXTS[settings.matching]}{class_text}."),
         (not people.has_class_scores, classes),
         (settings.score_threshold, f"Found at a score: at an overlap of {settings.score_iou:g}."),
-        (any(name.endswith("_in_group") for name in names), in_group),
         (
             "normalised_average_precision" in names,
             f"Normalised average precision: N {common_count_text}.",
@@ -298,14 +288,11 @@ def _dataset_classes(
 def caution_on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
     """Caution where a model that knows few of the classes is scored on all of them."""
     shared_classes = sorted(set(labels) & set(classes))
-    class_list = ", ".join(map(repr, shared_classes[:3])) + (
-        ", …" if len(shared_classes) > 3 else ""
-    )
+    class_list = join_first(map(repr, shared_classes), 3)
     text = (
         f"The predictions are of {len(shared_classes):,} of the dataset's {len(classes):,} classes"
-        f" ({class_list});"
-        " what is of the others counts as missed, and means over classes hold them too."
-        " --person-class names the classes to judge."
+        f" ({class_list}); what is of the others counts as missed, and means over classes hold them"
+        " too. --person-class names the classes to judge."
     )
     return (
         (Caution(text),)

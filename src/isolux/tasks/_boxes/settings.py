@@ -11,8 +11,7 @@ from typing import Annotated, Literal, TypedDict
 
 from isolux.core.plugin_options import SharedOption
 
-Matching = Literal["one-to-one", "best-overlap", "per-group"]
-OtherGroups = Literal["ignore", "remove"]
+Matching = Literal["one-to-one", "best-overlap"]
 
 
 # Texts of SharedOption are printed by --help.
@@ -41,10 +40,7 @@ class MatchSettings(TypedDict, total=False):
         SharedOption(
             "one-to-one",
             "COCO's rule, or that of FHIBE's released tool: each person has the detection that"
-            " overlaps them most, however often it is used. The second can only find more."
-            " \"per-group\" is COCO's rule for each group's people alone, after they are grouped:"
-            " it measures ``average_recall_in_group`` and ``average_precision_in_group``, which"
-            " may also be named with others.",
+            " overlaps them most, however often it is used. The second can only find more.",
         ),
     ]
     common_count: Annotated[
@@ -53,14 +49,6 @@ class MatchSettings(TypedDict, total=False):
             None,
             "The count N of ``normalised_average_precision``. Default: for each attribute (and"
             " class) the mean count of people over its groups, as in ICON².",
-        ),
-    ]
-    other_groups: Annotated[
-        OtherGroups,
-        SharedOption(
-            "ignore",
-            "Where each group is matched alone, what finds another group's person is neither"
-            " right nor wrong, or is a false alarm.",
         ),
     ]
     model: Annotated[

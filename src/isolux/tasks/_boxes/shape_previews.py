@@ -104,10 +104,9 @@ def select_preview_rows(predictions: object, people: AnnotatedInstances) -> list
     is_selected = (rank <= n_top) | (rank > pl.len().over("image") - _MIN_DETECTIONS)
     previews = []
     for model in models or ["model"]:
-        rows = frame.filter(pl.col("model") == model) if len(models) > 1 else frame
+        rows = frame.filter(model=model) if len(models) > 1 else frame
         rows = rows.filter(is_selected)
-        image = rows["image"].to_numpy()
-        kept_people = thin_crowds(person_rows, people.truths.image, image)
+        kept_people = thin_crowds(person_rows, people.truths.image, rows["image"].to_numpy())
         previews.append(PreviewRows(model, kept_people, rows))
     return [rows for rows in previews if rows.predicted.height >= _MIN_ROWS]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from isolux.core.info import TaskInfo
 from isolux.tasks._boxes.evidence import (
     AVERAGE_PRECISION,
-    IN_GROUP_METRICS,
     PRECISION_BY_SIZE,
     RECALL_OVER_CLASSES,
 )
@@ -32,7 +31,6 @@ def info_of_shapes(title: str, summary: str) -> TaskInfo:
             *AVERAGE_PRECISION,
             *PRECISION_BY_SIZE,
             *RECALL_OVER_CLASSES,
-            *IN_GROUP_METRICS,
         ),
         defaults=("average_recall", "recall_at_iou"),
     )

@@ -64,8 +64,7 @@ def read_embeddings(
     )
     names = sorted(frame["model"].unique()) or [model or "model"]
     embeddings = tuple(
-        _normalise_model(name, matched.filter(pl.col("model") == name), units.height, source)
-        for name in names
+        _normalise_model(name, matched.filter(model=name), units.height, source) for name in names
     )
     n_unmatched = frame.height - matched.height
     note = f"{n_unmatched:,} embeddings are of units that the dataset has not; they were left out."

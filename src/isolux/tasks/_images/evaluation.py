@@ -177,12 +177,10 @@ def _measure_images(
     )
     values_by_model = {}
     for model in models:
-        model_rows = numbered_rows.filter(pl.col("model") == model)
+        model_rows = numbered_rows.filter(model=model)
         # Units with an output whose original is missing get that reason instead of "no
         # prediction".
-        output_units = matched.join(files.filter(pl.col("model") == model), on="instance_id")[
-            "unit"
-        ]
+        output_units = matched.join(files.filter(model=model), on="instance_id")["unit"]
         values_by_model[model] = {
             n: _values_by_unit(m, model_rows, output_units, units.height)
             for n, m in values_by_metric.items()
@@ -295,7 +293,7 @@ def _count_missing_values(scores: pl.DataFrame) -> list[str]:
     """Count people without a value by reason: a group that lost its worst images looks better."""
     units = scores["unit_id"].n_unique()
     counts = (
-        scores.filter(pl.col("reason").is_not_null())
+        scores.drop_nulls("reason")
         .group_by("model", "metric", "reason", maintain_order=True)
         .len()
         .group_by("model", "reason", "len", maintain_order=True)

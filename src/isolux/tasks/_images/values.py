@@ -48,10 +48,8 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
                 prediction_ids, units.select("unit", id=pl.col(column)).drop_nulls(), patterns
             )
             if matches["instance_id"].n_unique() > best_matches["instance_id"].n_unique():
-                best_matches, note = (
-                    matches,
-                    f"Predictions were matched to {subject} by {reduction}.",
-                )
+                best_matches = matches
+                note = f"Predictions were matched to {subject} by {reduction}."
     if best_matches.is_empty():
         raise JoinError(
             "no prediction is of a person or an image of the dataset",
@@ -134,7 +132,7 @@ def read_unit_values(
             "Values of other metrics were left out: " + ", ".join(sorted(other_metrics)) + "."
         )
     models = sorted(table["model"].unique()) or [model]
-    rows_by_model = {name: matched_rows.filter(pl.col("model") == name) for name in models}
+    rows_by_model = {name: matched_rows.filter(model=name) for name in models}
     return {
         n: {m.name: _metric_values(rows, m, n_units) for m in metrics}
         for n, rows in rows_by_model.items()
@@ -143,7 +141,7 @@ def read_unit_values(
 
 def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> ImageMetricValues:
     """Assign one metric's values to units, and check that they are in its range."""
-    rows = model_rows.filter(pl.col("metric") == metric.name)
+    rows = model_rows.filter(metric=metric.name)
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
     low = -np.inf if metric.low is None else metric.low
     is_psnr = metric.name == "psnr"

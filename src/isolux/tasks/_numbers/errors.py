@@ -178,10 +178,8 @@ def caution_on_mismatch(errors: pl.DataFrame) -> list[str]:
         if z < _MIN_Z:
             # Only here: predictions that fit their own rows are not shifted.
             _check_row_shift(str(model), truth, predicted)
-            rho, description = (
-                z / np.sqrt(len(truth) - 1),
-                "go with the truth no better than chance",
-            )
+            rho = z / np.sqrt(len(truth) - 1)
+            description = "go with the truth no better than chance"
             text = (
                 f"The predictions of {model!r}"
                 f" {'fall with the truth' if z < -_MIN_Z else description}"

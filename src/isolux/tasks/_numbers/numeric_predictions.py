@@ -125,7 +125,7 @@ def read_numeric_attribute(
 ) -> pl.DataFrame:
     """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute."""
     dataset.values_of(attribute)  # refuses an unknown attribute, and lists the others
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
+    rows = dataset.instance_attributes().filter(attribute=attribute)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     words = pl.Series([w.strip().lower() for w in unknown_values], dtype=pl.String)
     unknown_numbers = words.cast(
@@ -137,7 +137,7 @@ def read_numeric_attribute(
     )
     is_unknown = word.is_in(words.implode()) | is_code
     number_columns = [pl.col("number")] if "number" in rows.columns else []
-    rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
+    rows = rows.filter(pl.col("value").is_not_null(), ~is_unknown).with_columns(
         # The number that the loader stored goes first: bins of the attribute use it as well.
         number=pl.coalesce(*number_columns, parsed)
     )

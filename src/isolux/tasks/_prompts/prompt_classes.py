@@ -10,6 +10,7 @@ from typing import Annotated, TypedDict
 import polars as pl
 
 from isolux.core.errors import SpecError
+from isolux.core.formatting import join_first
 from isolux.core.grouping import UNKNOWN_VALUES
 from isolux.core.plugin_options import SharedOption
 from isolux.tasks._boxes.box_formats import BoxFormat
@@ -159,11 +160,10 @@ def _build_notes(
     named_classes = set(class_by_label.values())
     unnamed_classes = [name for name in classes if name not in named_classes]
     if unnamed_classes and any_rows:
-        ellipsis = ", …" if len(unnamed_classes) > _MAX_LISTED_LABELS else ""
         notes.append(
             f"{len(unnamed_classes):,} of {len(classes):,} classes are named by no prediction, so"
             " that all of their people count as missed:"
-            f" {', '.join(unnamed_classes[:_MAX_LISTED_LABELS])}{ellipsis}."
+            f" {join_first(unnamed_classes, _MAX_LISTED_LABELS)}."
         )
     return tuple(notes)
 
@@ -198,9 +198,8 @@ class PhraseSettings(TypedDict, total=False):
         BoxFormat,
         SharedOption(
             "xywh",
-            "What the four numbers of a predicted box are: left, top, width, height; two"
-            " corners; the centre and the sides; ``y`` first; with ``n`` as shares of the"
-            " picture's sides.",
+            "What the four numbers of a predicted box are: left, top, width, height; two corners;"
+            " the centre and the sides; ``y`` first; with ``n`` as shares of the picture's sides.",
         ),
     ]
     model: Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from isolux.core.errors import SpecError, UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError, refuse_unknown_names
 from isolux.io.settings_files import read_mapping
 
 
@@ -27,9 +27,7 @@ def read_word_file(
 ) -> dict[str, Any]:
     """Read a file, check its keys and its source, and complete its title and language."""
     mapping = dict(read_mapping(path))
-    for key in mapping:
-        if key not in keys:
-            raise UnknownNameError(f"part of a {file_kind}", key, keys, where=error_source)
+    refuse_unknown_names(f"part of a {file_kind}", mapping, keys, where=error_source)
     source = " ".join(str(mapping.get("source") or "").split())
     # Which words count decides the result, so a list without a stated origin is refused.
     if not source:

@@ -35,8 +35,7 @@ def split_words(texts: pl.Series) -> pl.Series:
     """
     whole_texts = texts.cast(pl.String).str.normalize("NFKC").str.replace_all(_BREAK_IN_WORD, "")
     lower_texts = whole_texts.str.to_lowercase().str.replace_all(_SHE_OR_HE, "she he")
-    words = lower_texts.str.extract_all(_WORD)
-    return words.list.eval(pl.element().str.replace(_CONTRACTION, ""))
+    return lower_texts.str.extract_all(_WORD).list.eval(pl.element().str.replace(_CONTRACTION, ""))
 
 
 def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
@@ -72,7 +71,7 @@ def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:
         .otherwise(pl.lit(NO_WORD))
     )
     is_empty = texts.is_null() | (texts.cast(pl.String).str.strip_chars() == "")
-    mentions = frame.select(mention_expr.alias("said"))["said"]
+    mentions = frame.select(said=mention_expr)["said"]
     return pl.select(pl.when(~is_empty).then(mentions)).to_series().rename("said")
 
 

@@ -298,8 +298,7 @@ def _select_metrics(
             raise SpecError(
                 f"the metric {name!r} cannot be measured", found=unmeasurable[name], where="metrics"
             )
-    names = set(requested) or {m.name for m in METRICS} - CORRELATIONS
-    return names - set(unmeasurable)
+    return (set(requested) or {m.name for m in METRICS} - CORRELATIONS) - set(unmeasurable)
 
 
 def _build_score_rows(

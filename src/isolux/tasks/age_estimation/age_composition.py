@@ -224,7 +224,7 @@ def _read_sex(
     if composition.sex is None:
         return [""], np.zeros(errors.height, dtype=np.int64)
     dataset.values_of(composition.sex)
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == composition.sex)
+    rows = dataset.instance_attributes().filter(attribute=composition.sex)
     unknown = [word.strip().lower() for word in unknown_values]
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     values = (

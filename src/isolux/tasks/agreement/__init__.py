@@ -337,7 +337,7 @@ def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     ).with_columns(pl.col("both").fill_null(0))
     # Jaccard (1912): shared answers over those of either, |A and B| / (|A| + |B| - |A and B|).
     mean = pair_rows.group_by("row").agg(
-        (pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean().alias("j")
+        j=(pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean()
     )
     jaccard, n_annotators = np.zeros(items.height), np.zeros(items.height)
     jaccard[mean["row"].to_numpy()] = mean["j"].to_numpy()

@@ -7,7 +7,13 @@ from collections.abc import Collection, Sequence
 import polars as pl
 
 from isolux.core.containers import Dataset
-from isolux.core.errors import SpecError, TableError, UnknownNameError, format_location
+from isolux.core.errors import (
+    SpecError,
+    TableError,
+    UnknownNameError,
+    format_location,
+    refuse_unknown_names,
+)
 from isolux.core.formatting import join_words
 from isolux.core.notes import Caution
 from isolux.core.placeholders import caution_on_placeholder_labels
@@ -64,9 +70,7 @@ def select_annotators(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
         return rows
     names = (names,) if isinstance(names, str) else names
     existing_names = rows["annotator"].unique().sort().to_list()
-    for name in names:
-        if name not in existing_names:
-            raise UnknownNameError("annotator", name, existing_names, where=_SOURCE)
+    refuse_unknown_names("annotator", names, existing_names, where=_SOURCE)
     return rows.filter(pl.col("annotator").is_in(list(names)))
 
 
@@ -148,11 +152,10 @@ def collect_by_item(
     item_rows = pl.concat(
         [units.with_columns(model=pl.lit(c, dtype=pl.String)) for c in group_names]
     )
-    items = item_rows.join(lists, on=["model", "unit_id"], how="left", maintain_order="left")
     # Items without answers stay, so that the number of items does not depend on the group.
-    return items.with_columns(
-        pl.col("codes", "numbers", "positions", "annotators").fill_null([])
-    ), values
+    return item_rows.join(
+        lists, on=["model", "unit_id"], how="left", maintain_order="left"
+    ).with_columns(pl.col("codes", "numbers", "positions", "annotators").fill_null([])), values
 
 
 def _refuse_any_row(bad_rows: pl.DataFrame, problem: str, expected: str) -> None:

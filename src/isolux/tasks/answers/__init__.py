@@ -179,7 +179,7 @@ def score(
     read_frames: list[pl.DataFrame] = []
     notes: list[str] = []
     for question in answers.questions:
-        rows = selection.rows.filter(pl.col("question") == question)
+        rows = selection.rows.filter(question=question)
         question_scorer = _QuestionScorer(
             question, len(answers.questions) > 1, rows, people_by_model, files, denominator
         )
@@ -189,11 +189,9 @@ def score(
             units, read_rows, rule_notes = question_scorer.read(
                 name, metric_names, least_answers, most_answers
             )
-            frames, read_frames, notes = (
-                [*frames, *units],
-                [*read_frames, read_rows],
-                [*notes, *rule_notes],
-            )
+            frames = [*frames, *units]
+            read_frames = [*read_frames, read_rows]
+            notes = [*notes, *rule_notes]
     return Scores(
         units=SCORES.stack(frames) if frames else SCORES.empty(),
         info=replace(restrict_task_info(INFO, metric_names), defaults=metric_names),
@@ -303,7 +301,7 @@ class _QuestionScorer:
             answer_rule = self.files.lexicon if rule == _TOXICITY else self.files.rules[rule]
             values = read_values(self.rows["said"], answer_rule)
             metric = "toxic_rate" if rule == _TOXICITY else "answer_rate"
-        rows = self.rows.with_columns(values.alias("value"), read=pl.lit(rule or "as it stands"))
+        rows = self.rows.with_columns(value=values, read=pl.lit(rule or "as it stands"))
         measured_values, notes = self._select_values(rows, metric, min_people, max_values)
         notes += caution_on_language(
             rows, self.name, [self.files.declined, *([answer_rule] if answer_rule else [])]
@@ -326,7 +324,7 @@ class _QuestionScorer:
         if metric == "toxic_rate":
             return [("yes", self.name if self.several else None)], []
         counts = (
-            rows.filter(pl.col("state") == "answered")
+            rows.filter(state="answered")
             .group_by("value")
             # People, not answers: several wordings of one question must not make an answer common.
             .agg(n=pl.col("unit_id").n_unique())
@@ -344,9 +342,8 @@ class _QuestionScorer:
             )
             text = (
                 f"{uncommon.height:,} other answers{' to ' + repr(self.name) if self.name else ''}"
-                " are"
-                f" not measured one by one (fewer than {min_people:,} people each, or beyond the"
-                f" {max_values:,} commonest):"
+                f" are not measured one by one (fewer than {min_people:,} people each, or beyond"
+                f" the {max_values:,} commonest):"
                 f" {examples}{', …' if uncommon.height > _MAX_LISTED_VALUES else ''}."
             )
             # Then nothing at all is measured, which must not go unnoticed.

@@ -92,7 +92,7 @@ def read_question_answers(
         .otherwise(pl.lit("answered"))
     )
     answers = named_rows.select("model", "question", "prompt", unit_id="instance_id", text="label")
-    answers = answers.with_columns(plain_texts.alias("said"), state=state)
+    answers = answers.with_columns(said=plain_texts, state=state)
     # All rates would be undefined, and a response rate of 0 in every group reads as no difference.
     if answers.height and plain_texts.is_null().all():
         raise SpecError(
@@ -148,9 +148,7 @@ def _name_questions(
                 where="predictions, column 'question'",
                 hint="a file of prompts says which ones belong together (--prompts FILE)",
             )
-        questioned_rows = rows.filter(pl.col("prompt").is_not_null()).with_columns(
-            question="prompt"
-        )
+        questioned_rows = rows.drop_nulls("prompt").with_columns(question="prompt")
         n_excluded = rows.height - questioned_rows.height
         note = f"{n_excluded:,} of {rows.height:,} answers have no question, and were left out."
         return questioned_rows, tuple(names), [Caution(note)] if n_excluded else []
@@ -168,7 +166,7 @@ def _name_questions(
             question_by_text, default=None, return_dtype=pl.String
         )
     )
-    kept_rows = named_rows.filter(pl.col("question").is_not_null())
+    kept_rows = named_rows.drop_nulls("question")
     unknown_texts = sorted(text for text, name in question_by_text.items() if name is None)
     example_list = ", ".join(map(repr, unknown_texts[:3]))
     if not kept_rows.height and rows.height:
@@ -269,9 +267,8 @@ def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> 
         other_rates = ", ".join(f"{rate:.1%}" for rate in prompt_rates["rate"][1 : _MAX_LISTED + 1])
         notes.append(
             f"Of {prompt_rates.height} ways to ask {question!r}, {model!r} answered"
-            f" {prompt_rates['prompt'][0]!r}"
-            f" most often ({prompt_rates['rate'][0]:.1%} of {prompt_rates['n'][0]:,}; the others"
-            f" {other_rates}): it is the one that is reported."
+            f" {prompt_rates['prompt'][0]!r} most often ({prompt_rates['rate'][0]:.1%} of"
+            f" {prompt_rates['n'][0]:,}; the others {other_rates}): it is the one that is reported."
         )
     explanation = (
         f"Prompts were chosen by the answers about {n_selectors:,} people, who are in none of the"
@@ -329,8 +326,6 @@ def select_rules(
 
 def _guess_rules(answers: QuestionAnswers, question: str) -> tuple[str, ...]:
     """Guess a rule: yes or no where nearly all answers say one; else the literal answer."""
-    answered = answers.rows.filter(
-        (pl.col("question") == question) & (pl.col("state") == "answered")
-    )
+    answered = answers.rows.filter(question=question, state="answered")
     yes_no_share = read_values(answered["said"], read_rule("yes_no")).is_in(["yes", "no"]).mean()
     return ("yes_no",) if float(yes_no_share or 0.0) >= _MIN_YES_NO_SHARE else ("",)  # type: ignore[arg-type]

@@ -81,8 +81,7 @@ def _build_scores(
     rows = people.select("model", "unit_id", "cluster_id", "reason").join(
         shares, on=_JOIN_COLUMNS, how="left", maintain_order="left"
     )
-    no_prediction = pl.when(pl.col("value").is_null()).then(pl.lit("no prediction"))
-    reason = pl.coalesce("reason", no_prediction)
+    reason = pl.coalesce("reason", pl.when(pl.col("value").is_null()).then(pl.lit("no prediction")))
     return score_rows(rows, "answers", metric, pl.col("value"), label=label, reason=reason)
 
 
@@ -151,10 +150,9 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
         )
         text = (
             f"{empty + declined:,} of {model_rows.height:,} answers of"
-            f" {model!r}{_format_question(question)}"
-            f" are none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
-            " others. Compare response rates by group first; --denominator everyone counts those"
-            " without an answer too."
+            f" {model!r}{_format_question(question)} are none ({empty:,} empty, {declined:,}"
+            " decline): rates of answers are about the others. Compare response rates by group"
+            " first; --denominator everyone counts those without an answer too."
         )
         if (
             model_rows.height >= _MIN_ANSWERS
@@ -167,14 +165,14 @@ def caution_on_missing_answers(rows: pl.DataFrame, question: str) -> list[Cautio
 def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None) -> list[Caution]:
     """Caution where all answers are the same, or the rule does not match most of them."""
     notes = []
-    answered = rows.filter(pl.col("state") == "answered")
+    answered = rows.filter(state="answered")
     for (model,), model_rows in answered.group_by("model", maintain_order=True):
         if model_rows.height < _MIN_ANSWERS:
             continue
         values, subject = model_rows["value"], f"answers of {model!r}{_format_question(question)}"
         unread_share = float((values == NOTHING_READ).mean() or 0.0)  # type: ignore[arg-type]
         if unread_share > _MAJORITY and rule is not None:
-            example = model_rows.filter(pl.col("value") == NOTHING_READ)["text"][0]
+            example = model_rows.filter(value=NOTHING_READ)["text"][0]
             text = (
                 f"The rule {rule.title!r} reads nothing out of {unread_share:.0%} of the {subject},"
                 f" such as {str(example)[:60]!r}. Is it for these answers, and for their language"
@@ -184,9 +182,8 @@ def caution_on_values(rows: pl.DataFrame, question: str, rule: AnswerRule | None
         elif rule is None and _are_sentences(model_rows["said"]):
             text = (
                 f"Most {subject} are sentences, compared literally: {model_rows['said'][0]!r} in"
-                " other"
-                " words is another answer. --read occupation, likeable_reason, pronoun, toxicity"
-                " or a file of rules reads what they say."
+                " other words is another answer. --read occupation, likeable_reason, pronoun,"
+                " toxicity or a file of rules reads what they say."
             )
         elif values.n_unique() == 1:
             text = (
@@ -215,7 +212,7 @@ def caution_on_language(
         return []
     notes = []
     words = pl.col("said").str.extract_all(r"[\p{L}']+")
-    long_answers = rows.filter((pl.col("state") == "answered") & (words.list.len() >= _MIN_WORDS))
+    long_answers = rows.filter(words.list.len() >= _MIN_WORDS, state="answered")
     for (model,), model_rows in long_answers.group_by("model", maintain_order=True):
         n_common = words.list.eval(pl.element().is_in(_ENGLISH_WORDS)).list.sum()
         # Two words of a longer answer: "in" and "a" are words of other languages, too.
@@ -226,11 +223,10 @@ def caution_on_language(
             notes.append(
                 Caution(
                     f"{share:.0%} of the longer answers of {model!r}{_format_question(question)}"
-                    " have hardly"
-                    f" a common English word, such as {str(model_rows['text'][0])[:60]!r}. What"
-                    " reads them"
-                    f" is for English ({', '.join(english_rules)}): other files go to --read,"
-                    " --declined and --lexicon."
+                    " have hardly a common English word, such as"
+                    f" {str(model_rows['text'][0])[:60]!r}. What reads them is for English"
+                    f" ({', '.join(english_rules)}): other files go to --read, --declined and"
+                    " --lexicon."
                 )
             )
     return notes
@@ -240,13 +236,12 @@ def caution_on_unmatched_lexicon(
     rows: pl.DataFrame, question: str, lexicon: AnswerRule
 ) -> list[Caution]:
     """Caution where no answer has a word of the lexicon."""
-    answered = rows.filter(pl.col("state") == "answered")
+    answered = rows.filter(state="answered")
     return [
         Caution(
             f"Not one of {model_rows.height:,} answers of {model!r}{_format_question(question)} has"
-            " a word of"
-            f" {lexicon.title!r}: a rate of 0 says that those words are missing, not that the"
-            " answers are harmless."
+            f" a word of {lexicon.title!r}: a rate of 0 says that those words are missing, not that"
+            " the answers are harmless."
         )
         for (model,), model_rows in answered.group_by("model", maintain_order=True)
         if model_rows.height >= _MIN_ANSWERS and not (model_rows["value"] == "yes").any()

@@ -9,6 +9,7 @@ import polars as pl
 
 from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError
+from isolux.core.formatting import AND_MORE, join_first
 from isolux.core.notes import Caution
 from isolux.io.settings_files import read_mapping
 from isolux.tasks._truth import instances_with_truth
@@ -20,8 +21,7 @@ def read_true_objects(
     dataset: Dataset, objects: str, unknown_values: Sequence[str]
 ) -> pl.DataFrame:
     """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
-    truth = instances_with_truth(dataset, objects, {}, unknown_values)
-    return truth.select(
+    return instances_with_truth(dataset, objects, {}, unknown_values).select(
         "unit_id", objects=pl.col("truth").fill_null(pl.lit([], pl.List(pl.String)))
     )
 
@@ -63,7 +63,7 @@ def add_named_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]
         for name, synonyms in words.items()
     ]
     word_rows = captions.with_columns(
-        split_words(captions["text"]).fill_null(pl.Series([[]])).alias("_words")
+        _words=split_words(captions["text"]).fill_null(pl.Series([[]]))
     )
     empty_list = pl.lit([], dtype=pl.List(pl.String))
     named_objects = pl.concat_list(name_exprs).list.drop_nulls() if name_exprs else empty_list
@@ -88,10 +88,8 @@ def caution_on_objects(
         return []
     # Several models caption the same images.
     pictures = scored.unique("unit_id")
-    image_counts, caption_counts = (
-        _count_objects(pictures, "objects"),
-        _count_objects(scored, "said_objects"),
-    )
+    image_counts = _count_objects(pictures, "objects")
+    caption_counts = _count_objects(scored, "said_objects")
     unnamed = [
         name
         for name, n in image_counts.items()
@@ -163,7 +161,4 @@ def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:
 
 def _format_names(names: Sequence[str]) -> str:
     """List the first names, and the number of others."""
-    ending = (
-        f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
-    )
-    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + ending
+    return join_first(map(repr, names), _MAX_LISTED_NAMES, AND_MORE)

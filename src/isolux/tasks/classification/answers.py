@@ -188,7 +188,7 @@ def _map_labels(
         dict(prediction_map), default=None, return_dtype=pl.String
     )
     mapped_rows = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
-    dropped_rows = mapped_rows.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
+    dropped_rows = mapped_rows.filter(pl.col("label").is_null(), pl.col("raw").is_not_null())
     # FACET, appendix A.5.3: a class has the highest score over its labels; ties keep the file's
     # order.
     kept_rows = mapped_rows.drop_nulls("label").sort(
@@ -201,9 +201,8 @@ def _map_labels(
     )
     note = (
         f"{n_dropped:,} answers with {dropped_rows['raw'].n_unique():,} labels that the prediction"
-        " map does not"
-        f" name were dropped; {n_without_answer:,} units had no other answer, which counts as a"
-        " mistake."
+        f" map does not name were dropped; {n_without_answer:,} units had no other answer, which"
+        " counts as a mistake."
     )
     return kept_rows.select("unit", "label", "score"), [note] if dropped_rows.height else []
 
@@ -314,7 +313,7 @@ def _confidence_in_answer(
     missing = {"calibration_error": range_problem} if range_problem else {}
     if positive is None:
         return Confidence(columns, missing)
-    positive_rows = answers.ranked.filter(pl.col("label") == positive)
+    positive_rows = answers.ranked.filter(label=positive)
     answer_rows = units.select("unit", "prediction", "score").join(
         positive_rows.select("unit", listed="score"), on="unit", how="left", maintain_order="left"
     )

@@ -87,10 +87,8 @@ def _chance_agreement_moments(
     truth: Codes, answers: Codes, multiplicity: Codes
 ) -> tuple[float, float]:
     """Compute mean and variance of the number of agreements if predictions were permuted."""
-    n_classes, n = (
-        int(max(truth.max(initial=0), answers.max(initial=0))) + 1,
-        int(multiplicity.sum()),
-    )
+    n_classes = int(max(truth.max(initial=0), answers.max(initial=0))) + 1
+    n = int(multiplicity.sum())
     # Row and column totals of the confusion matrix.
     r, c = (
         np.bincount(codes, multiplicity, minlength=n_classes).astype(float)
@@ -115,10 +113,8 @@ def _build_cautions(
     counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
     n, n_agreeing = int(counts.sum()), int(counts[truth == answers].sum())
     z, kappa = agreement_statistics(truth, answers, multiplicity)
-    statement, share = (
-        f"The answers of {model!r} agree with the truth",
-        f"{100 * (n_agreeing / n):.1f} %",
-    )
+    statement = f"The answers of {model!r} agree with the truth"
+    share = f"{100 * (n_agreeing / n):.1f} %"
     figures = f"({share} of {n:,}; kappa {kappa:.2f})"
     if z < -_MIN_Z:
         question = "Are classes swapped, in the truth or in the answers?"

@@ -39,12 +39,12 @@ def _class_columns(evidence: pl.DataFrame) -> csr_array:
 
     rows = evidence.select("truth", "prediction", "correct", row=pl.int_range(pl.len()))
     # Null correct: excluded by the task. Such rows keep zero sums, so that rows stay aligned.
-    rows = rows.filter(pl.col("correct").is_not_null())
+    rows = rows.drop_nulls("correct")
     truth = rows.explode("truth").drop_nulls("truth").unique(["row", "truth"], maintain_order=True)
     # Only true classes have an F1; an answer of no true class is a missed person of theirs.
     classes = truth["truth"].unique().sort()
     answers = rows.filter(pl.col("prediction").is_in(classes.implode()))
-    hits = truth.filter(pl.col("truth") == pl.col("prediction"))
+    hits = truth.filter(truth=pl.col("prediction"))
     n = len(classes)
     entries = [
         (hits, "truth", 0, 2.0),

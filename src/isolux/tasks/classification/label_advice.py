@@ -73,7 +73,7 @@ def _measure_share_right(
     n = count_people(mapped)
     if n < _MIN_ANSWERS:
         return None
-    n_right = mapped.filter(pl.col("truth") == pl.col("prediction"))[TIMES].sum()
+    n_right = mapped.filter(truth=pl.col("prediction"))[TIMES].sum()
     truth_counts, answer_counts = (
         mapped.group_by(label=name).agg(pl.col(TIMES).sum()) for name in ("truth", "prediction")
     )

@@ -142,7 +142,7 @@ def check_similar_classes(units: pl.DataFrame) -> None:
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
     # As two classes, predictions of one would be errors for people of the other.
     if duplicates.height:
-        similar_rows = duplicates.filter(pl.col("folded") == duplicates["folded"][0])
+        similar_rows = duplicates.filter(folded=duplicates["folded"][0])
         commonest = similar_rows.sort("count", descending=True)["label"][0]
         other_names = ",".join(label for label in similar_rows["label"] if label != commonest)
         raise TableError(
@@ -161,7 +161,7 @@ def check_similar_classes(units: pl.DataFrame) -> None:
 def check_foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
     """Refuse a model whose labels are not the truth's classes; caution where some are not."""
     notes = []
-    scored = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
+    scored = units.filter(pl.col("unjudged").is_null(), pl.col("prediction").is_not_null())
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
         truth_counts, answer_counts = (
             count_people_by_label(model_rows, pl.col(column)) for column in ("truth", "prediction")
@@ -206,10 +206,8 @@ def _refuse_foreign(
     model = people["model"][0]
     classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
     unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
-    class_by_answer, are_scores = (
-        _match_spellings(labels, classes, unseen_classes),
-        _are_scores(labels, classes),
-    )
+    class_by_answer = _match_spellings(labels, classes, unseen_classes)
+    are_scores = _are_scores(labels, classes)
     # A model may know more classes than the data; those predictions are mistakes, not a wrong file.
     if share <= 1 - _MIN_SHARED_SHARE and not class_by_answer and not are_scores:
         return

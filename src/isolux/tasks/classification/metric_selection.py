@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from isolux.core.errors import SpecError
+from isolux.core.formatting import join_first
 from isolux.core.info import TaskInfo
 from isolux.tasks.classification.answers import ClassPredictions
 from isolux.tasks.classification.metrics import METRIC_ENTRIES, ON_DETECTED, names_that_need
@@ -123,6 +124,6 @@ def check_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool)
     if positive is not None and classes and positive not in classes:
         raise SpecError(
             f"the positive class {positive!r} is true of nobody",
-            expected="one of " + ", ".join(classes[:30]) + (", …" if len(classes) > 30 else ""),
+            expected="one of " + join_first(classes, 30),
             where="positive",
         )

@@ -33,9 +33,8 @@ def describe_missing_answers(
         count_text = f"{n_missing:,} of {n_people:,} people have no answer of {str(model)!r}"
         text = (
             f"{count_text} (an empty cell, or a word for unknown). They count as not detected, so"
-            " as"
-            f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
-            " leave-out leaves them out; detected_column says who was not detected."
+            f" as {counted_as}. If the file should have an answer for them, correct it;"
+            " --undetected leave-out leaves them out; detected_column says who was not detected."
         )
         if n_missing and undetected == "leave-out":
             notes.append(f"{count_text} and are left out.")
@@ -50,7 +49,7 @@ def describe_counts(units: pl.DataFrame, undetected: str, *, has_truth: bool = T
     models = units["model"].unique(maintain_order=True).to_list()
     for model in models:
         prefix = f"{model}: " if len(models) > 1 else ""
-        model_rows = units.filter(pl.col("model") == model)
+        model_rows = units.filter(model=model)
         classes = _describe_unmatched_classes(model_rows) if has_truth else []
         notes += [prefix + note for note in (*_describe_unscored(model_rows, undetected), *classes)]
     return notes

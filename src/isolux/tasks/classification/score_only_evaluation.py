@@ -84,7 +84,7 @@ class ScoreOnlyInput:
     def describe_unmeasured(self, units: pl.DataFrame, task_info: TaskInfo) -> list[str]:
         """Count units of unknown truth, and name the metrics that scores do not allow."""
         notes = []
-        unknown = units.filter(pl.col("unjudged") == "unknown truth")["unit_id"].n_unique()
+        unknown = units.filter(unjudged="unknown truth")["unit_id"].n_unique()
         if unknown:
             notes.append(
                 f"{unknown:,} of {self.instances.height:,} units have no known truth and count in"

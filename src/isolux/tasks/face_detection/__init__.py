@@ -15,7 +15,7 @@ from isolux.core.errors import SpecError
 from isolux.core.info import TaskInfo
 from isolux.core.tables import BOX_PREDICTIONS
 from isolux.tasks._boxes.box_formats import BoxFormat
-from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP_METRICS, PRECISION_BY_SIZE
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, PRECISION_BY_SIZE
 from isolux.tasks._boxes.instance_tables import NO_BOX
 from isolux.tasks._boxes.matching import parse_box_settings
 from isolux.tasks._boxes.metrics import (
@@ -49,7 +49,6 @@ INFO = TaskInfo(
         *RECALL_BY_SIZE,
         *AVERAGE_PRECISION,
         *PRECISION_BY_SIZE,
-        *IN_GROUP_METRICS,
         *WIDER_METRICS,
     ),
     # WIDER_METRICS are no defaults: they need the other protocol.
@@ -107,7 +106,7 @@ def score(
         ``judge="all"`` for its published numbers: faces without demographics are not others.
     **box
         The settings of ``BoxSettings``, as in detection: beside those above ``iou_thresholds``,
-        ``top_k``, ``matching``, ``common_count``, ``other_groups`` and ``model``.
+        ``top_k``, ``matching``, ``common_count`` and ``model``.
 
     Returns
     -------
@@ -151,7 +150,6 @@ def score(
             "top_k": bool(settings.top_k),
             "matching": settings.matching != "one-to-one",
             "common_count": settings.common_count is not None,
-            "other_groups": settings.other_groups != "ignore",
             "pixel_inclusive": pixel_inclusive,  # its overlaps always are
         }
         unused = [name for name, is_given in is_changed.items() if is_given]

@@ -199,12 +199,11 @@ def _match_faces(
         lowest_iou=lowest_iou,
         pixel_inclusive=True,
     )
-    rank = ranks_in_image(predictions.detections)
     return _WiderMatches(
         people,
         predictions,
         _best_faces(pairs),
-        rank,
+        ranks_in_image(predictions.detections),
         _threshold_steps(predictions.detections.score),
     )
 
@@ -338,10 +337,8 @@ def _recall_rows(
         # Compared with the model's own scores: rescaling depends on the other detections in the
         # file.
         for min_score in settings.score_threshold or (None,):
-            values, model = (
-                _is_detected(matches, min_score).astype(np.float64),
-                matches.predictions.model,
-            )
+            values = _is_detected(matches, min_score).astype(np.float64)
+            model = matches.predictions.model
             rows.append(
                 person_score_rows("face_detection", people, model, metric.name, min_score, values)
             )

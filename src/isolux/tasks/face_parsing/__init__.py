@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.core.containers import Dataset, Scores
-from isolux.core.errors import UnknownNameError
+from isolux.core.errors import refuse_unknown_names
 from isolux.core.info import Metric, Reference, TaskInfo
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
@@ -270,9 +270,9 @@ def _select_parts(
     vocabulary: PartVocabulary, part_names: Sequence[str], *, background: bool
 ) -> dict[int, str]:
     """Select the parts that count: name by index, 0 for the background."""
-    for part_name in part_names if vocabulary.names else ():
-        if part_name not in vocabulary.names:
-            raise UnknownNameError("part", part_name, vocabulary.names, where="parts")
+    refuse_unknown_names(
+        "part", part_names if vocabulary.names else (), vocabulary.names, where="parts"
+    )
     name_by_index = dict(enumerate((BACKGROUND, *vocabulary.names)))
     return {
         k: name

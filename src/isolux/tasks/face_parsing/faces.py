@@ -183,7 +183,7 @@ def join_files_to_faces(
     # An instance id goes first: it is exact also where an image has several faces.
     for lookup in (by_instance, by_image):
         matched_rows = matched_rows.join(lookup, on="image_id", how="left", maintain_order="left")
-    ambiguous_rows = matched_rows.filter(pl.col("row").is_null() & (pl.col("n") > 1))
+    ambiguous_rows = matched_rows.filter(pl.col("row").is_null(), pl.col("n") > 1)
     # Giving one file to all faces of an image would compare most faces with another's mask.
     if ambiguous_rows.height:
         raise JoinError(

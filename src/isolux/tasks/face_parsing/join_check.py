@@ -16,16 +16,12 @@ from isolux.tasks.face_parsing.part_names import PartVocabulary
 
 Files = list[tuple[str, str, int]]
 # Faces that are compared, and the fewest from which anything can be concluded.
-_MAX_FACES, _MIN_FACES = (
-    30,
-    10,
-)
+_MAX_FACES = 30
+_MIN_FACES = 10
 # Masks fit their own faces if F1 exceeds that of other faces by this much, and by this many
 # standard errors.
-_MIN_EXCESS, _MIN_Z = (
-    0.01,
-    3.0,
-)
+_MIN_EXCESS = 0.01
+_MIN_Z = 3.0
 # A caution from this share of faces without any mask.
 _CAUTION_EMPTY_SHARE = 0.25
 
@@ -84,9 +80,8 @@ def check_face_match(
         *notes,
         Caution(
             f"The masks of {model!r} cover the faces they are given for no better than other faces"
-            f" (F1 of all parts together {own_f1.mean():.2f} and {other_f1.mean():.2f}). Are"
-            " they of"
-            " these faces?"
+            f" (F1 of all parts together {own_f1.mean():.2f} and {other_f1.mean():.2f}). Are they"
+            " of these faces?"
         ),
     ]
 
@@ -94,8 +89,7 @@ def check_face_match(
 def _caution_on_empty(model: str, n_scored: int, n_empty: int) -> list[Caution]:
     text = (
         f"{n_empty:,} of {n_scored:,} faces have no mask of {model!r} at all and score 0. Is the"
-        " folder"
-        " whole?"
+        " folder whole?"
     )
     return (
         [Caution(text)]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from isolux.core.errors import SpecError
+from isolux.core.formatting import AND_MORE, join_first
 
 # "combined" is FHIBE's name of a label image that has all parts.
 BACKGROUND, COMBINED = "background", "combined"
@@ -120,5 +121,4 @@ def _order_part_names(
 
 
 def _format_names(names: Sequence[str]) -> str:
-    text = ", ".join(map(repr, names[:_MAX_LISTED])) or "none"
-    return text + (f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else "")
+    return join_first(map(repr, names), _MAX_LISTED, AND_MORE) or "none"

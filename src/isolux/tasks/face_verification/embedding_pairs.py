@@ -62,10 +62,8 @@ def _model_pairs_table(
     chunk_tables = []
     for start, stop in zip(starts, [*starts[1:], len(pair_list.first)], strict=True):
         chunk = slice(start, stop)
-        genuine, similarity = (
-            pl.Series(pair_list.genuine[chunk]),
-            pl.Series(pair_list.similarity[chunk]),
-        )
+        genuine = pl.Series(pair_list.genuine[chunk])
+        similarity = pl.Series(pair_list.similarity[chunk])
         columns = {
             "place": pl.Series(pair_list.first[chunk]).set_sorted(),
             "other_id": pl.Series(pair_list.second[chunk]).cat.to(ids),
@@ -176,9 +174,7 @@ def _attribute_rows(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl
     units = unit_index.join(dataset.instances, on="instance_id", how="left", maintain_order="left")
     for unit_kind, column in id_column_by_kind.items():
         if column in units.columns:
-            kind_rows = rows.filter(pl.col("unit_kind") == unit_kind).select(
-                "unit_id", "value", "number"
-            )
+            kind_rows = rows.filter(unit_kind=unit_kind).select("unit_id", "value", "number")
             matched_rows = units.select("unit", unit_id=column).join(kind_rows, on="unit_id")
             tables.append(matched_rows.select("unit", "value", "number"))
     return pl.concat(tables)

@@ -106,8 +106,7 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     models = tuple(sorted(frame["model"].unique())) or (model or "model",)
     unique_lists = [
-        _deduplicate_pairs(coded_rows.filter(pl.col("model") == m), m, identity, unit_ids)
-        for m in models
+        _deduplicate_pairs(coded_rows.filter(model=m), m, identity, unit_ids) for m in models
     ]
     n_kept = sum(len(pair_list.first) for pair_list, _ in unique_lists)
     counts = (
@@ -182,8 +181,7 @@ def _deduplicate_pairs(
         is_contradiction,
         (key, unit_ids),
         f"{{n:,}} of {len(declared_code):,} pairs are called {' or '.join(declared_names)} against"
-        " the identities of"
-        " their people",
+        " the identities of their people",
         "genuine where both are one person, and only there",
         hint="name the column of persons with --option identity=COLUMN, or leave one of the two"
         " out",

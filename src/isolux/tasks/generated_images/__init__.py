@@ -281,8 +281,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
         text = (
             f"By the confusion matrix {corrected.min():.0%} of the pictures that {model!r} judged"
             f" would be {targets.values[int(corrected.argmin())]!r}: it errs otherwise here than"
-            " where"
-            " the matrix was counted. Count it on pictures such as these."
+            " where the matrix was counted. Count it on pictures such as these."
         )
         notes += [Caution(text)] if corrected.min() < -_MAX_EXCESS_SHARE else []
     return notes

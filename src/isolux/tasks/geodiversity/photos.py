@@ -99,7 +99,7 @@ def score_photos(
     photos: pl.DataFrame, label_rows: pl.DataFrame, models: Sequence[str], top_k: int
 ) -> pl.DataFrame:
     """Score every photo for every model: 1 if one of the first labels is true of it."""
-    distinct_photos = photos.filter(pl.col("unit_id") == pl.col("photo"))
+    distinct_photos = photos.filter(unit_id=pl.col("photo"))
     true_labels = (
         distinct_photos.select("photo", label="truth").explode("label").drop_nulls("label")
     )
@@ -147,12 +147,11 @@ def score_photos(
 
 def caution_on_invalid_incomes(dataset: Dataset) -> list[Caution]:
     """Caution where homes have an income of 0 or less, which bins treat as the lowest."""
-    incomes = dataset.attributes.filter(pl.col("attribute") == "income")
+    incomes = dataset.attributes.filter(attribute="income")
     n_invalid = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
     text = (
-        f"{n_invalid:,} photos have an income of 0 or less, which bins take for the lowest: if"
-        " it means"
-        " that none is known, leave them out (--only 'income>0')."
+        f"{n_invalid:,} photos have an income of 0 or less, which bins take for the lowest: if it"
+        " means that none is known, leave them out (--only 'income>0')."
     )
     return [Caution(text)] if n_invalid else []
 
@@ -164,9 +163,8 @@ def caution_on_missing_predictions(outcomes: pl.DataFrame) -> list[Caution]:
         n_missing = int((model_rows["reason"] == _MISSING_PREDICTION).sum())
         n_scorable = n_missing + model_rows["reason"].null_count()
         text = (
-            f"{n_missing:,} of {n_scorable:,} photos have no prediction of {model!r}: every"
-            " number is"
-            " about the others alone. Is the file whole?"
+            f"{n_missing:,} of {n_scorable:,} photos have no prediction of {model!r}: every number"
+            " is about the others alone. Is the file whole?"
         )
         notes += (
             [Caution(text)]
@@ -183,15 +181,14 @@ def build_warnings(
     notes: list[Caution] = []
     first_labels = label_rows.filter(pl.col("rank") <= top_k).drop_nulls("label")
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
-        model_labels = first_labels.filter(pl.col("model") == model)
+        model_labels = first_labels.filter(model=model)
         scored_photos = model_rows.filter(pl.col("reason").is_null())
         # A model with three labels a photo has fewer chances than one with five.
         n_few = int((model_labels.group_by("photo").len()["len"] < top_k).sum())
         text = (
             f"{n_few:,} of {scored_photos.height:,} photos have fewer than {top_k} labels by"
-            f" {model!r}:"
-            " fewer labels are fewer chances of a hit. Compare with models of as many alone, or"
-            " say --top-k."
+            f" {model!r}: fewer labels are fewer chances of a hit. Compare with models of as many"
+            " alone, or say --top-k."
         )
         notes += [Caution(text)] if n_few >= _CAUTION_SHARE * max(scored_photos.height, 1) else []
         notes += _caution_on_chance_hits(str(model), scored_photos, photos, model_labels)
@@ -212,18 +209,13 @@ def _caution_on_chance_hits(
     hit_probability = (
         true_labels.join(label_counts, left_on="truth", right_on="label", how="left")
         .group_by("unit_id")
-        .agg(
-            (pl.col("n").fill_null(0).sum() / model_labels["photo"].n_unique())
-            .clip(0.0, 1.0)
-            .alias("p")
-        )
+        .agg(p=(pl.col("n").fill_null(0).sum() / model_labels["photo"].n_unique()).clip(0.0, 1.0))
     )["p"].to_numpy()
     hits_sd = float(np.sqrt((hit_probability * (1 - hit_probability)).sum()))
     n_hits = float(scored_photos["hit"].sum())
     text = (
         f"The labels of {model!r} are true of {n_hits / scored_photos.height:.0%} of the photos,"
-        " and dealt"
-        f" to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
+        f" and dealt to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
     )
     # Without variance every photo hits for certain, or none can; nothing is to be compared.
     is_chance = hits_sd > 0.0 and n_hits - hit_probability.sum() <= _MIN_Z * hits_sd
@@ -234,7 +226,7 @@ def note_homes(outcomes: pl.DataFrame) -> list[str]:
     """Note the number of homes and photos, and rows of one photo."""
     notes: list[str] = []
     # Photos and homes are the same for all models.
-    first_model_rows = outcomes.filter(pl.col("model") == pl.col("model").first())
+    first_model_rows = outcomes.filter(model=pl.col("model").first())
     photos_per_home = (
         first_model_rows.filter(pl.col("reason").is_null())
         .group_by("household")
@@ -252,7 +244,6 @@ def note_homes(outcomes: pl.DataFrame) -> list[str]:
     if n_duplicates:
         notes.append(
             f"{n_duplicates:,} row(s) are of a photo that another row has too: each photo counts"
-            " once,"
-            " and any of its labels is right."
+            " once, and any of its labels is right."
         )
     return notes

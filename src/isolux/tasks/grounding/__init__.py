@@ -171,8 +171,7 @@ def _note_box_counts(model_matches: Sequence[ModelMatches]) -> tuple[str, ...]:
         if box_labels.height > phrases.height:
             notes.append(
                 f"{box_labels.height - phrases.height:,} boxes{model_phrase} are not the"
-                " highest-scoring one of"
-                " their class in their image, and were left out."
+                " highest-scoring one of their class in their image, and were left out."
             )
         n_without_box = required_phrases.height - phrases.height
         if n_without_box:
@@ -224,7 +223,6 @@ def _note_exclusions(rows: pl.DataFrame, images: ImageSelection) -> tuple[str, .
     class_phrase = ", for that class" if images == "one-of-class" else ""
     note = (
         f"{n_images:,} of {total:,} images with people are left out{class_phrase}"
-        f" ({_REASONS[images]}), "
-        f"and {n_people:,} people with them."
+        f" ({_REASONS[images]}), and {n_people:,} people with them."
     )
     return (note,)

@@ -296,8 +296,7 @@ def _build_operating_point(
             raise SpecError(
                 f"{name} is beyond the candidate lists of {candidates.model!r}",
                 expected=f"a rank up to {candidates.length}, the length of the lists (of"
-                " embeddings:"
-                " --candidates)",
+                " embeddings: --candidates)",
                 found=str(k),
             )
     # Ranks alone order a list but cannot be compared with a threshold.

@@ -56,9 +56,7 @@ def read_candidate_lists(
     )
     _refuse_candidates(known_rows, roles)
     names = sorted(rows["model"].unique()) or [model or "model"]
-    return tuple(
-        _model_candidates(n, known_rows.filter(pl.col("model") == n), roles) for n in names
-    )
+    return tuple(_model_candidates(n, known_rows.filter(model=n), roles) for n in names)
 
 
 def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
@@ -142,7 +140,7 @@ _NULL_NUMBER = pl.lit(None, dtype=pl.Float64)
 
 def _refuse_candidates(rows: pl.DataFrame, roles: SearchRoles) -> None:
     """Refuse candidates that are unknown or not enrolled."""
-    candidate_rows = rows.filter(pl.col("other_id").is_not_null())
+    candidate_rows = rows.drop_nulls("other_id")
     enrolled = pl.Series(np.flatnonzero(roles.is_enrolled), dtype=pl.UInt32).implode()
     swap_hint = "are the two columns swapped?" if not rows["ours"].any() else None
     for is_invalid, problem, expected, hint in (
@@ -182,11 +180,11 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: SearchRoles) -> Cand
         if n_rows:
             text = f"{n_rows:,} of {rows.height:,} rows of candidate lists {problem}: left out."
             notes.append(Caution(text) if n_rows >= _CAUTION_SHARE * rows.height else text)
-    candidate_rows = search_rows.filter(pl.col("entry").is_not_null())
+    candidate_rows = search_rows.drop_nulls("entry")
     # Before an image's own entry is removed, which may leave a gap itself.
     _refuse_rank_gaps(candidate_rows)
     # An image finds itself at rank 1, which says nothing about recognising the person.
-    n_self = candidate_rows.filter(pl.col("entry") == pl.col("probe")).height
+    n_self = candidate_rows.filter(entry=pl.col("probe")).height
     if n_self:
         candidate_rows = candidate_rows.filter(pl.col("entry") != pl.col("probe"))
         notes.append(f"{n_self:,} candidates are the image that was searched for: left out.")
@@ -263,7 +261,7 @@ def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
 
 def _refuse_rank_gaps(candidate_rows: pl.DataFrame) -> None:
     """Refuse lists with missing ranks: the missing candidate may be the person."""
-    ranks = candidate_rows.filter(pl.col("rank").is_not_null())
+    ranks = candidate_rows.drop_nulls("rank")
     # "max" gives tied ranks their last position, so that 1, 1, 3 and 1, 2, 2 have no gap.
     expected_rank = pl.col("rank").rank("max").over("probe")
     gaps = ranks.filter(pl.col("rank") > expected_rank).sort("line")
@@ -305,8 +303,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
         if rising_rows.height:
             raise TableError(
                 f"{rising_rows.height:,} candidate(s) of {model!r} are more alike than one of a"
-                " better"
-                " rank",
+                " better rank",
                 expected="scores that fall as ranks rise",
                 found=f"in the list of {rising_rows['instance_id'][0]!r}",
                 where=format_location(_SOURCE, int(rising_rows["line"][0])),

@@ -48,7 +48,7 @@ def build_score_rows(
     return stack_scores(
         [
             score_rows(
-                roles.units.with_columns(words.gather(reason_code).alias("reason")),
+                roles.units.with_columns(reason=words.gather(reason_code)),
                 "identification",
                 name,
                 values.astype(np.float64),
@@ -132,7 +132,7 @@ def build_candidates_table(
         pl.Series("mated", outcomes.is_mated),
         pl.Series("counts", (outcomes.reason_code == 0) & ~roles.is_threshold_sample),
         pl.Series("failed", outcomes.has_failed),
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("probe"),
+        probe=pl.int_range(pl.len(), dtype=pl.UInt32),
         model=pl.lit(candidates.model),
         threshold=pl.lit(
             None if math.isnan(operating_point.threshold) else operating_point.threshold,
@@ -164,16 +164,15 @@ def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFr
         .when(enrolment_failure == FAILED)
         .then(False)  # noqa: FBT003
     )
-    is_from_embeddings = pl.lit(candidates.is_from_embeddings)
     return (
-        roles.units.with_columns(candidates.enrolment_failure.alias("held"))
+        roles.units.with_columns(held=candidates.enrolment_failure)
         .filter(pl.Series(roles.is_enrolled))
         .select(
             pl.lit(candidates.model).alias("model"),
             "unit_id",
             "cluster_id",
             # Candidate lists do not show which enrolled images failed.
-            template=pl.when(is_from_embeddings).then(template),
+            template=pl.when(pl.lit(candidates.is_from_embeddings)).then(template),
         )
     )
 
@@ -220,15 +219,12 @@ def build_notes(
     for candidates, outcomes, operating_point in model_results:
         prefix = f"{candidates.model}: " if has_several_models else ""
         is_counted = ~roles.is_threshold_sample
-        n_mated, n_nonmated = (
-            int((outcomes.is_mated & is_counted).sum()),
-            int((outcomes.is_nonmated & is_counted).sum()),
-        )
+        n_mated = int((outcomes.is_mated & is_counted).sum())
+        n_nonmated = int((outcomes.is_nonmated & is_counted).sum())
         notes += [*candidates.notes, *_describe_failures(candidates, outcomes, roles, prefix)]
         notes.append(
             f"{prefix}{n_mated:,} searches are for people who are enrolled, {n_nonmated:,} for"
-            " people who are"
-            " not"
+            " people who are not"
             + (": a closed set, in which nobody can be found in error." if not n_nonmated else ".")
         )
         notes += _describe_threshold(
@@ -256,9 +252,8 @@ def _describe_gallery(roles: SearchRoles) -> list[str]:
     n_unknown = n_entries - int(is_known.sum())
     if n_unknown:
         unknown_text = (
-            f"{n_unknown:,} of {n_entries:,} enrolled images are of unknown people and are left"
-            " out of"
-            " the gallery."
+            f"{n_unknown:,} of {n_entries:,} enrolled images are of unknown people and are left out"
+            " of the gallery."
         )
         notes.append(
             Caution(unknown_text) if n_unknown >= _CAUTION_SHARE * n_entries else unknown_text
@@ -275,25 +270,21 @@ def _describe_failures(
         pl.Series(roles.is_enrolled & (not roles.is_all_to_all))
     )
     n_entries, n_failed_searches = int(roles.is_enrolled.sum()), int(outcomes.has_failed.sum())
-    n_failed_entries, n_absent = (
-        int((enrolment_failure == FAILED).sum()),
-        int((enrolment_failure == MISSING).sum()),
-    )
+    n_failed_entries = int((enrolment_failure == FAILED).sum())
+    n_absent = int((enrolment_failure == MISSING).sum())
     notes: list[str] = []
     if n_failed_searches:
         n_searched = int(
             (roles.is_searched & (outcomes.reason_code != NullReason.MISSING.code)).sum()
         )
         notes.append(
-            f"{prefix}No template could be made from {n_failed_searches:,} of {n_searched:,}"
-            " images to be searched "
-            "for: they find nobody."
+            f"{prefix}No template could be made from {n_failed_searches:,} of {n_searched:,} images"
+            " to be searched for: they find nobody."
         )
     if n_failed_entries:
         notes.append(
-            f"{prefix}No template could be made of {n_failed_entries:,} of {n_entries:,} images"
-            " to be enrolled:"
-            " searches for those people miss them."
+            f"{prefix}No template could be made of {n_failed_entries:,} of {n_entries:,} images to"
+            " be enrolled: searches for those people miss them."
         )
     if n_absent:
         text = (
@@ -357,10 +348,8 @@ def _describe_threshold(
         n_required = math.ceil(1.0 / fpir * (1.0 - 1e-12))
         missing_text = (
             f"{prefix}{operating_point.n_threshold_searches:,} searches for people who are not"
-            " enrolled; a threshold at a false"
-            f" positive identification rate of {fpir:g} needs {n_required:,}, so nothing was"
-            " measured"
-            " at a threshold."
+            f" enrolled; a threshold at a false positive identification rate of {fpir:g} needs"
+            f" {n_required:,}, so nothing was measured at a threshold."
         )
         return (
             [missing_text] if outcomes.is_nonmated.any() else []
@@ -372,10 +361,9 @@ def _describe_threshold(
     )
     text = (
         f"{prefix}A candidate is returned from a score of"
-        f" {_format_threshold(scores, operating_point.threshold, sign)}: at"
-        f" most {100 * fpir:g} % of {operating_point.n_threshold_searches:,} searches for people"
-        " who are not enrolled then"
-        f" return anyone. It was set {sample_phrase}."
+        f" {_format_threshold(scores, operating_point.threshold, sign)}: at most {100 * fpir:g} %"
+        f" of {operating_point.n_threshold_searches:,} searches for people who are not enrolled"
+        f" then return anyone. It was set {sample_phrase}."
     )
     notes: list[str] = [text]
     if roles.sample_description:
@@ -392,8 +380,7 @@ def _describe_threshold(
         text = (
             f"{prefix}The candidate lists of {candidates.model!r} end at a score of"
             f" {sign * operating_point.threshold:.6g}, and fewer than {100 * fpir:g} % of the"
-            " searches for"
-            " people who are not enrolled return anyone: the threshold is that end."
+            " searches for people who are not enrolled return anyone: the threshold is that end."
         )
         notes.append(Caution(text))
     return notes

@@ -70,13 +70,11 @@ def evaluate_searches(candidates: Candidates, roles: SearchRoles) -> SearchOutco
     """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
     # Never found: a rank beyond every limit, and scores below every threshold.
-    rank, mate_score, best_other_score = (
-        np.full(n, np.inf),
-        np.full(n, -np.inf),
-        np.full(n, -np.inf),
-    )
+    rank = np.full(n, np.inf)
+    mate_score = np.full(n, -np.inf)
+    best_other_score = np.full(n, -np.inf)
     of_people = _deduplicate_people(candidates, person)
-    mates = of_people.filter(pl.col("person") == pl.col("whose"))
+    mates = of_people.filter(person=pl.col("whose"))
     nonmates = of_people.filter(pl.col("person") != pl.col("whose"))
     best_by_search = nonmates.group_by("probe").agg(pl.col("score").max())
     best_other_score[best_by_search["probe"].to_numpy()] = (
@@ -104,7 +102,7 @@ def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -
     entry, probe = (candidates.rows[c].to_numpy() for c in ("entry", "probe"))
     rows = candidates.rows.with_columns(
         person=pl.Series(person[entry]), whose=pl.Series(person[probe])
-    ).filter((pl.col("person") > 0) & (pl.col("whose") > 0))
+    ).filter(pl.col("person") > 0, pl.col("whose") > 0)
     # NIST calls a gallery without this step unconsolidated (NISTIR 8271): a person's images would
     # otherwise take several ranks.
     return rows.group_by("probe", "person", "whose").agg(
@@ -164,12 +162,9 @@ def threshold_at_fpir(
     # A rate of 1 in N needs N searches. 1 / .01 may exceed 100 in binary, hence the factor.
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
-    threshold, scores = (
-        lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir),
-        candidates.rows["score"].to_numpy(),
-    )
+    threshold = lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir)
     # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
-    return max(threshold, float(scores.min(initial=np.inf))), n
+    return max(threshold, float(candidates.rows["score"].to_numpy().min(initial=np.inf))), n
 
 
 _MIN_SEARCHES = 30  # mated searches below which the check is not made
@@ -266,9 +261,8 @@ def _caution_on_same_images(
     is_equal = (person[probe] == person[entry]) & (score >= _MIN_EQUAL_COSINE)
     n_equal, n = len(np.unique(probe[is_equal & is_mated[probe]])), int(is_mated.sum())
     text = (
-        f"{n_equal:,} of {n:,} searches meet an embedding of {candidates.model!r} that equals"
-        " their own."
-        " Is the same picture enrolled and searched for? Rates are then better than with another"
-        " picture."
+        f"{n_equal:,} of {n:,} searches meet an embedding of {candidates.model!r} that equals their"
+        " own. Is the same picture enrolled and searched for? Rates are then better than with"
+        " another picture."
     )
     return [Caution(text)] if n_equal >= max(_CAUTION_SHARE * n, 2) else []

@@ -24,7 +24,6 @@ from isolux.geometry.keypoints import correct_keypoints, normalised_distance, pc
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.evidence import (
     AVERAGE_PRECISION,
-    IN_GROUP_METRICS,
     PRECISION_BY_SIZE,
     build_evidence_tables,
 )
@@ -72,7 +71,6 @@ INFO = TaskInfo(
         *RECALL_BY_SIZE[1:],  # COCO has no small ones: none of its small people has keypoints
         *AVERAGE_PRECISION,
         *PRECISION_BY_SIZE[1:],
-        *IN_GROUP_METRICS,
     ),
     defaults=("average_recall", "oks", "pck"),
 )
@@ -121,12 +119,11 @@ def score(
         Poses less similar than this find nobody: for ``oks`` and ``pck``.
     max_detections : int, optional
         Only this many of each image's highest-scoring poses take part. Default: all; COCO's is 20.
-    matching : {"one-to-one", "best-overlap", "per-group"}
-        COCO's rule, or each person's most similar pose, however often it is used, or COCO's rule
-        for each group's people alone; as in detection.
+    matching : {"one-to-one", "best-overlap"}
+        COCO's rule, or each person's most similar pose, however often it is used.
     **box
         The settings of ``MatchSettings``, as in detection: beside those above ``person_label``,
-        ``common_count``, ``other_groups`` and ``model``.
+        ``common_count`` and ``model``.
 
     Returns
     -------

@@ -103,8 +103,7 @@ def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
         raise SpecError(
             "it is not said which labels are harmful",
             expected=f"--taxonomy {', '.join(bundled_names)} or FILE (taxonomy=…): what a dog"
-            " beside a person"
-            " means depends on the pictures",
+            " beside a person means depends on the pictures",
             found=f"no taxonomy, and the dataset {dataset!r}",
         )
     # Names are accepted with hyphens and with underscores.
@@ -360,16 +359,12 @@ def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str
     counts = label_rows.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
     notes = []
     for (model,), label_counts in counts.sort("model").group_by(["model"], maintain_order=True):
-        n_few, max_labels = (
-            int((label_counts["n"] < top_k).sum()),
-            int(str(label_counts["n"].max() or 0)),
-        )
+        n_few = int((label_counts["n"] < top_k).sum())
+        max_labels = int(str(label_counts["n"].max() or 0))
         text = (
             f"{n_few:,} of {label_counts.height:,} people have fewer than {top_k} labels by"
-            f" {model!r} (at most"
-            f" {max_labels:,}): fewer labels are fewer chances of a harmful one. Compare with"
-            " models of"
-            f" as many alone, or say --top-k {max(max_labels, 1)}."
+            f" {model!r} (at most {max_labels:,}): fewer labels are fewer chances of a harmful one."
+            f" Compare with models of as many alone, or say --top-k {max(max_labels, 1)}."
         )
         notes += [Caution(text)] if n_few >= _CAUTION_FEW_SHARE * label_counts.height else []
     return notes
@@ -380,11 +375,11 @@ def _note_types(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]
     notes: list[str] = []
     models = first_labels["model"].unique().sort().to_list()
     for model in models:
-        model_labels = first_labels.filter(pl.col("model") == model)
+        model_labels = first_labels.filter(model=model)
         model_phrase = f" by {model!r}" if len(models) > 1 else ""
         type_counts = model_labels.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
         type_list = "; ".join(
-            f"{title}: {_format_counts(type_counts.filter(pl.col('type') == name))}"
+            f"{title}: {_format_counts(type_counts.filter(type=name))}"
             for name, title in TYPES.items()
             if name in type_counts["type"]
         )

@@ -73,10 +73,8 @@ INFO = TaskInfo(
 
 
 # The fewest queries for a comparison with chance; a smaller excess over chance counts as none.
-_MIN_QUERIES, _MIN_EXCESS = (
-    30,
-    0.02,
-)
+_MIN_QUERIES = 30
+_MIN_EXCESS = 0.02
 
 
 def score(
@@ -256,10 +254,8 @@ def _model_rows(
     neighbours = find_nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
     # One search for the largest k serves all smaller ones.
     hits = np.cumsum(flag_shared_values(*bits, neighbours[:, : ks[-1]]), axis=1)
-    n_with_value, cosines = (
-        count_matching_entries(*bits, *own_keys),
-        neighbour_cosines(*vectors, neighbours),
-    )
+    n_with_value = count_matching_entries(*bits, *own_keys)
+    cosines = neighbour_cosines(*vectors, neighbours)
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
     base_reason = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
     tables: list[pl.DataFrame] = []
@@ -304,7 +300,7 @@ def _caution_on_chance_matches(
     notes = []
     for table in tables:
         # At the smallest k the excess over chance is largest, if there is any.
-        smallest_k_rows = table.filter(pl.col("threshold") == table["threshold"].min())
+        smallest_k_rows = table.filter(threshold=table["threshold"].min())
         scored_queries = smallest_k_rows.drop_nulls("value").join(base_rates, on="unit_id")
         precision, share = scored_queries["value"].to_numpy(), scored_queries["share"].to_numpy()
         # Paired by query: queries of common values have a high precision by chance alone.
@@ -336,7 +332,7 @@ def _note_counts(
         )
     for embedded in models:
         known_entries = entries.filter(
-            pl.Series(embedded.row_index >= 0) & pl.col("truth").is_not_null()
+            pl.Series(embedded.row_index >= 0), pl.col("truth").is_not_null()
         )
         if not known_entries.height:
             continue

@@ -135,10 +135,8 @@ def caution_on_rare_values(
     """
     notes = []
     query_counts = pl.DataFrame({"truth": truth.list.join(", "), "n": n_matching})
-    without_entries, with_entries = (
-        query_counts.filter(pl.col("n") == 0),
-        query_counts.filter(pl.col("n") > 0),
-    )
+    without_entries = query_counts.filter(n=0)
+    with_entries = query_counts.filter(pl.col("n") > 0)
     if without_entries.height:
         values = (
             without_entries["truth"]
@@ -151,9 +149,8 @@ def caution_on_rare_values(
         notes.append(
             Caution(
                 f"For {without_entries.height:,} of {query_counts.height:,} queries of {model!r}"
-                " the database holds"
-                f" nobody of their value ({value_list}): they are not scored, as nothing could"
-                " be found."
+                f" the database holds nobody of their value ({value_list}): they are not scored, as"
+                " nothing could be found."
             )
         )
     # With fewer than k entries of its value a query cannot reach a precision of 1.
@@ -170,11 +167,10 @@ def caution_on_rare_values(
         value_list = ", ".join(f"{attribute_value!r} {n:,}" for attribute_value, n in values.rows())
         notes.append(
             Caution(
-                f"For {with_few_entries.height:,} of {with_entries.height:,} queries of"
-                f" {model!r} the database holds"
-                f" fewer than {k} entries of their value ({value_list}): their precision at {k}"
-                " is below"
-                " 1 however good the model is. Compare groups at a smaller K (--top-k)."
+                f"For {with_few_entries.height:,} of {with_entries.height:,} queries of {model!r}"
+                f" the database holds fewer than {k} entries of their value ({value_list}): their"
+                f" precision at {k} is below 1 however good the model is. Compare groups at a"
+                " smaller K (--top-k)."
             )
         )
     return notes

@@ -204,7 +204,7 @@ def count_empty_masks(dataset: Dataset) -> int:
     """Count the people whose masks have no pixel, so that no prediction can match them."""
     if "mask_counts" not in dataset.instances.columns:
         return 0
-    rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
+    rows = dataset.instances.drop_nulls("mask_counts")
     # An empty mask has an IoU of 0 with everything: such a person counts as missed.
     return int((_read_masks(rows, dataset.name).area_px == 0).sum())
 

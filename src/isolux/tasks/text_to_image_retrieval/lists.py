@@ -84,10 +84,8 @@ def read_images(
 _SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
 # Scores look like ranks where at least this share of a query's scores is distinct, in lists of at
 # least this length; and where this share of the queries looks so.
-_MIN_DISTINCT_SHARE, _MIN_QUERIES = (
-    0.9,
-    5,
-)
+_MIN_DISTINCT_SHARE = 0.9
+_MIN_QUERIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +210,7 @@ def _read_score_table(
     scored_rows = matched_rows.filter(pl.col("score").is_finite())
     names = rows["model"].drop_nulls().unique().sort().to_list() or [model or "model"]
     lists = tuple(
-        _model_scores(name, scored_rows.filter(pl.col("model") == name), len(queries))
-        for name in names
+        _model_scores(name, scored_rows.filter(model=name), len(queries)) for name in names
     )
     exclusion_counts = (
         (rows.height - matched_rows.height, "scores are of queries or images that are not there"),
@@ -245,9 +242,8 @@ def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
     suspect_models = by_model.filter(pl.col("ranks") >= _MIN_DISTINCT_SHARE).sort("model")
     return [
         Caution(
-            f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once"
-            " in a"
-            " query. The image of the highest number is taken for the best match. If 1 is the"
+            f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once in"
+            " a query. The image of the highest number is taken for the best match. If 1 is the"
             " best, everything here is upside down: write minus the rank as the score."
         )
         for model, max_score in suspect_models.select("model", "most").iter_rows()

@@ -55,9 +55,8 @@ def build_notes(
         rarest_group = images.groups[int(shares.argmin())]
         text = (
             f"With K = {small_ks[0]} a value of {min_expected:.1%} of the images, such as"
-            f" {rarest_group!r}, is expected"
-            " less than once: one that is not there at all counts as one image, more than its"
-            " share. Take a larger top_k, or zero='leave out'."
+            f" {rarest_group!r}, is expected less than once: one that is not there at all counts as"
+            " one image, more than its share. Take a larger top_k, or zero='leave out'."
         )
         notes.append(Caution(text))
     return tuple(notes)
@@ -116,11 +115,10 @@ def _note_max_skew(model_values: QueryValues, k: int, images: SearchedImages) ->
     half_width = Z_95 * (query_se**2 + image_se**2) ** 0.5
     low, high = mean - half_width, mean + half_width
     text = (
-        f"Intervals are about other queries, the images being given. Other images would move the "
-        f"mean MaxSkew@{k} of {model} by {image_se:.3f} more (one standard error; other queries: "
-        f"{query_se:.3f}). Over both its 95 % interval is {low:.3f} to {high:.3f}; a random"
-        " order gives "
-        f"{mean_chance:.3f}."
+        "Intervals are about other queries, the images being given. Other images would move the"
+        f" mean MaxSkew@{k} of {model} by {image_se:.3f} more (one standard error; other queries:"
+        f" {query_se:.3f}). Over both its 95 % interval is {low:.3f} to {high:.3f}; a random order"
+        f" gives {mean_chance:.3f}."
     )
     return [chance_text, Caution(text) if image_se > _CAUTION_SE_RATIO * query_se else text]
 
