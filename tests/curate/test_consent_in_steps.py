@@ -195,7 +195,7 @@ USE_PHOTOS: dict[str, Callable[[Run, Change, Fake], int]] = {
     "quality": _quality, "suspects": _suspects, "publish": _publish, "status": _status,
 }  # fmt: skip
 USE_NONE = {
-    "init": "makes an empty project",
+    "init": "makes an empty project", "unset": "removes facts of everyone",
     "decide": "writes verdicts of people", "review": "writes verdicts of people",
     "show": "scores annotators; names no one; searches every file for illegal material, whoever"
     " agreed, and shows and copies none",
@@ -206,7 +206,7 @@ USE_NONE = {
 QUERY_PHOTOS = {
     "annotation/exchange.py",
     "annotation/golden_tasks.py", "annotation/tasks.py",
-    "intake/ingest.py", "project/verdicts.py", "project/queries.py",
+    "intake/ingest.py", "project/verdicts.py", "project/queries.py", "project/fact_columns.py",
     "quality/hash_lists.py", "withdrawal/project_rows.py",
 }  # fmt: skip
 

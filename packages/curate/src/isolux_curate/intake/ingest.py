@@ -23,8 +23,9 @@ from isolux.io.atomic import write_bytes
 from isolux.io.paths import resolve_inside
 from isolux_curate.intake.facts import read_photo_facts_or_trouble
 from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
+from isolux_curate.project.fact_columns import find_fact_dtype
 from isolux_curate.project.folder import PHOTOS_DIR, Project, check_and_store_ledger_head
-from isolux_curate.project.queries import FACT_DTYPES, drop_rows_of_revoked_consent
+from isolux_curate.project.queries import drop_rows_of_revoked_consent
 from isolux_curate.project.tables import images, instances, subjects
 from isolux_curate.project.verdicts import ARRIVED, write_verdicts_and_journal_row
 from isolux_curate.quality.hash_lists import (
@@ -139,7 +140,7 @@ def _check_rows_and_add_ids(frame: pl.DataFrame, source: str) -> pl.DataFrame:
             found=repr(image_files["image_id"].min()),
             where=source,
         )
-    _refuse_text_in_numeric_facts(frame, source)
+    _refuse_text_in_numeric_facts(frame, instances, source)
     number = pl.int_range(pl.len()).over("image_id") + 1
     return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
 
@@ -152,15 +153,14 @@ def _read_unique_subjects(path: Path) -> pl.DataFrame:
             expected="one row a subject",
             where=str(path),
         )
-    _refuse_text_in_numeric_facts(frame, str(path))
+    _refuse_text_in_numeric_facts(frame, subjects, str(path))
     return frame
 
 
-def _refuse_text_in_numeric_facts(frame: pl.DataFrame, source: str) -> None:
+def _refuse_text_in_numeric_facts(frame: pl.DataFrame, table: sa.Table, source: str) -> None:
     """Refuse text in a column of numbers, before anything is ingested."""
     for name in frame.columns:
-        dtype = FACT_DTYPES.get(name)
-        if dtype is None or not dtype.is_numeric():
+        if not find_fact_dtype(table, name).is_numeric():
             continue
         numbers = frame[name].cast(pl.Float64, strict=False)
         refuse_faulty_rows(
@@ -262,7 +262,7 @@ def write_photos_people_and_facts(
         new_ids, n_existing = _insert_or_restore_photos(connection, photos, cleared_entries)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
-            | {"origin": "submitted", "facts": _extract_row_facts(row)}
+            | {"origin": "submitted", "facts": _extract_row_facts(instances, row)}
             for row in people.iter_rows(named=True)
         ]
         n_updated, new_instances = _insert_or_update_facts(
@@ -289,19 +289,18 @@ def write_photos_people_and_facts(
     return IngestResult(len(new_ids), n_existing, n_changed, len(subject_rows))
 
 
-def _extract_row_facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _extract_row_facts(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _cast_fact_to_column_type(name, fact)
+        name: _cast_number_to_fact_dtype(find_fact_dtype(table, name), fact)
         for name, fact in row.items()
         if name not in _NON_FACT_COLUMNS and fact is not None
     }
 
 
-def _cast_fact_to_column_type(name: str, fact: object) -> object:
-    dtype = FACT_DTYPES.get(name)
-    if dtype is None or dtype == pl.Boolean or not isinstance(fact, str):
+def _cast_number_to_fact_dtype(dtype: Any, fact: object) -> object:
+    if not dtype.is_numeric() or not isinstance(fact, str):
         return fact
-    return float(fact) if dtype == pl.Float64 else int(float(fact))
+    return float(fact) if dtype.is_float() else int(float(fact))
 
 
 def _build_subject_rows(
@@ -314,7 +313,10 @@ def _build_subject_rows(
     )
     ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *row_by_subject])
     return [
-        {"subject_id": subject_id, "facts": _extract_row_facts(row_by_subject.get(subject_id, {}))}
+        {
+            "subject_id": subject_id,
+            "facts": _extract_row_facts(subjects, row_by_subject.get(subject_id, {})),
+        }
         for subject_id in ids
     ]
 

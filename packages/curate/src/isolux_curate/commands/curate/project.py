@@ -25,6 +25,7 @@ from isolux_curate.api.project_status import (
     compute_funnel_and_group_exclusions,
 )
 from isolux_curate.commands.curate._output import write_spreadsheet_safe_csv
+from isolux_curate.intake.fact_removal import remove_fact_column
 from isolux_curate.intake.ingest import ingest_sheet_photos as ingest
 from isolux_curate.intake.intake_verdicts import apply_and_record_rules
 from isolux_curate.intake.intake_verdicts import list_refusal_reasons_by_subject as list_letters
@@ -104,6 +105,23 @@ def add(
         f"{pluralise(ingest_result.n_new, 'photo')} came in; {ingest_result.n_existing:,} there"
         f" already; {ingest_result.n_changed:,} with new facts"
     )
+    print_clean_lines(f"next: isolux curate intake {project}")
+
+
+def unset(project: str, column: str, *, sheet: Literal["photos", "subjects"]) -> None:
+    """Remove a column of facts that came in by mistake, from everyone who has it.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    column : str
+        Its name in the sheet.
+    sheet : {"photos", "subjects"}
+        The sheet that it came in with.
+    """
+    n_rows = remove_fact_column(open_project(project), column, sheet)
+    print_clean_lines(f"{column}: removed from {pluralise(n_rows, 'row')}")
     print_clean_lines(f"next: isolux curate intake {project}")
 
 
