@@ -28,6 +28,7 @@ from isolux_curate.project.queries import (
 )
 from isolux_curate.project.tables import instances
 from isolux_curate.project.verdicts import record_changed_verdicts
+from isolux_curate.quality.typed_answers import read_facts_by_unit_id
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project
 
@@ -161,6 +162,16 @@ def test_two_annotators_draw_different_people(
     )
     drawn = read_people_in_photos(project).filter(origin="boxes", image_id="1")
     assert drawn.select("subject_id", "x").rows() == [("s1", 100.0)]
+
+
+def test_facts_of_a_subject_in_a_photo_hold_for_their_box(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "hair.csv").write_text("file,subject_id,hair\n0.jpg,s0,red\n1.jpg,s1,grey\n")
+    ingest_sheet_photos(project, tmp_path / "hair.csv", photo_folder=tmp_path / "in")
+    _drawn(project, tmp_path, "0,nurse,10,20,100,200\n" + BOTH)
+    facts = read_facts_by_unit_id(project, ["hair"])
+    boxes = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
+    hair = boxes.join(facts, left_on="instance_id", right_on="unit_id", maintain_order="left")
+    assert hair["hair"].to_list() == ["red", None, None]  # of two boxes nobody knows which is s1's
 
 
 def test_a_refused_answer_that_draws_more_people_than_are_named_holds_the_photo(

@@ -223,16 +223,19 @@ def read_subjects(project: Project) -> pl.DataFrame:
 
 
 def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
-    """Join facts of subjects to people in photos; what was stated of a photo comes first."""
-    return join_and_coalesce_facts(people, read_subjects(project), "subject_id")
+    """Join facts to people: what was stated of them in that photo, then of the subject."""
+    named = _read_table_with_fact_columns(project, instances).filter(origin="submitted")
+    stated = named.drop("instance_id", "origin", *"xywh", "primary", "secondary", strict=False)
+    with_stated = join_and_coalesce_facts(people, stated, "image_id", "subject_id")
+    return join_and_coalesce_facts(with_stated, read_subjects(project), "subject_id")
 
 
 def join_and_coalesce_facts(
-    facts: pl.DataFrame, more_facts: pl.DataFrame, key: str
+    facts: pl.DataFrame, more_facts: pl.DataFrame, *keys: str
 ) -> pl.DataFrame:
     """Join tables of facts; where both have a fact, the first is taken."""
-    shared_columns = [c for c in more_facts.columns if c in facts.columns and c != key]
-    joined_facts = facts.join(more_facts, on=key, how="left", suffix=" 2", maintain_order="left")
+    shared_columns = [c for c in more_facts.columns if c in facts.columns and c not in keys]
+    joined_facts = facts.join(more_facts, on=keys, how="left", suffix=" 2", maintain_order="left")
     return joined_facts.with_columns(
         pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns
     ).drop(f"{c} 2" for c in shared_columns)
