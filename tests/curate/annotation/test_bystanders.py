@@ -170,7 +170,8 @@ def test_facts_of_a_subject_in_a_photo_hold_for_their_box(project: Project, tmp_
     _drawn(project, tmp_path, "0,nurse,10,20,100,200\n" + BOTH)
     facts = read_facts_by_unit_id(project, ["hair"])
     boxes = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
-    hair = boxes.join(facts, left_on="instance_id", right_on="unit_id", maintain_order="left")
+    ids = boxes.select(unit_id="instance_id")
+    hair = ids.join(facts, on="unit_id", maintain_order="left")
     assert hair["hair"].to_list() == ["red", None, None]  # of two boxes nobody knows which is s1's
 
 
