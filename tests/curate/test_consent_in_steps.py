@@ -38,7 +38,7 @@ from isolux_curate.project.queries import (
     read_people_in_photos,
     tabulate_project_funnel,
 )
-from isolux_curate.project.tables import settings
+from isolux_curate.project.tables import decisions, settings
 from tests.cli._run import Ran
 from tests.cli._run import isolux as command
 from tests.curate._postgres import Postgres
@@ -195,7 +195,7 @@ USE_PHOTOS: dict[str, Callable[[Run, Change, Fake], int]] = {
     "quality": _quality, "suspects": _suspects, "publish": _publish, "status": _status,
 }  # fmt: skip
 USE_NONE = {
-    "init": "makes an empty project",
+    "init": "makes an empty project", "unset": "removes facts of everyone",
     "decide": "writes verdicts of people", "review": "writes verdicts of people",
     "show": "scores annotators; names no one; searches every file for illegal material, whoever"
     " agreed, and shows and copies none",
@@ -206,7 +206,7 @@ USE_NONE = {
 QUERY_PHOTOS = {
     "annotation/exchange.py",
     "annotation/golden_tasks.py", "annotation/tasks.py",
-    "intake/ingest.py", "project/verdicts.py", "project/queries.py",
+    "intake/ingest.py", "project/verdicts.py", "project/queries.py", "project/fact_columns.py",
     "quality/hash_lists.py", "withdrawal/project_rows.py",
 }  # fmt: skip
 
@@ -321,6 +321,42 @@ def test_one_of_two_in_a_photo_is_enough(tmp_path: Path) -> None:
         "consent",
         "copyright",
     )
+
+
+def test_status_shows_who_waits_and_how_far_annotation_is(lab: Project, run: Run) -> None:
+    """Four photos with a box each; two have three tones, and the first person revokes."""
+    assert run("tasks", "p", "--stage", "skin_tone", "--out", "work").code == 0
+    people = read_people_in_photos(lab).filter(origin="boxes").sort("image_id")["instance_id"]
+    answers = (("perceived skin tone", "3"), ("perceived skin tone", "4"),
+               ("is the box tight?", "yes"), ("is the class right?", "yes"))  # fmt: skip
+    rows = "".join(f"{p},{who},{question},{answer}\n" for p in people[:2] for who in "abc"
+                   for question, answer in answers)  # fmt: skip
+    Path("tones.csv").write_text("instance_id,annotator,question,answer\n" + rows)
+    assert run("answers", "p", "tones.csv", "--stage", "skin_tone").code == 0
+    append_consent(lab.consent_path, "revoke", "subject", ["s0"], SCOPES)
+    told = run("status", "p").out
+    assert "1 subject who took their consent back: still in the project, in 1 photo" in told
+    assert re.search(r"boxes +0 +3 +0 +1\W", told)
+    assert re.search(r"skin_tone +2 +1 +0 +1\W", told)
+    assert re.search(r"the journal, \d rows, verifies; the ledger of consent, 5 rows, ver", told)
+    with open_write_transaction(lab.engine) as connection:
+        connection.execute(sa.update(decisions).values(reason="another"))
+    changed = run("status", "p")
+    assert changed.code == 2
+    assert "was changed after it was written" in changed.plain
+
+
+def test_what_status_advises_removes_them(
+    lab: Project, run: Run, monkeypatch: Any, capsys: Any
+) -> None:
+    append_consent(lab.consent_path, "revoke", "subject", ["s0"], SCOPES)
+    for path in ("in", "boxes"):
+        shutil.rmtree(path)
+    advice = re.search(r"`isolux withdraw (\S+) (--replay)`", run("status", "p").out)
+    assert advice is not None
+    assert _withdraw(monkeypatch, capsys, *advice.groups()).code == 0
+    assert read_images(lab, include_excluded=True)["image_id"].to_list() == ["1", "2", "3"]
+    assert "took their consent back" not in run("status", "p").out
 
 
 def test_a_revocation_alone_takes_no_one_else_along(tmp_path: Path) -> None:

@@ -28,10 +28,12 @@ from isolux_curate.project.queries import (
 )
 from isolux_curate.project.tables import instances
 from isolux_curate.project.verdicts import record_changed_verdicts
+from isolux_curate.quality.typed_answers import read_facts_by_unit_id
 from tests.cli._run import isolux as command
 from tests.curate.annotation._projects import annotated_project
 
 BOTH = "1,nurse,10,20,100,200\n1,nurse,210,20,100,200\n"
+PHOTO_STAGES = ("count", "boxes")
 AGREED = ["s0", "s1", "s2"]
 
 
@@ -162,6 +164,17 @@ def test_two_annotators_draw_different_people(
     assert drawn.select("subject_id", "x").rows() == [("s1", 100.0)]
 
 
+def test_facts_of_a_subject_in_a_photo_hold_for_their_box(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "hair.csv").write_text("file,subject_id,hair\n0.jpg,s0,red\n1.jpg,s1,grey\n")
+    ingest_sheet_photos(project, tmp_path / "hair.csv", photo_folder=tmp_path / "in")
+    _drawn(project, tmp_path, "0,nurse,10,20,100,200\n" + BOTH)
+    facts = read_facts_by_unit_id(project, ["hair"])
+    boxes = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
+    ids = boxes.select(unit_id="instance_id")
+    hair = ids.join(facts, on="unit_id", maintain_order="left")
+    assert hair["hair"].to_list() == ["red", None, None]  # of two boxes nobody knows which is s1's
+
+
 def test_a_refused_answer_that_draws_more_people_than_are_named_holds_the_photo(
     project: Project, tmp_path: Path
 ) -> None:
@@ -206,6 +219,28 @@ def test_a_photo_of_two_holds_two(
     assert ("1" in read_images(project)["image_id"]) is stands
     people = read_people_in_photos(project, include_excluded=True).filter(origin="boxes")
     assert people["subject_id"].null_count() == people.height  # no one was asked whose box it is
+
+
+def test_a_sheet_that_adds_a_person_to_an_annotated_photo_asks_again(
+    project: Project, tmp_path: Path
+) -> None:
+    """Photo 1 had one person, who was drawn and counted; a later sheet names another one."""
+    _counted(project, tmp_path, _0=1, _1=1)
+    _drawn(project, tmp_path, "0,nurse,10,20,100,200\n1,nurse,10,20,100,200\n")
+    for stage in PHOTO_STAGES:
+        assert plan_and_write_open_tasks(project, stage, tmp_path / "w") == 1
+    (tmp_path / "more.csv").write_text("file,subject_id\n1.jpg,s1\n1.jpg,s2\n")
+    ingest_sheet_photos(project, tmp_path / "more.csv", photo_folder=tmp_path / "in")
+    drawn = read_people_in_photos(project).filter(origin="boxes")
+    assert drawn.select("image_id", "subject_id").rows() == [("0", "s0"), ("1", None)]
+    for stage in PHOTO_STAGES:
+        plan_and_write_open_tasks(project, stage, tmp_path / "w")
+        tasks = pl.read_csv(tmp_path / "w/tasks.csv", schema_overrides={"image_id": pl.String})
+        assert sorted(tasks.select("image_id", "round").rows()) == [("1", 2), ("2", 1)]
+    ingest_sheet_photos(project, tmp_path / "more.csv", photo_folder=tmp_path / "in")
+    assert _drawn(project, tmp_path, BOTH) == ()
+    drawn = read_people_in_photos(project).filter(origin="boxes", image_id="1")
+    assert drawn.select("subject_id", "x").rows() == [(None, 10.0), (None, 210.0)]
 
 
 def test_who_is_counted_and_not_named_is_decided_once(project: Project, tmp_path: Path) -> None:

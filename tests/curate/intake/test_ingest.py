@@ -152,16 +152,16 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path: Path) -> None:
     sheet = _sheet(tmp_path, "file,subject_id\n" + rows)
     create_or_open_project(tmp_path / "p")
     program = (
-        "import sys\nfrom isolux_curate.intake import ingest_photos\n"
+        "import sys\n"
         "from isolux_curate.project.folder import open_project\n"
         "import isolux_curate.intake.ingest as m\n"
         "m._BATCH_SIZE = 20\nprint('go', flush=True)\n"
-        "ingest_photos(open_project(sys.argv[1]), sys.argv[2], photos=sys.argv[3])\n"
+        "m.ingest_sheet_photos(open_project(sys.argv[1]), sys.argv[2], photo_folder=sys.argv[3])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "p"), str(sheet), str(tmp_path / "in")]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None
-        running.stdout.readline()
+        assert running.stdout.readline() == b"go\n"
         time.sleep(0.1)
         os.kill(running.pid, signal.SIGKILL)
     project = open_project(tmp_path / "p")

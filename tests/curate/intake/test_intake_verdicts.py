@@ -17,12 +17,21 @@ from isolux_curate.intake.intake_verdicts import (
     list_refusal_reasons_by_subject,
 )
 from isolux_curate.intake.rules import aspect, digital_zoom
-from isolux_curate.project.folder import Project, create_or_open_project, open_project
+from isolux_curate.project.folder import (
+    Project,
+    create_or_open_project,
+    open_project,
+    read_journal,
+    verify_journal_and_seals,
+)
 from isolux_curate.project.queries import (
     read_exclusions_with_reasons,
     read_images,
+    read_subjects,
     tabulate_project_funnel,
 )
+from isolux_curate.quality.typed_answers import read_facts_by_unit_id
+from tests.cli._run import isolux
 from tests.curate._projects import project_of
 from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 
@@ -220,7 +229,8 @@ def test_a_rule_that_knows_nothing_says_so_and_refuses_no_one(tmp_path: Path) ->
 
 
 def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
-    project = _of(tmp_path, {"image_id": ["a", "b"], "megapixels": [6.0, 3.0]})
+    known = {"subject_id": ["s-a", "s-b"], "age": [19, 17]}
+    project = _of(tmp_path, {"image_id": ["a", "b"]}, known)
 
     def settings(rules: object) -> Project:
         path = project.folder / "project.yaml"
@@ -228,15 +238,15 @@ def test_settings_stand_in_the_projects_file(tmp_path: Path) -> None:
         path.write_text(yaml.safe_dump(held))
         return open_project(project.folder)
 
-    assert _out(project, "megapixels") == ["a", "b"]
-    assert _out(settings({"megapixels": {"min_megapixels": 5}}), "megapixels") == ["b"]
+    assert _out(settings({"minimum_age": {"min_age": 21}}), "minimum_age") == ["a", "b"]
+    assert _out(settings({}), "minimum_age") == ["b"]
     assert tabulate_project_funnel(project)["remain"][-1] == 1
-    with pytest.raises(UnknownNameError, match="did you mean 'megapixels'"):
-        apply_and_record_rules(settings({"megapixel": {"min_megapixels": 5}}))
-    with pytest.raises(SpecError, match="there is no setting 'minimum'"):
-        apply_and_record_rules(settings({"megapixels": {"minimum": 5}}))
+    with pytest.raises(UnknownNameError, match="did you mean 'minimum_age'"):
+        apply_and_record_rules(settings({"minimum_agee": {"min_age": 21}}))
+    with pytest.raises(SpecError, match="there is no setting 'youngest'"):
+        apply_and_record_rules(settings({"minimum_age": {"youngest": 21}}))
     with pytest.raises(SpecError, match="cannot be used"):
-        apply_and_record_rules(settings({"megapixels": {"min_megapixels": "many"}}))
+        apply_and_record_rules(settings({"minimum_age": {"min_age": "many"}}))
 
 
 def test_letters_tell_each_subject_every_reason(tmp_path: Path) -> None:
@@ -276,3 +286,56 @@ def test_a_rule_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:
     assert (
         len(apply_and_record_rules(project, only_rules=["digital_zoom", "digital_zoom"]).notes) == 1
     )
+
+
+NAMES = "height,width,format,orientation,model,x,origin,n,subject,named,image,key"
+
+
+def test_columns_of_sheets_never_stand_for_facts_of_files(tmp_path: Path) -> None:
+    """Both sheets have columns that are called like facts of files, or like columns of ours."""
+    write(tmp_path / "in", {"good.jpg": photo(), "long.jpg": photo((5800, 1400))})
+    words = ",".join(f"word {k}" for k in range(NAMES.count(",") + 1))
+    sheet = tmp_path / "photos.csv"
+    sheet.write_text(f"file,subject_id,{NAMES}\ngood.jpg,s0,{words}\nlong.jpg,s1,{words}\n")
+    subjects = tmp_path / "subjects.csv"
+    subjects.write_text(f"subject_id,{NAMES}\ns0,{words}\ns1,{words}\n")
+    project = create_or_open_project(tmp_path / "p")
+    ingest_sheet_photos(project, sheet, photo_folder=tmp_path / "in", subject_sheet=subjects)
+    done = apply_and_record_rules(project, only_rules=["aspect", "format", "people_per_photo"])
+    assert done.rules["refused"].to_list() == [1, 0, 0]
+    assert read_images(project).select("image_id", "width", "height", "format").rows() == [
+        ("good", 3264, 2448, "JPEG")
+    ]
+    facts = read_facts_by_unit_id(
+        project, ["subject_height", "person_height", "model", "subject_model", "n"]
+    )
+    assert facts.filter(unit_id="s0").row(0) == (
+        "s0", "s0", "word 0", "word 0", "word 4", "word 4", "word 7",
+    )  # fmt: skip
+    with pytest.raises(UnknownNameError, match="did you mean 'person_height'"):
+        read_facts_by_unit_id(project, ["height"])
+
+
+def test_one_name_of_two_columns_takes_the_first_that_says_something(tmp_path: Path) -> None:
+    known = {"subject_id": ["s-a", "s-b"], "height": ["180", None],
+             "subject_height": ["181", "160"]}  # fmt: skip
+    project = _of(tmp_path, {"image_id": ["a", "b"]}, known)
+    assert read_subjects(project).rows() == [("s-a", "180"), ("s-b", "160")]
+
+
+def test_a_wrong_column_is_removed_from_everyone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = {"subject_id": ["s-a", "s-b"], "age": [19, 17], "hair": ["red", None]}
+    project = _of(tmp_path, {"image_id": ["a", "b"], "age": [30, 30]}, known)
+    assert _out(project, "minimum_age") == []
+    told = isolux(monkeypatch, capsys, "curate", "unset", project.folder, "age",
+                  "--sheet", "photos")  # fmt: skip
+    assert "age: removed from 2 rows" in told.out
+    assert _out(project, "minimum_age") == ["b"]
+    assert read_journal(project)["rule"].to_list().count("column removed") == 1
+    verify_journal_and_seals(project)
+    again = isolux(monkeypatch, capsys, "curate", "unset", project.folder, "hairs",
+                   "--sheet", "subjects")  # fmt: skip
+    assert again.code == 2
+    assert "did you mean 'hair'" in again.plain

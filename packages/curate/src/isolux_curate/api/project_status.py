@@ -1,4 +1,4 @@
-"""The status of a curation project: its funnel, and the share of each group that a step excluded.
+"""The status of a curation project: funnel, annotation, revocations; whom each step excluded.
 
 Excluding photos changes who is in a dataset: FHIBE found older people, lighter skin tones and some
 ancestries more often among those that it excluded (Sony AI 2025, Methods, "Detection and removal of
@@ -10,16 +10,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from isolux.api.audit import audit
 from isolux.core.errors import UnknownNameError
+from isolux.core.formatting import pluralise
 from isolux.core.notes import Caution
-
-if TYPE_CHECKING:
-    from isolux_curate.project.folder import Project
+from isolux.io.consent import Ledger
+from isolux_curate.annotation.stages import STAGES
+from isolux_curate.annotation.tasks import read_excluded_unit_ids
+from isolux_curate.project.folder import Project, verify_journal_and_seals
+from isolux_curate.project.queries import (
+    CONSENT_KINDS,
+    join_subject_facts,
+    read_database_table,
+    read_first_exclusion_by_photo,
+    read_people_in_photos,
+    read_verified_consent_or_none,
+    tabulate_project_funnel,
+)
+from isolux_curate.project.verdicts import read_arrived_photos
 
 _MIN_GROUPS = 2  # groups that a comparison needs
 
@@ -38,24 +49,37 @@ class ProjectStatus:
         ``difference, low, high`` (share left out, the group's minus everyone's), ``p_adjusted``
         (over all groups and pairs of the step), ``status``; null where the group is too small to be
         judged.
+    annotation : polars.DataFrame
+        One row a stage with tasks: ``stage, open, done, redo`` (units by their last round's task),
+        ``left`` (units that left the project after their task was planned).
+    n_journal_rows : int
+        Rows of the journal; they verify, with the verdicts and answers of each.
+    n_ledger_rows : int or None
+        Rows of the consent ledger, which verify; None: there is no ledger.
     notes : tuple of str
     """
 
     funnel: pl.DataFrame
     shifts: pl.DataFrame
+    annotation: pl.DataFrame
+    n_journal_rows: int
+    n_ledger_rows: int | None
     notes: tuple[str, ...] = ()
 
 
 def compute_funnel_and_group_exclusions(
     project: Project, *, by: Sequence[str] = ()
 ) -> ProjectStatus:
-    """Compute the funnel, and compare groups by the share that each step excluded."""
-    from isolux_curate.project.queries import read_first_exclusion_by_photo, tabulate_project_funnel
+    """Compute the funnel, and compare groups by the share that each step excluded.
 
+    Journal and ledger are verified first; what does not verify is refused.
+    """
+    n_journal_rows = verify_journal_and_seals(project)
+    ledger = read_verified_consent_or_none(project)
     table = tabulate_project_funnel(project)
     people = _read_arrived_people_with_facts(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
-    notes: list[str] = []
+    notes = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
     if people is not None:
         exclusion_reasons = read_first_exclusion_by_photo(project)
         remaining_people = people
@@ -69,7 +93,58 @@ def compute_funnel_and_group_exclusions(
             remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
         notes += _caution_on_missing_facts(people, by)
     shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
-    return ProjectStatus(table, shifts, tuple(notes))
+    return ProjectStatus(
+        table,
+        shifts,
+        _count_units_by_stage_and_task_status(project),
+        n_journal_rows,
+        None if ledger is None else len(ledger.rows),
+        tuple(notes),
+    )
+
+
+_TASK_STATUSES = ("open", "done", "redo")
+
+
+def _count_units_by_stage_and_task_status(project: Project) -> pl.DataFrame:
+    """Count each stage's units by the status of their last task, those that left by themselves."""
+    excluded_ids = list(read_excluded_unit_ids(project))
+    has_left = pl.col("unit_id").is_in(excluded_ids) | pl.col("image_id").is_in(excluded_ids)
+    last_tasks = (
+        read_database_table(project, "tasks")
+        .filter(~pl.col("golden"))
+        .sort("round")
+        .unique(["stage", "unit_id"], keep="last")
+        .with_columns(status=pl.when(has_left).then(pl.lit("left")).otherwise("status"))
+    )
+    return (
+        last_tasks.group_by(pl.col("stage").cast(pl.Enum(list(STAGES))))
+        .agg((pl.col("status") == name).sum().alias(name) for name in (*_TASK_STATUSES, "left"))
+        .sort("stage")
+    )
+
+
+def _caution_on_waiting_revocations(project: Project, ledger: Ledger) -> list[str]:
+    """Caution on people who revoked their consent and are still in the project."""
+    people = read_people_in_photos(project, include_excluded=True)
+    notes = []
+    for person_kind, _, column in CONSENT_KINDS:
+        if column not in people.columns:
+            continue
+        is_allowed = ledger.allows(person_kind, people[column].cast(pl.String), "evaluation")
+        waiting = people.filter(~is_allowed.fill_null(value=True))
+        if waiting.is_empty():
+            continue
+        holder = "subject" if person_kind == "subject" else "copyright holder"
+        notes.append(
+            Caution(
+                f"{pluralise(waiting[column].n_unique(), holder)} who took their consent back:"
+                f" still in the project, in {pluralise(waiting['image_id'].n_unique(), 'photo')}"
+                f" that no step uses. `isolux withdraw {project.folder} --replay`, with your runs"
+                " and published folders, removes them."
+            )
+        )
+    return notes
 
 
 _SHIFT_SCHEMA = {
@@ -90,8 +165,6 @@ _SHIFT_SCHEMA = {
 
 
 def _read_arrived_people_with_facts(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
-    from isolux_curate.project.queries import join_subject_facts, read_people_in_photos
-    from isolux_curate.project.verdicts import read_arrived_photos
 
     people = read_people_in_photos(project, include_excluded=True).filter(
         pl.col("origin") == "submitted"

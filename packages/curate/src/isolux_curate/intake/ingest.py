@@ -20,23 +20,26 @@ from sqlalchemy.engine import Connection
 
 from isolux.core.errors import FileError, TableError
 from isolux.io.atomic import write_bytes
-from isolux.io.paths import resolve_inside
 from isolux_curate.intake.facts import read_photo_facts_or_trouble
+from isolux_curate.intake.sheets import (
+    add_existing_file_paths,
+    read_photo_rows,
+    read_unique_subjects,
+)
 from isolux_curate.project.database import insert_rows, open_write_transaction, update_rows_by_key
+from isolux_curate.project.fact_columns import find_fact_dtype
 from isolux_curate.project.folder import PHOTOS_DIR, Project, check_and_store_ledger_head
-from isolux_curate.project.queries import FACT_DTYPES, drop_rows_of_revoked_consent
-from isolux_curate.project.tables import images, instances, subjects
+from isolux_curate.project.queries import drop_rows_of_revoked_consent
+from isolux_curate.project.tables import images, instances, subjects, tasks
 from isolux_curate.project.verdicts import ARRIVED, write_verdicts_and_journal_row
 from isolux_curate.quality.hash_lists import (
     HashList,
     exclude_new_hash_matches,
     read_cleared_entry_by_image,
 )
-from isolux_curate.user_tables import read_table_as_text, refuse_faulty_rows, refuse_missing_columns
 
 _BATCH_SIZE = 200  # photos in one transaction
 _NON_FACT_COLUMNS = ("image_id", "file", "subject_id", "instance_id")
-_ID_COLUMNS = ("image_id", "subject_id", "copyright_holder")
 _STEP = "arrival"
 
 
@@ -66,15 +69,15 @@ def ingest_sheet_photos(
 ) -> IngestResult:
     """Ingest photos of a sheet into a project, without people who revoked their consent."""
     path = Path(sheet).expanduser()
-    rows = _check_rows_and_add_ids(_strip_id_columns(read_table_as_text(path)), str(path))
+    rows = read_photo_rows(path)
     subject_facts = (
-        None if subject_sheet is None else _read_unique_subjects(Path(subject_sheet).expanduser())
+        None if subject_sheet is None else read_unique_subjects(Path(subject_sheet).expanduser())
     )
     n_photos = rows["image_id"].n_unique()
     rows, subject_facts = drop_rows_of_revoked_consent(project, rows, subject_facts)
     n_revoked = n_photos - rows["image_id"].n_unique()
     root = Path(photo_folder).expanduser() if photo_folder is not None else path.parent
-    located_rows = _add_existing_file_paths(rows, root, str(path))
+    located_rows = add_existing_file_paths(rows, root, str(path))
     n_new = n_existing = n_changed = 0
     is_first = True
     matches: list[str] = []
@@ -100,98 +103,6 @@ def _iterate_photo_batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ids = rows["image_id"].unique(maintain_order=True)
     for start in range(0, len(ids), _BATCH_SIZE):
         yield rows.filter(pl.col("image_id").is_in(ids[start : start + _BATCH_SIZE].implode()))
-
-
-def _strip_id_columns(sheet: pl.DataFrame) -> pl.DataFrame:
-    """Strip white space around ids."""
-    ids = [name for name in _ID_COLUMNS if sheet.schema.get(name) == pl.String]
-    return sheet.with_columns(pl.col(ids).str.strip_chars())
-
-
-def _check_rows_and_add_ids(frame: pl.DataFrame, source: str) -> pl.DataFrame:
-    for name in ("file", "subject_id"):
-        refuse_missing_columns(frame, [name], source)
-        refuse_faulty_rows(
-            frame[name].is_null(),
-            f"a cell of {name!r} is empty",
-            source,
-            column=name,
-            expected="a photo and who is in it",
-        )
-    if "image_id" not in frame.columns:
-        stem = pl.col("file").str.replace(r"\.[^./\\]*$", "")
-        frame = frame.with_columns(image_id=stem)
-    duplicates = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
-    if duplicates.height:
-        raise TableError(
-            "a subject is listed twice for one photo",
-            expected="one row a photo and subject",
-            found=f"photo {duplicates['image_id'][0]!r}",
-            where=source,
-        )
-    image_files = (
-        frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
-    )
-    if image_files.height:
-        raise TableError(
-            "an image_id is used for several files",
-            expected="one file an image_id",
-            found=repr(image_files["image_id"].min()),
-            where=source,
-        )
-    _refuse_text_in_numeric_facts(frame, source)
-    number = pl.int_range(pl.len()).over("image_id") + 1
-    return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
-
-
-def _read_unique_subjects(path: Path) -> pl.DataFrame:
-    frame = _strip_id_columns(read_table_as_text(path, "subject_id"))
-    if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
-        raise TableError(
-            "a subject is in several rows, or in none",
-            expected="one row a subject",
-            where=str(path),
-        )
-    _refuse_text_in_numeric_facts(frame, str(path))
-    return frame
-
-
-def _refuse_text_in_numeric_facts(frame: pl.DataFrame, source: str) -> None:
-    """Refuse text in a column of numbers, before anything is ingested."""
-    for name in frame.columns:
-        dtype = FACT_DTYPES.get(name)
-        if dtype is None or not dtype.is_numeric():
-            continue
-        numbers = frame[name].cast(pl.Float64, strict=False)
-        refuse_faulty_rows(
-            frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False),
-            f"a cell of {name!r} is not a number",
-            source,
-            expected="a number, or nothing",
-            cells=frame[name],
-            column=name,
-            hint="leave the cell empty where it is not known",
-        )
-
-
-def _add_existing_file_paths(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
-    """Locate every file before anything is copied."""
-    paths: dict[str, str] = {}
-    missing: list[str] = []
-    for file in rows["file"].unique(maintain_order=True):
-        path = resolve_inside(root, file)
-        paths[file] = str(path)
-        if not path.is_file():
-            missing.append(file)
-    if missing:
-        raise FileError(
-            f"{len(missing):,} of {len(paths):,} photos are not there",
-            expected=f"files below {root}",
-            found=", ".join(map(repr, missing[:5])),
-            where=source,
-            hint="name the folder with --photos, or take their rows out of the sheet",
-        )
-    return rows.with_columns(path=pl.col("file").replace_strict(paths, return_dtype=pl.String))
 
 
 def _copy_photos_except_matches(
@@ -262,19 +173,15 @@ def write_photos_people_and_facts(
         new_ids, n_existing = _insert_or_restore_photos(connection, photos, cleared_entries)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
-            | {"origin": "submitted", "facts": _extract_row_facts(row)}
+            | {"origin": "submitted", "facts": _extract_row_facts(instances, row)}
             for row in people.iter_rows(named=True)
         ]
         n_updated, new_instances = _insert_or_update_facts(
             connection, instances, "instance_id", rows
         )
-        n_changed += n_updated + len(
-            {
-                instance["instance_id"]
-                for instance in new_instances
-                if instance["image_id"] not in new_ids
-            }
-        )
+        added_people = [row for row in new_instances if row["image_id"] not in new_ids]
+        _reopen_photo_tasks(connection, {row["image_id"] for row in added_people})
+        n_changed += n_updated + len(added_people)
         if new_ids or n_changed:
             verdicts = pl.DataFrame({"unit_id": new_ids}, schema={"unit_id": pl.String})
             verdicts = verdicts.with_columns(
@@ -289,19 +196,26 @@ def write_photos_people_and_facts(
     return IngestResult(len(new_ids), n_existing, n_changed, len(subject_rows))
 
 
-def _extract_row_facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _reopen_photo_tasks(connection: Connection, image_ids: Collection[str]) -> None:
+    """Ask again about photos to which a sheet added a person after they were annotated."""
+    is_answered = tasks.c.image_id.in_(image_ids) & (tasks.c.status == "done")
+    is_asked_again = (tasks.c.unit_kind == "image") & tasks.c.golden.is_(False)
+    update = sa.update(tasks).where(is_answered, is_asked_again)
+    connection.execute(update.values(status="redo"))
+
+
+def _extract_row_facts(table: sa.Table, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _cast_fact_to_column_type(name, fact)
+        name: _cast_number_to_fact_dtype(find_fact_dtype(table, name), fact)
         for name, fact in row.items()
         if name not in _NON_FACT_COLUMNS and fact is not None
     }
 
 
-def _cast_fact_to_column_type(name: str, fact: object) -> object:
-    dtype = FACT_DTYPES.get(name)
-    if dtype is None or dtype == pl.Boolean or not isinstance(fact, str):
+def _cast_number_to_fact_dtype(dtype: Any, fact: object) -> object:
+    if not dtype.is_numeric() or not isinstance(fact, str):
         return fact
-    return float(fact) if dtype == pl.Float64 else int(float(fact))
+    return float(fact) if dtype.is_float() else int(float(fact))
 
 
 def _build_subject_rows(
@@ -314,7 +228,10 @@ def _build_subject_rows(
     )
     ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *row_by_subject])
     return [
-        {"subject_id": subject_id, "facts": _extract_row_facts(row_by_subject.get(subject_id, {}))}
+        {
+            "subject_id": subject_id,
+            "facts": _extract_row_facts(subjects, row_by_subject.get(subject_id, {})),
+        }
         for subject_id in ids
     ]
 

@@ -21,6 +21,7 @@ from isolux.core.plugin_options import (
 from isolux_curate.project.folder import PROJECT_FILE, Project
 from isolux_curate.project.queries import (
     CONSENT_KINDS,
+    join_and_coalesce_facts,
     read_exclusions_with_reasons,
     read_images,
     read_people_in_photos,
@@ -132,17 +133,21 @@ def _caution_on_skipped_rule(rule_name: str, rule_info: RuleInfo) -> str:
 
 def _read_intake_facts(project: Project) -> pl.DataFrame:
     """Join all facts: one row a subject in a photo, in the order of arrival."""
-    photos = read_arrived_photos(project).join(
-        read_images(project, include_excluded=True),
-        on="image_id",
-        how="left",
-        maintain_order="left",
+    photos = (
+        read_arrived_photos(project)
+        .select("image_id")
+        .join(
+            read_images(project, include_excluded=True),
+            on="image_id",
+            how="left",
+            maintain_order="left",
+        )
     )
     people = read_people_in_photos(project, include_excluded=True).filter(
         pl.col("origin") == "submitted"
     )
-    facts = _join_and_coalesce_facts(photos, people.drop("x", "y", "w", "h", "origin"), "image_id")
-    facts = _join_and_coalesce_facts(facts, read_subjects(project), "subject_id")
+    facts = join_and_coalesce_facts(photos, people.drop("x", "y", "w", "h", "origin"), "image_id")
+    facts = join_and_coalesce_facts(facts, read_subjects(project), "subject_id")
     # Matches with known illegal material get no letters, and no rule is applied to them.
     matching_ids = read_hash_matches_with_state(project).filter(pl.col("state") != IN)["image_id"]
     facts = facts.filter(~pl.col("image_id").is_in(matching_ids.implode()))
@@ -154,17 +159,6 @@ def _read_intake_facts(project: Project) -> pl.DataFrame:
 
 
 _KEY_COLUMNS = ("image_id", "instance_id", "subject_id")
-
-
-def _join_and_coalesce_facts(
-    facts: pl.DataFrame, more_facts: pl.DataFrame, key: str
-) -> pl.DataFrame:
-    """Join tables of facts; where both have a fact, the first (the file's own) is taken."""
-    shared_columns = [c for c in more_facts.columns if c in facts.columns and c != key]
-    joined_facts = facts.join(more_facts, on=key, how="left", suffix=" 2", maintain_order="left")
-    return joined_facts.with_columns(
-        pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns
-    ).drop(f"{c} 2" for c in shared_columns)
 
 
 def _replace_consent_by_ledger(project: Project, facts: pl.DataFrame) -> pl.DataFrame:

@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from isolux.core.errors import FileError, UnknownNameError
 from isolux.io.consent import ConsentRole, Ledger, key_path, read_ledger
 from isolux_curate.project.database import open_read_transaction
+from isolux_curate.project.fact_columns import find_fact_dtype, name_fact_column
 from isolux_curate.project.folder import Project, refuse_ledger_without_stored_head
 from isolux_curate.project.tables import META, images, instances, subjects
 from isolux_curate.project.verdicts import read_arrived_photos, read_current_out_verdicts
@@ -39,15 +40,15 @@ def assign_only_subject_to_drawing(
     people: pl.DataFrame, out_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """Assign the photo's subject to a drawn person if one is named and one drawn; else null."""
-    with_counts = people.join(
+    rows = people.select("instance_id", "image_id", "subject_id", "origin").join(
         _count_named_and_drawn_people(people, out_verdicts), on="image_id", maintain_order="left"
     )
     is_subject = (
         (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_build_dropped_box_mask(out_verdicts)
     )
     named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
-    subject_id = named_id.when(is_subject).then("subject")
-    return with_counts.with_columns(subject_id=subject_id).select(people.columns)
+    subject_id = rows.select(subject_id=named_id.when(is_subject).then("subject"))
+    return people.with_columns(subject_id.to_series())
 
 
 def list_photos_drawn_beyond_named(
@@ -143,21 +144,6 @@ def drop_rows_of_revoked_consent(
     return photo_rows.filter(~pl.col("image_id").is_in(revoked_ids.implode())), subjects
 
 
-FACT_DTYPES: dict[str, Any] = {
-    "exif": pl.Boolean,
-    "megapixels": pl.Float64,
-    "exif_width": pl.Int64,
-    "exif_height": pl.Int64,
-    "digital_zoom": pl.Float64,
-    "custom_rendered": pl.Int64,
-    "pages": pl.Int64,
-    "age": pl.Float64,
-    "age_of_majority": pl.Float64,
-    "device_year": pl.Int64,
-    "language_right": pl.Int64,
-    "orientation": pl.Int64,
-}
-"""Facts that are numbers; all others are text."""
 _DTYPES: tuple[tuple[type[Any], Any], ...] = (
     (sa.Boolean, pl.Boolean),
     (sa.Integer, pl.Int64),
@@ -237,12 +223,22 @@ def read_subjects(project: Project) -> pl.DataFrame:
 
 
 def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
-    """Join facts of subjects to people in photos; columns that exist already are not replaced."""
-    subject_facts = read_subjects(project)
-    new_columns = [c for c in subject_facts.columns if c not in people.columns or c == "subject_id"]
-    return people.join(
-        subject_facts.select(new_columns), on="subject_id", how="left", maintain_order="left"
-    )
+    """Join facts to people: what was stated of them in that photo, then of the subject."""
+    named = _read_table_with_fact_columns(project, instances).filter(origin="submitted")
+    stated = named.drop("instance_id", "origin", *"xywh", "primary", "secondary", strict=False)
+    with_stated = join_and_coalesce_facts(people, stated, "image_id", "subject_id")
+    return join_and_coalesce_facts(with_stated, read_subjects(project), "subject_id")
+
+
+def join_and_coalesce_facts(
+    facts: pl.DataFrame, more_facts: pl.DataFrame, *keys: str
+) -> pl.DataFrame:
+    """Join tables of facts; where both have a fact, the first is taken."""
+    shared_columns = [c for c in more_facts.columns if c in facts.columns and c not in keys]
+    joined_facts = facts.join(more_facts, on=keys, how="left", suffix=" 2", maintain_order="left")
+    return joined_facts.with_columns(
+        pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns
+    ).drop(f"{c} 2" for c in shared_columns)
 
 
 def read_exclusions_with_reasons(project: Project) -> pl.DataFrame:
@@ -292,16 +288,16 @@ def find_photos_of_revoked_consent(project: Project) -> frozenset[str]:
 def _read_table_with_fact_columns(project: Project, table: sa.Table) -> pl.DataFrame:
     frame, json_columns = _read_columns_and_json(project, table)
     facts = json_columns["facts"]
-    return frame.hstack(
-        [
-            pl.Series(
-                name,
-                [fact_values.get(name) for fact_values in facts],
-                dtype=FACT_DTYPES.get(name, pl.String),
-            )
-            for name in dict.fromkeys(name for fact_values in facts for name in fact_values)
-        ]
-    )
+    columns: dict[str, pl.Series] = {}
+    for fact_name in dict.fromkeys(name for fact_values in facts for name in fact_values):
+        name, dtype = name_fact_column(table, fact_name), find_fact_dtype(table, fact_name)
+        values = [fact_values.get(fact_name) for fact_values in facts]
+        if dtype == pl.String:  # a fact that was a number before may be text now
+            values = [None if value is None else str(value) for value in values]
+        column = pl.Series(name, values, dtype=dtype)
+        first = columns.get(name, column)  # two columns may have one name: height, person_height
+        columns[name] = first.zip_with(first.is_not_null(), column)
+    return frame.hstack(list(columns.values()))
 
 
 def tabulate_project_funnel(project: Project) -> pl.DataFrame:

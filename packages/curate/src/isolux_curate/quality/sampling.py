@@ -310,7 +310,8 @@ def draw_and_write_review_sample(
     out : str or Path
         The folder to write.
     type : sequence of str
-        What is drawn, each type separately: subject, image, instance, or a stage of annotation.
+        What is drawn, each type separately: subject, image, instance (people in photos), or a stage
+        of annotation (boxes: the boxes).
     table : str, optional
         Draw from the column unit_id of a table in place of the project's units.
     by : sequence of str

@@ -30,6 +30,7 @@ from isolux_curate.user_tables import (
     refuse_missing_columns,
 )
 
+BOXES = "boxes"
 UNIT_TYPES = ("subject", "image", "instance", *STAGES)
 _NON_FACT_COLUMNS = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
 
@@ -40,10 +41,17 @@ def read_current_unit_ids(project: Project, unit_type: str) -> pl.DataFrame:
         raise UnknownNameError("kind of unit", unit_type, UNIT_TYPES)
     if unit_type == "image":
         units = read_images(project).select("image_id", unit_id="image_id")
-    elif unit_type in ("subject", "instance"):
+    elif unit_type == "subject":
+        units = read_people_in_photos(project).select(
+            unit_id="subject_id", image_id=pl.lit(None, dtype=pl.String)
+        )
+    elif unit_type in ("instance", BOXES):
         people = read_people_in_photos(project)
-        image = pl.lit(None, dtype=pl.String) if unit_type == "subject" else pl.col("image_id")
-        units = people.select(unit_id=f"{unit_type}_id", image_id=image)
+        boxed_people = people.drop_nulls("x")
+        if unit_type == "instance":  # people who were named, where nobody was drawn
+            is_drawn = pl.col("image_id").is_in(boxed_people["image_id"].implode())
+            boxed_people = pl.concat([boxed_people, people.filter(~is_drawn)])
+        units = boxed_people.select("image_id", unit_id="instance_id")
     else:
         ids_by_unit_kind = {
             "image": read_images(project)["image_id"],
@@ -288,7 +296,7 @@ def _parse_equal_length_keypoints(keypoint_jsons: Sequence[str], source: str) ->
     return np.array(rows, dtype=np.float64)
 
 
-BOXES, _MASK_PREFIX = "boxes", "mask: "
+_MASK_PREFIX = "mask: "
 _BOX_COLUMNS = ("x", "y", "w", "h")
 _ANSWER_SCHEMA = {name: pl.Float64 if name in _BOX_COLUMNS else pl.String for name in COLUMNS}
 

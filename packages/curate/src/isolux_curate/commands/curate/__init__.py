@@ -8,6 +8,7 @@ STEPS = {
     "quotas": "candidates",
     "init": "project",
     "add": "project",
+    "unset": "project",
     "intake": "project",
     "decide": "project",
     "push": "annotation",

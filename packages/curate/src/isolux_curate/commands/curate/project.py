@@ -20,8 +20,12 @@ from isolux_curate.annotation.golden_tasks import (
     score_and_record_annotators,
     tabulate_graduation_rates,
 )
-from isolux_curate.api.project_status import compute_funnel_and_group_exclusions
+from isolux_curate.api.project_status import (
+    ProjectStatus,
+    compute_funnel_and_group_exclusions,
+)
 from isolux_curate.commands.curate._output import write_spreadsheet_safe_csv
+from isolux_curate.intake.fact_removal import remove_fact_column
 from isolux_curate.intake.ingest import ingest_sheet_photos as ingest
 from isolux_curate.intake.intake_verdicts import apply_and_record_rules
 from isolux_curate.intake.intake_verdicts import list_refusal_reasons_by_subject as list_letters
@@ -104,6 +108,23 @@ def add(
     print_clean_lines(f"next: isolux curate intake {project}")
 
 
+def unset(project: str, column: str, *, sheet: Literal["photos", "subjects"]) -> None:
+    """Remove a column of facts that came in by mistake, from everyone who has it.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    column : str
+        Its name in the sheet.
+    sheet : {"photos", "subjects"}
+        The sheet that it came in with.
+    """
+    n_rows = remove_fact_column(open_project(project), column, sheet)
+    print_clean_lines(f"{column}: removed from {pluralise(n_rows, 'row')}")
+    print_clean_lines(f"next: isolux curate intake {project}")
+
+
 def intake(
     project: str,
     *,
@@ -167,7 +188,9 @@ def decide(
 
 
 def status(project: str, *, by: Sequence[str] = ()) -> None:
-    """Print the funnel: how many photos came in, were left out, and why; with --by, by group.
+    """Print the funnel, annotation by stage, and revocations; with --by, whom each step left out.
+
+    Journal and ledger of consent are verified first.
 
     Parameters
     ----------
@@ -189,13 +212,29 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
     print_table_in_column_blocks(
         "Where photos left (refused: those that had left before included)", project_state.funnel
     )
+    if project_state.annotation.height:
+        print_table_in_column_blocks(
+            "Annotation: photos or people by stage (left: no longer in the project)",
+            project_state.annotation,
+        )
     for (step,), table in project_state.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
         print_table_in_column_blocks(title, _convert_shares_to_percent(table.drop("step")))
+    print_clean_lines(_format_verified_rows(project_state))
     if not by:
         print_clean_lines(
             "--by FACT compares whom each step left out: facts of subjects, as age_group"
         )
+
+
+def _format_verified_rows(project_state: ProjectStatus) -> str:
+    ledger_text = (
+        "there is no ledger of consent"
+        if project_state.n_ledger_rows is None
+        else f"the ledger of consent, {pluralise(project_state.n_ledger_rows, 'row')}, verifies"
+    )
+    journal_text = f"the journal, {pluralise(project_state.n_journal_rows, 'row')}, verifies"
+    return f"{journal_text}; {ledger_text}"
 
 
 def _format_funnel_as_subtraction(funnel: pl.DataFrame) -> str:
