@@ -167,7 +167,12 @@ def test_everyone_right_differs_by_nothing():
     # Replicates that are all alike do not say how sure a spread is; the groups' intervals do, and
     # bound the range.
     spread = _row(table, "standard_deviation")
-    assert [spread[k] for k in ("value", "low", "high", "status")] == [0.0, None, None, "boundary"]
+    assert [spread[k] for k in ("value", "low", "high", "status")] == [
+        0.0,
+        None,
+        None,
+        "no variation",
+    ]
     widest = _row(table, "range")
     assert widest["low"] == 0.0
     assert 0.05 < widest["high"] < 0.2

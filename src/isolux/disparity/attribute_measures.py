@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.core.formatting import NO_RATIO, UNTESTED
+from isolux.core.formatting import UNTESTED
 from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import Status
 from isolux.disparity.contrast_z import is_overall_among_groups
@@ -28,7 +28,14 @@ from isolux.disparity.family import (
     flag_untestable_pairs,
 )
 from isolux.disparity.measure_registry import PluginMeasure, load_measures
-from isolux.disparity.rows import DisparityRows, build_disparity_rows, list_boundary_reasons
+from isolux.disparity.rows import (
+    NO_RATIO_FLAG,
+    UNTESTED_FLAG,
+    DisparityRows,
+    Flag,
+    build_disparity_rows,
+    list_cautions,
+)
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.groups.unknown_values import UNKNOWN
@@ -44,7 +51,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference
 
-_NO_VARIATION = "nothing varies within the groups"
+_NO_VARIATION = Flag(Status.NO_VARIATION.value, "nothing varies within the groups")
 _TOO_FEW_GROUPS = "fewer than five groups"
 
 
@@ -98,9 +105,7 @@ class _AttributeMeasures:
         order = np.argsort(self.values * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
         self.range_bounds: dict[bool, tuple[float, float]] = {}
-        self.boundary_reason = next(
-            filter(None, list_boundary_reasons(estimates, j)[self.members]), None
-        )
+        self.caution = next(filter(None, list_cautions(estimates, j)[self.members]), None)
 
     def build_rows(self, plugin_measures: Sequence[PluginMeasure]) -> list[DisparityRows]:
         metric = self.estimates.measures[self.j]
@@ -127,15 +132,15 @@ class _AttributeMeasures:
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
         undefined_reason: str = "the formula divides by nothing here",
-        boundary_reason: str | None = None,
+        caution: Flag | None = None,
     ) -> DisparityRows:
-        """Build one row; reasons for no value, and for ``boundary`` where the groups have none."""
+        """Build one row; ``caution``: the flag where the groups have none."""
         a, b = (self.worst, self.best) if groups is None else groups
         test = self.tested.test if not math.isnan(p[0]) else None
         undefined = not math.isfinite(estimate)
-        boundary_reason = self.boundary_reason or boundary_reason
-        defined_status = Status.OK if boundary_reason is None else Status.BOUNDARY
+        flag = self.caution or caution
         if undefined:
+            flag = Flag(Status.UNDEFINED.value, undefined_reason)
             bounds = (math.nan, math.nan)
         return build_disparity_rows(
             self.estimates,
@@ -151,8 +156,7 @@ class _AttributeMeasures:
             p_adjusted=np.array([p[1]]),
             test=test,
             family=self.tested.family if test else None,
-            status=[(Status.UNDEFINED if undefined else defined_status).value],
-            reason=[undefined_reason if undefined else boundary_reason],
+            flags=[flag],
         )
 
     def _build_omnibus_row(self) -> DisparityRows:
@@ -224,7 +228,7 @@ class _AttributeMeasures:
             bounds,
             method="Paule–Mandel, Q-profile",
             groups=(None, None),
-            boundary_reason=_NO_VARIATION if is_constant else None,
+            caution=_NO_VARIATION if is_constant else None,
         )
 
     def _shares_no_cluster(self) -> bool:
@@ -268,17 +272,19 @@ class _AttributeMeasures:
         if measure.info.interval != "percentile":
             is_log = measure.info.interval == "largest log ratio"
             bounds = measure.convert_bounds(self._compute_range_bounds(log=is_log), settings)
-            missing_reason = (NO_RATIO if is_log else UNTESTED) if math.isnan(bounds[0]) else None
+            missing_bound = (
+                (NO_RATIO_FLAG if is_log else UNTESTED_FLAG) if math.isnan(bounds[0]) else None
+            )
             return self._build_row(
                 measure.name,
                 estimate,
                 bounds,
                 method="simultaneous pairs",
-                boundary_reason=missing_reason,
+                caution=missing_bound,
             )
         if self._has_no_variation():
             return self._build_row(
-                measure.name, estimate, groups=(None, None), boundary_reason=_NO_VARIATION
+                measure.name, estimate, groups=(None, None), caution=_NO_VARIATION
             )
         replicate_values = measure.evaluate(
             self.replicates.T, {"overall": overall_replicates, **settings}
@@ -414,8 +420,7 @@ def _build_undefined_row(
         "omnibus_test",
         groups=(None, None),
         value=np.array([np.nan]),
-        status=[Status.UNDEFINED.value],
-        reason=[f"{phrase} enough units and clusters to be compared"],
+        flags=[Flag(Status.UNDEFINED.value, f"{phrase} enough units and clusters to be compared")],
     )
 
 
