@@ -160,28 +160,31 @@ class _AttributeMeasures:
         )
 
     def _build_omnibus_row(self) -> DisparityRows:
+        # Groups against the rest too: whatever a report states of an attribute, this test shows.
+        t = np.abs(self.tested.null.t)
         is_pair = self.tested.contrasts[:, 1] != COMPLEMENT
-        t = np.where(is_pair, np.abs(self.tested.null.t), np.nan)
-        if np.isnan(t).all():
+        if np.isnan(t[is_pair]).all():
             members = self.members[self.tested.contrasts[is_pair]]
             # Values that differ although nothing varies have no null distribution: no p.
             if flag_untestable_pairs(self.estimates, self.j, *members.T).any():
                 return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
             return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
-        tail = MaxNormalTail(self.tested.null.max_pair_z, int(np.isfinite(t).sum()))
+        tail = MaxNormalTail(self.tested.null.max_z, int(np.isfinite(t).sum()))
         p = float(tail.adjust_p(t[strongest]))
-        p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
+        p = max(p, float(self.tested.null.p_value[strongest]))  # no less than its own p
         adjusted = float(self.tested.adjusted[strongest])
-        if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
+        if self.spec.correction != "max-t":  # the attribute's own p bounds its best comparison's
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p
-        groups = [int(self.members[k]) for k in self.tested.contrasts[strongest]]
+        groups = [
+            0 if k == COMPLEMENT else int(self.members[k]) for k in self.tested.contrasts[strongest]
+        ]  # row 0: everyone
         sign = self.estimates.measures[self.j].sign
         groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
         return self._build_row(
             "omnibus_test",
             float(t[strongest]),
-            method="largest |t| over pairs",
+            method="largest |t|",
             p=(p, adjusted),
             groups=(groups[0], groups[1]),
         )

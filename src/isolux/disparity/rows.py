@@ -87,7 +87,7 @@ def build_disparity_rows(
     test: str | None = None,
     family: str | None = None,
     detectable: FloatArray | None = None,
-    flags: Sequence[Flag | None],
+    flags: Sequence[Flag | None] | npt.NDArray[np.object_],
 ) -> DisparityRows:
     """Build rows of measure ``j``; ``groups`` are rows of the estimates, None: no such group."""
     measure = estimates.measures[j]
