@@ -41,6 +41,12 @@ def _misled(rng, true, g):
     return np.where((rng.random(len(true)) < 0.3)[:, None], hard, easy)
 
 
+def _guessed(rng, true, g):
+    """All five annotators guess at a quarter of the people; of the others 95 % are right."""
+    easy, guess = (_independent(*[r] * 5)(rng, true, g) for r in (0.95, 1 / g))
+    return np.where((rng.random(len(true)) < 0.25)[:, None], guess, easy)
+
+
 def _alike(rng, true, g):
     """Three in ten of the first group look like the second to everybody."""
     seen = np.where((true == 0) & (rng.random(len(true)) < 0.3), 1, true)
@@ -70,9 +76,10 @@ KINDS = {
     "three who answer at random": _independent(0.5, 0.5, 0.5),
     "five, 30 % of people are hard": _misled,
     "five, 30 % of a group look like the other": _alike,
+    "five, 25 % of people are guessed": _guessed,
 }
 SOUND = list(KINDS)[:4]
-BROKEN = list(KINDS)[5:14]
+BROKEN = [*list(KINDS)[5:14], "five, 25 % of people are guessed"]
 
 
 def doubted(kind: str, *, worlds: int, replicates: int, people: int = 300) -> dict[str, object]:

@@ -125,6 +125,12 @@ def _warn_of_misfit(fit: AnnotatorFit, names: Sequence[str]) -> Iterator[str]:
             " annotators copied, not necessarily these two, or some people mislead several "
             "annotators at once"
         )
+    if fit.hard_people_p <= _MAX_MISFIT_P:
+        yield (
+            "the annotators' disagreements are on fewer people than independent errors would be"
+            f" (p = {fit.hard_people_p:.2g}): some people mislead all of them, and the corrected"
+            " difference tends to be too small"
+        )
     if fit.min_agreement >= _MIN_UNANIMITY:
         yield (
             f"the annotators hardly ever disagree (every two give {100 * fit.min_agreement:.1f} %"
