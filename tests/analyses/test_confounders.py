@@ -270,7 +270,7 @@ def test_a_value_seen_in_one_group_only_is_left_out_and_said():
     assert table(found, "Groups within").filter(at="huge")["compared"].to_list() == [False, False]
     assert any("at 1 value(s) of size some group has fewer than 10" in n for n in found.notes)
     gap = found.findings.filter(pl.col("claim").str.contains("equal mix"))
-    assert gap["status"].to_list() == ["boundary"]
+    assert gap["status"].to_list() == ["low overlap"]
     # Of those compared both are found at .4; of everyone a is found at 100 / 140.
     claim = gap["claim"].item()
     assert (

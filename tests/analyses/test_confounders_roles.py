@@ -87,7 +87,7 @@ def test_what_came_after_is_never_held_alike(collider):
     with pytest.raises(SpecError, match=r"(?s)create a gap of tone where.*given the role 'after'"):
         equal_mix(collider, roles={"light": "after"})
     row, table, _ = equal_mix(collider, roles={"light": "after"}, adjust_after=True)
-    assert (row["p_adjusted"], row["status"]) == (None, "boundary")
+    assert (row["p_adjusted"], row["status"]) == (None, "mediator")
     assert "This is not a gap of the model." in row["claim"]
     assert table["robustness"] is None
 

@@ -120,10 +120,10 @@ def test_a_metric_of_which_nothing_is_established_is_one_finding_without_groups(
     assert "established" in found["claim"][0]
 
 
-def test_a_boundary_status_stays_with_its_finding():
-    caution = {"A": {"status": "boundary", "reason": "17 clusters"}}
+def test_a_caution_stays_with_its_finding():
+    caution = {"A": {"status": "few clusters", "reason": "17 clusters"}}
     found = found_in(block({"A": 0.6, "B": 0.95}, ("A", "B", 0.001), status=caution))
-    assert found["status"].to_list() == ["boundary"]
+    assert found["status"].to_list() == ["few clusters"]
     assert "17 clusters" in found["claim"][0]
 
 

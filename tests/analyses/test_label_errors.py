@@ -189,7 +189,7 @@ def _copied():
 def test_annotators_who_are_not_to_be_relied_on_are_a_warning_and_in_the_sentence(said, told):
     run = run_analyses(annotated(said), ["label_errors"])
     own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
-    assert own["status"] == "boundary"
+    assert own["status"] == "doubtful correction"
     assert re.search(f"This is not to be relied on: .*{told}", own["claim"])
     (warned,) = [w for w in run.record["warnings"] if w.startswith("label_errors, tone: ")]
     assert re.search(told, warned)
@@ -216,7 +216,7 @@ def test_an_answer_that_is_written_down_twice_counts_once():
 def test_annotators_who_never_disagree_are_in_doubt():
     run = run_analyses(annotated(np.tile(_said(0.8), 3)), ["label_errors"])
     own = run.findings.filter(reference="dawid-skene-1979").row(0, named=True)
-    assert own["status"] == "boundary"
+    assert own["status"] == "doubtful correction"
     assert "never wrong or wrong together" in own["claim"]
 
 
@@ -302,7 +302,7 @@ def test_a_matrix_that_says_little_gives_no_impossible_gap(tmp_path, text):
     )
     assert -1 <= row["low"] <= row["effect"] <= row["high"] <= 1
     assert "nan" not in row["claim"]
-    assert row["status"] == "boundary"
+    assert row["status"] == "doubtful correction"
     assert "could be almost anything" in row["claim"] or "was cut there" in row["claim"]
 
 
@@ -364,5 +364,5 @@ def test_a_matrix_that_turns_judgements_round_is_a_warning_and_its_findings_are_
     assert "swapped in the file?" in told
     assert told not in run.record["notes"]
     own = run.findings.filter(analysis="label_errors").row(0, named=True)
-    assert own["status"] == "boundary"
+    assert own["status"] == "doubtful correction"
     assert "This is not to be relied on: by this matrix most labels of some group" in own["claim"]

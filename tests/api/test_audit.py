@@ -117,7 +117,7 @@ def test_below_ten_clusters_there_is_a_value_but_no_interval():
     found = isolux.audit(nine.select("unit_id", "value"), nine.select("unit_id", "tone"),
                          by="tone", **FEW).group_metrics.filter(group="a")  # fmt: skip
     assert found["value"][0] == pytest.approx(7 / 9)
-    assert found.select("low", "high", "status").row(0) == (None, None, "boundary")
+    assert found.select("low", "high", "status").row(0) == (None, None, "few clusters")
 
 
 def test_inputs_are_not_changed_and_a_seed_repeats():

@@ -179,7 +179,7 @@ def test_a_change_of_few_clusters_says_why_it_has_no_interval():
     ]  # fmt: skip
     found = isolux.compare(*runs)
     row = found.disparities.filter(kind="gap_change").row(0, named=True)
-    assert (row["low"], row["high"], row["status"]) == (None, None, "boundary")
+    assert (row["low"], row["high"], row["status"]) == (None, None, "few clusters")
     assert row["reason"] == "fewer than 10 clusters"
     claims = [c for c in found.findings["claim"] if "tone = a" in c or "a against" in c]
     assert claims

@@ -123,7 +123,7 @@ def test_people_of_unknown_value_are_in_no_claim():
 
 def test_where_clusters_are_few_nothing_is_claimed():
     found = audited([0.9, 0.9], photos=40, margin=50, min_clusters=10)
-    assert within(found)["status"] == "boundary"
+    assert within(found)["status"] == "few clusters"
     assert "cannot be judged: " in told(found)
 
 

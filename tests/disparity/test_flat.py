@@ -44,7 +44,7 @@ def test_equal_shares_are_one_observation_a_person(share):
     value = np.array([share])
     ends = mover_difference_interval(value, edge, value, edge, np.zeros(1))
     assert (pair["low"], pair["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
-    assert set(estimates.status[:, 0]) == {"boundary"}
+    assert set(estimates.status[:, 0]) == {"no variation"}
     assert "nothing varies" in estimates.reason[1, 0]
 
 
@@ -90,7 +90,7 @@ def test_equal_numbers_are_in_doubt_whatever_their_unit(value):
         id="unit_id", replicates=300,
     )  # fmt: skip
     errors = found.group_metrics.filter(metric="mean_absolute_error")
-    assert set(errors["status"]) == {"boundary"}
+    assert set(errors["status"]) == {"no variation"}
     assert all(why.startswith("nothing varies in it") for why in errors["reason"])
     told = answer_from_run(found.run).first
     assert "no test was made" in told

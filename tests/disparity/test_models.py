@@ -108,10 +108,10 @@ def test_a_change_in_doubt_says_why():
     assert why == "fewer than 10 clusters"
     rows = {(r["kind"], r["group_a"]): r for r in found.table.iter_rows(named=True)}
     told = {key: (row["status"], row["reason"]) for key, row in rows.items()}
-    assert told["model_difference", "a"] == ("boundary", why)
+    assert told["model_difference", "a"] == ("few clusters", why)
     assert told["model_difference", "b"] == ("ok", None)
     # What is put together from a is in doubt as a is, and has no interval where a has none.
-    assert told["gap_change", "b"] == ("boundary", why)
+    assert told["gap_change", "b"] == ("few clusters", why)
     bare = [rows["model_difference", "a"], rows["gap_change", "b"]]
     assert {end for row in bare for end in (row["low"], row["high"])} == {None}
 

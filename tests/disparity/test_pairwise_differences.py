@@ -187,14 +187,14 @@ def test_a_ratio_to_nothing_has_no_interval_and_says_so():
     values = [1.0] * 30 + [0.0] * 50  # a: 30 of 40, b: none
     _, found = _measured(values=values, groups=["a"] * SIZE + ["b"] * SIZE)
     ratio = _pairs(found.table, "ratio")["b", "a"]
-    assert (ratio["value"], ratio["low"], ratio["status"]) == (0.0, None, "boundary")
+    assert (ratio["value"], ratio["low"], ratio["status"]) == (0.0, None, "no ratio")
     assert ratio["reason"] == "a value is 0, or may be by chance: its ratio has no interval"
     logs = _pairs(found.table, "log_ratio")["b", "a"]
     assert [logs[k] for k in ("value", "low", "p_value", "status")] == [None] * 3 + ["undefined"]
     whole = {r["kind"]: r for r in found.table.iter_rows(named=True)}
     # The others' ratios are no interval of this one: 0 lies in none of them.
     assert [whole["ratio_min_max"][k] for k in ("value", "low", "high")] == [0.0, None, None]
-    assert whole["ratio_min_max"]["status"] == "boundary"
+    assert whole["ratio_min_max"]["status"] == "no ratio"
     assert [whole["epsilon"][k] for k in ("value", "low", "high")] == [None] * 3
 
 
@@ -222,4 +222,4 @@ def test_of_two_groups_the_rest_is_as_much_in_doubt_as_the_other():
     estimates = measure_groups(scored(values, homes), members(g=groups), spec)
     rows = _pairs(measure_disparities(estimates, spec).table, "difference_to_overall")
     told = {(row["status"], row["reason"]) for row in rows.values()}
-    assert told == {("boundary", "fewer than 15 effective clusters")}
+    assert told == {("few clusters", "fewer than 15 effective clusters")}

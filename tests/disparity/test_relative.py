@@ -55,7 +55,7 @@ def test_a_second_value_of_0_is_a_change_without_an_interval():
     row = only([1] * 50 + [0] * 50, [0] * 100)
     assert row["value"] == -1.0
     assert row["low"] is None
-    assert row["status"] == "boundary"
+    assert row["status"] == "no ratio"
 
 
 @pytest.mark.law

@@ -121,7 +121,7 @@ def test_a_group_whose_rate_has_no_interval_takes_the_interval():
     row = found["fairness_discrepancy_rate"]
     assert row["value"] == pytest.approx(1 - 0.5 * 0.4 - 0.5 * 0.2)
     assert (row["low"], row["high"], row["method"]) == (None, None, None)
-    assert row["status"] == "boundary"
+    assert row["status"] == "few impostors"
     assert row["reason"] == "no interval: a group's rate has none"
 
 

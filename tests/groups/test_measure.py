@@ -125,8 +125,8 @@ STATUSES = [
     # clusters, units each, spec, status, has value, has interval, reason
     (9, 10, {}, "insufficient clusters", True, False, "fewer than 10 clusters"),
     (12, 2, {}, "insufficient units", False, False, "fewer than 50 units"),
-    (9, 10, {"min_clusters": 5}, "boundary", True, False, "no interval is honest"),
-    (12, 10, {}, "boundary", True, True, "fewer than 15 effective clusters"),
+    (9, 10, {"min_clusters": 5}, "few clusters", True, False, "no interval is honest"),
+    (12, 10, {}, "few clusters", True, True, "fewer than 15 effective clusters"),
     (20, 10, {}, "ok", True, True, None),
     (40, 10, {}, "ok", True, True, None),
 ]
@@ -154,7 +154,7 @@ def test_one_big_cluster_is_worth_few():
     values = np.tile([1.0, 1.0, 0.0, 1.0], 89)
     row = _rows(scored(values, clusters), members(g=["a"] * 356)).row(1, named=True)
     assert row["n_clusters"] == 40
-    assert row["status"] == "boundary"
+    assert row["status"] == "dominant clusters"
     assert "fewer than 15 effective clusters" in row["reason"]
 
 

@@ -90,7 +90,7 @@ def test_a_small_group_without_a_far_error_is_not_sure_of_it():
     assert apart > 5 * np.hypot(*found.standard_error[[a, b], root])
     # The 100 largest of b: 20 of log(900 / 3.8) = 5.5, 80 of about a third: an index of
     # 100 / 135 = .74. a has none of them, and owes that to chance.
-    assert found.status[:, root].tolist() == ["boundary"] * 3
+    assert found.status[:, root].tolist() == ["skewed values"] * 3
     assert set(found.reason[:, root]) == {
         "its largest errors thin out too slowly to say how large it can be"
     }

@@ -34,7 +34,7 @@ def test_values_that_few_share_are_not_tied():
     )  # three of 300, error 8.7
 
 
-@pytest.mark.parametrize(("values", "status"), [(4, "boundary"), (4000, "ok")])
+@pytest.mark.parametrize(("values", "status"), [(4, "tied values"), (4000, "ok")])
 def test_a_group_whose_values_are_tied_is_marked(values, status):
     rng = np.random.default_rng(0)
     n = 700
@@ -48,4 +48,4 @@ def test_a_group_whose_values_are_tied_is_marked(values, status):
     found = isolux.audit(scores, dataset, by="group", replicates=200).group_metrics
     row = found.filter(metric="median", group="b").row(0, named=True)
     assert row["status"] == status
-    assert ("equal near" in (row["reason"] or "")) == (status == "boundary")
+    assert ("equal near" in (row["reason"] or "")) == (status == "tied values")

@@ -41,6 +41,12 @@ def _misled(rng, true, g):
     return np.where((rng.random(len(true)) < 0.3)[:, None], hard, easy)
 
 
+def _guessed(rng, true, g):
+    """All five annotators guess at a quarter of the people; of the others 95 % are right."""
+    easy, guess = (_independent(*[r] * 5)(rng, true, g) for r in (0.95, 1 / g))
+    return np.where((rng.random(len(true)) < 0.25)[:, None], guess, easy)
+
+
 def _alike(rng, true, g):
     """Three in ten of the first group look like the second to everybody."""
     seen = np.where((true == 0) & (rng.random(len(true)) < 0.3), 1, true)
@@ -70,9 +76,10 @@ KINDS = {
     "three who answer at random": _independent(0.5, 0.5, 0.5),
     "five, 30 % of people are hard": _misled,
     "five, 30 % of a group look like the other": _alike,
+    "five, 25 % of people are guessed": _guessed,
 }
 SOUND = list(KINDS)[:4]
-BROKEN = list(KINDS)[5:14]
+BROKEN = [*list(KINDS)[5:14], "five, 25 % of people are guessed"]
 
 
 def doubted(kind: str, *, worlds: int, replicates: int, people: int = 300) -> dict[str, object]:
@@ -84,21 +91,19 @@ def doubted(kind: str, *, worlds: int, replicates: int, people: int = 300) -> di
         said = KINDS[kind](rng, true, 2)
         votes = np.eye(2)[said] * (said >= 0)[:, :, None]
         found = warn_of_unreliable_annotators(votes, [f"a{k}" for k in range(said.shape[1])], seed)
-        no, doubt = no + bool(found.impossible_reason), doubt + bool(found.boundary_reasons)
+        no, doubt = no + bool(found.impossible_reason), doubt + bool(found.doubts)
         if found.impossible_reason:
             continue
         code = votes.sum(axis=1).argmax(axis=1)
         own = people_of(score, code, cluster, 2)
         # Of what is doubted the value alone is looked at.
-        one = correct_gaps_by_annotators(
-            own, votes, 2 if found.boundary_reasons else replicates, LEVEL, seed
-        )
+        one = correct_gaps_by_annotators(own, votes, 2 if found.doubts else replicates, LEVEL, seed)
         gaps.append(one.gap[0])
-        if not found.boundary_reasons:
+        if not found.doubts:
             held.append(one.gap_low[0] <= truth <= one.gap_high[0])
     return {
         "annotators": kind, "true gap": truth,
         "corrected": float(np.nanmean(gaps)) if gaps else None,
-        "not corrected, %": no / worlds, "boundary, %": doubt / worlds,
+        "not corrected, %": no / worlds, "doubtful, %": doubt / worlds,
         "ok, %": len(held) / worlds, "covered where ok, %": float(np.mean(held)) if held else None,
     }  # fmt: skip

@@ -37,7 +37,7 @@ CELLS = {
 
 
 UNMARKED = [name for name in CELLS if not name.startswith("12 clusters")]
-"""Of the other, 12 clusters that are alike within, every method errs; its rows are `boundary`."""
+"""Of the other, 12 clusters alike within, every method errs; its rows are `few clusters`."""
 
 
 def _row(name, delta, drawn):

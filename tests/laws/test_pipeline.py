@@ -82,10 +82,10 @@ def test_below_ten_subjects_there_is_no_interval(subjects):
         .filter(pl.col("attribute").is_not_null())
     )
     assert rows["value"].null_count() == 0
-    assert rows["status"].to_list() == ["boundary"] * 2
+    assert rows["status"].to_list() == ["few clusters"] * 2
     assert rows["low"].null_count() == rows["high"].null_count() == (2 if subjects < 10 else 0)
     by_default = measure_groups(*tables(_made(subjects)), ComparisonSettings(replicates=200))
-    word = "insufficient clusters" if subjects < 10 else "boundary"
+    word = "insufficient clusters" if subjects < 10 else "few clusters"
     assert by_default.to_table()["status"].to_list()[1:] == [word] * 2
     assert by_default.to_table()["value"].null_count() == 0
     assert by_default.is_comparable()[1:].all() == (subjects >= 10)

@@ -73,7 +73,7 @@ def test_the_whole_grid_of_samples():
     rows = [judge(cell, WORLDS) for cell in GRID]
     record("samples", summed(rows), worlds=WORLDS, replicates=1)
     for row in rows:
-        # Nothing is promised of groups called boundary; there three standard errors are bounds.
+        # Nothing is promised of groups of few clusters; there three standard errors are bounds.
         promised = row.get("covered where ok, %") is not None
         most = 0.07 if promised else 0.05 + 3.0 * (0.05 * 0.95 / max(row["judged"], 1)) ** 0.5
         assert (row.get("p <= .05, %") or 0.0) <= most, row

@@ -203,7 +203,7 @@ def test_verification_samples_3000_pairs_within_each_group(folder, people, embed
         assert shown[group]["tar"] == pytest.approx(accepted.mean())
         assert shown[group]["low"] is None
     cells = made.group_metrics.filter(group="She/her/hers", metric="tar_at_far")
-    assert cells["status"].to_list() == ["boundary"]
+    assert cells["status"].to_list() == ["few impostors"]
 
 
 def test_hard_pairs_share_a_pronoun_and_are_near_in_skin_colour(folder, people, embeddings):

@@ -95,7 +95,7 @@ def _estimate(n: int, rate: float, least: int) -> dict[str, Any]:
         "high": min(rate + 1.96 * se, 1.0),
         "standard_error": se,
         "method": "score",
-        "status": "boundary" if few else "ok",
+        "status": "few clusters" if few else "ok",
         "reason": "fewer than 30 clusters: the interval may be too narrow" if few else None,
     }
 

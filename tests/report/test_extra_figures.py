@@ -48,7 +48,7 @@ def test_the_table_stands_beside_its_attribute(tree):
     black = next(row for row in rows if row[0] == "Black")
     sound = ["40 %n = 500", "53.910.0 to 90.0", "40 %n = 500", "63.910.0 to 90.0"]
     assert list(black) == [
-        "Black", *sound, "2 %n = 30", "–too few units",
+        "Black", *sound, "2 %n = 30", "–insufficient units",
     ]  # fmt: skip
     assert rows[-1][0] == "overall"
 

@@ -184,7 +184,7 @@ def test_the_answer_says_what_is_in_doubt_and_no_interval_where_there_is_none(is
         tables, of, "tone", {("a",): (900, 0.669), ("b",): (900, 0.799)}, everyone=0.73
     )
     run = runs.run_of(tables)
-    doubted = {"status": "boundary", "reason": "few clusters"}
+    doubted = {"status": "few clusters", "reason": "few clusters"}
     doubted |= {"low": None, "high": None} if is_bare else {}
     rows = [
         row | (doubted if row["kind"] == "difference" else {})

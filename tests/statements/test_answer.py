@@ -124,7 +124,7 @@ def test_the_unknown_never_lead_and_are_stated_last(p, leads):
 
 
 def test_a_status_other_than_ok_leads_with_its_caution():
-    caution = {"Black": {"status": "boundary", "reason": "17 clusters"}}
+    caution = {"Black": {"status": "few clusters", "reason": "17 clusters"}}
     first = answer_from_run(run_of(block(RACES, *BLACK, status=caution))).first
     assert "worse for Black" in first
     assert "caution: 17 clusters" in first

@@ -107,7 +107,7 @@ def test_a_gap_says_how_much_and_which_way_with_its_simultaneous_interval(a, b, 
 
 
 def test_a_caution_is_in_the_brackets():
-    told = one(0.6, 0.9, status={"A": {"status": "boundary", "reason": "17 clusters"}})
+    told = one(0.6, 0.9, status={"A": {"status": "few clusters", "reason": "17 clusters"}})
     assert "caution: 17 clusters" in told
 
 
@@ -160,7 +160,7 @@ MARGIN = {"kind": "max_difference_bound", "group_a": None, "group_b": None, "low
     [
         (0.01, "ok", "is shown"),
         (0.20, "ok", "is not shown"),
-        (None, "boundary", "cannot be judged: few clusters"),
+        (None, "few clusters", "cannot be judged: few clusters"),
     ],
 )
 def test_a_margin_is_shown_not_shown_or_not_judged(p, status, phrase):

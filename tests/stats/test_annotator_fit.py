@@ -43,7 +43,8 @@ def test_independent_answers_seldom_misfit(right):
         for seed, rng in ((seed, np.random.default_rng(seed)) for seed in range(30))
     ]
     assert all(fit.agreement_p < 0.01 for fit in found)
-    assert sum(fit.fit_p <= 0.02 for fit in found) <= 4  # 2 % of 30: five or more once in 2,600
+    for p in ("fit_p", "hard_people_p"):  # 2 % of 30: five or more once in 2,600
+        assert sum(getattr(fit, p) <= 0.02 for fit in found) <= 4
     assert not any(fit.worse_than_chance for fit in found)
 
 
@@ -63,6 +64,21 @@ def test_hard_people_mislead_several():
     true, hard = rng.integers(0, 2, 400), rng.random(400) < 0.3
     said = np.where(hard[:, None], answers(rng, true, [0.55] * 5), answers(rng, true, [0.97] * 5))
     assert diagnose_annotator_model(votes_of(said)).fit_p <= 0.02
+
+
+def test_people_guessed_by_all_are_seen_where_pairs_agree_as_expected():
+    """Right for 90 %, and guesses at a quarter: errors of each look alike, but fall together."""
+    seen = []
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 5])
+        true = rng.integers(0, 2, 300)
+        is_guessed = rng.random(300) < 0.25
+        said = np.where(is_guessed[:, None], rng.integers(0, 2, (300, 5)),
+                        answers(rng, true, [0.9] * 5))  # fmt: skip
+        fit = diagnose_annotator_model(votes_of(said), seed)
+        seen.append((fit.fit_p <= 0.02, fit.hard_people_p <= 0.02))
+    by_pairs, by_people = np.mean(seen, axis=0)
+    assert by_people >= 0.5 > by_pairs
 
 
 def test_random_answers_carry_nothing():

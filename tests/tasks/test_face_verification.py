@@ -246,7 +246,7 @@ def test_below_one_in_far_no_value_below_thirty_a_point_and_then_an_interval():
     assert tar["large"]["low"] < tar["large"]["value"] < tar["large"]["high"]
     for group, n in (("small", 240), ("middle", 720)):
         row = tar[group]
-        assert (row["status"], row["low"], row["high"]) == ("boundary", None, None)
+        assert (row["status"], row["low"], row["high"]) == ("few impostors", None, None)
         assert row["value"] is not None
         assert row["reason"] == (
             f"unstable: {n} impostor pairs; an interval at a false accept rate of 0.01 needs 3,000"

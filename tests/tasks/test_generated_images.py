@@ -162,7 +162,7 @@ def test_a_distance_of_a_share_near_1_is_marked():
     units = membership(pictures(120), ["near"] * 60 + ["far"] * 60)
     table = measure_groups(found, units, Statistics(replicates=100)).to_table()
     told = dict(table.filter(attribute="prompt").select("group", "status").rows())
-    assert told == {"near": "boundary", "far": "ok"}
+    assert told == {"near": "skewed values", "far": "ok"}
     why = table.filter(group="near")["reason"].item()
     assert why == "too many of one value for its size: the interval may be too narrow"
     run = isolux.audit(
@@ -187,7 +187,7 @@ def test_pictures_of_one_value_are_no_proof_that_there_is_no_other():
     few = estimates.to_table().filter(group="few").row(0, named=True)
     # One of 61 of the other value: a standard error of 1/61, and no more than .5 is possible.
     assert few["standard_error"] == pytest.approx(1 / 61)
-    assert (few["value"], few["high"], few["status"]) == (0.5, 0.5, "boundary")
+    assert (few["value"], few["high"], few["status"]) == (0.5, 0.5, "skewed values")
     assert few["low"] < 0.48
     table = measure_disparities(estimates, ComparisonSettings(replicates=100)).table
     assert table.filter(kind="difference")["p_value"].item() > 0.05

@@ -1,5 +1,6 @@
 // Which rows are shown and in what order: pure functions, so that a click costs milliseconds.
 import type { Group } from "./data/tables";
+import { isComparable } from "./words";
 
 export type Key = "group" | "n_units" | "value" | "difference" | "difference_p" | "status" | "change";
 
@@ -15,7 +16,7 @@ export function matcher(q: string): (text: string) => boolean {
 }
 
 export function isJudged(group: { value: number | null; status: string }): boolean {
-  return group.value !== null && (group.status === "ok" || group.status === "boundary");
+  return group.value !== null && isComparable(group.status);
 }
 
 export function shown(group: Group, show: string, alpha: number): boolean {

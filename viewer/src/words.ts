@@ -4,23 +4,23 @@ const NBSP = "\u00a0";
 const MINUS = "\u2212";
 export const NOTHING = "–";
 
-export const STATUS_WORDS: Record<string, string> = {
-  ok: "ok",
-  boundary: "interval in doubt",
-  "insufficient units": "too few units",
-  "insufficient clusters": "too few clusters",
-  undefined: "undefined",
-  "not scored": "not scored",
-};
-
-export const STATUS_SHAPE: Record<string, string> = {
+const STATUS_SHAPE: Record<string, string> = {
   ok: "●",
-  boundary: "○",
   "insufficient units": "×",
   "insufficient clusters": "×",
   undefined: "÷",
   "not scored": NOTHING,
 };
+
+/** A mark for a status: a circle for a value that is compared, but read with caution. */
+export function statusShape(status: string): string {
+  return STATUS_SHAPE[status] ?? "○";
+}
+
+/** Whether a value of this status is compared with others. */
+export function isComparable(status: string): boolean {
+  return ["●", "○"].includes(statusShape(status));
+}
 
 /** Round as the report does: after 12 digits all is rounding, and a half goes away from 0. */
 function fixed(value: number, places: number): string {
@@ -97,11 +97,6 @@ export function plural(n: number, one: string, many: string): string {
 
 export function titled(name: string): string {
   return name.replaceAll("_", " ");
-}
-
-/** What a group is called; everyone and unknown people are said in words. */
-export function statusText(status: string): string {
-  return STATUS_WORDS[status] ?? status;
 }
 
 /** A name that would fill a panel, cut; where it is pointed at, the whole of it is shown. */

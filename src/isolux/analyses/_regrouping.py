@@ -15,7 +15,7 @@ from isolux.core.containers import Run, Scores
 from isolux.core.errors import IsoluxError, SpecError
 from isolux.core.info import Metric, TaskInfo
 from isolux.core.spec import AuditSpec, Groups, Statistics, read_recorded_spec
-from isolux.core.tables import MEMBERSHIP, SCORES, Status
+from isolux.core.tables import COMPARABLE_STATUSES, MEMBERSHIP, SCORES
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.measure import measure_groups
 
@@ -26,7 +26,7 @@ MAX_GROUPS = 12
 OWN_CLUSTER = pl.coalesce("cluster_id", pl.lit("\N{NULL}unit ") + pl.col("unit_id"))
 """Cluster of each unit; a name that no dataset has makes a unit without one its own cluster."""
 ROUNDED_VALUES = pl.col("value", "low", "high").round(5)
-IS_COMPARABLE = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
+IS_COMPARABLE = pl.col("status").is_in(COMPARABLE_STATUSES)
 """Whether a group is large enough to be compared."""
 
 

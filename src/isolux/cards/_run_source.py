@@ -12,7 +12,7 @@ from pathlib import PurePath
 from isolux.core.containers import Run
 from isolux.report.document import AttributeSection, Estimate, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise_run
-from isolux.report.wording import SHAPE, STATUS_WORDS
+from isolux.report.wording import SHAPE
 from isolux.statements.metric_lines import MetricLine
 from isolux.statements.numbers import format_count, format_interval, format_with_unit
 
@@ -85,7 +85,7 @@ def choose_overall_tables(section: AttributeSection) -> list[LineTable]:
 def format_status_and_reason(estimate: Estimate) -> str:
     """Say whether a value may be read as it stands, and what that rests on."""
     status = estimate.status
-    words = f"{SHAPE.get(status, '')} {STATUS_WORDS.get(status, status)}".strip()
+    words = f"{SHAPE.get(status, '')} {status}".strip()
     return f"{words}: {strip_absolute_folders(estimate.reason)}" if estimate.reason else words
 
 
@@ -112,5 +112,5 @@ def format_value_interval_n(estimate: Estimate | None, unit: str) -> str:
     )
     text = "; ".join(filter(None, (interval_text, f"n = {format_count(estimate.n_units)}")))
     if estimate.value is None:
-        return f"{STATUS_WORDS.get(estimate.status, estimate.status)} ({text})"
+        return f"{estimate.status} ({text})"
     return f"{format_with_unit(estimate.value, unit)} ({text})"

@@ -37,7 +37,7 @@ _HEADINGS = ("", "", "", "", "n", "vs all", "p", "than all")
 _FOOTNOTES = {
     "small": "too few to judge",
     "no value": "has no value",
-    "doubt": "the interval may be too narrow",
+    "doubt": "read with caution",
 }
 
 

@@ -20,22 +20,50 @@ from isolux.core.unit_index import has_no_duplicates
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
 
-__all__ = ["Column", "Status", "Table", "check", "to_polars"]
+__all__ = [
+    "CAUTION_STATUSES",
+    "COMPARABLE_STATUSES",
+    "Column",
+    "Status",
+    "Table",
+    "check",
+    "to_polars",
+]
 
 
 class Status(StrEnum):
-    """Whether a number may be read as it stands. A closed list.
-
-    ``boundary``: the value stands, but its interval's promise could not be kept (few subjects, or
-    a rate near 0 or 1). ``undefined``: the formula divides by nothing.
-    """
+    """Whether a number may be read as it stands, by cause (docs/methods/statuses.md)."""
 
     OK = "ok"
+    # Read with caution: there is a value; its interval or test may be wrong, or is missing.
+    FEW_CLUSTERS = "few clusters"
+    DOMINANT_CLUSTERS = "dominant clusters"
+    RARE_OUTCOME = "rare outcome"
+    NO_VARIATION = "no variation"
+    SKEWED_VALUES = "skewed values"
+    TIED_VALUES = "tied values"
+    FEW_IMPOSTORS = "few impostors"
+    NOISE_BIAS = "noise bias"
+    NO_RATIO = "no ratio"
+    LOW_OVERLAP = "low overlap"
+    MEDIATOR = "mediator"
+    DOUBTFUL_CORRECTION = "doubtful correction"
+    # Compared with nothing (decision 10).
     INSUFFICIENT_UNITS = "insufficient units"
     INSUFFICIENT_CLUSTERS = "insufficient clusters"
-    BOUNDARY = "boundary"
     UNDEFINED = "undefined"
     NOT_SCORED = "not scored"
+
+
+_INCOMPARABLE_STATUSES = (
+    Status.INSUFFICIENT_UNITS,
+    Status.INSUFFICIENT_CLUSTERS,
+    Status.UNDEFINED,
+    Status.NOT_SCORED,
+)
+COMPARABLE_STATUSES = tuple(s.value for s in Status if s not in _INCOMPARABLE_STATUSES)
+CAUTION_STATUSES = COMPARABLE_STATUSES[1:]
+"""Statuses of a value that is compared, but read with caution: all but ok."""
 
 
 @dataclass(frozen=True, slots=True)

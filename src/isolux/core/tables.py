@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.core.schema import Column, Status, Table, check, to_polars
+from isolux.core.schema import (
+    CAUTION_STATUSES,
+    COMPARABLE_STATUSES,
+    Column,
+    Status,
+    Table,
+    check,
+    to_polars,
+)
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -20,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ATTRIBUTES",
     "BOX_PREDICTIONS",
+    "CAUTION_STATUSES",
+    "COMPARABLE_STATUSES",
     "COMPARISONS",
     "DISPARITIES",
     "EMBEDDINGS",

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.core.formatting import NO_RATIO, UNTESTED
+from isolux.core.formatting import UNTESTED
 from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import Status
 from isolux.disparity.contrast_z import is_overall_among_groups
@@ -28,7 +28,14 @@ from isolux.disparity.family import (
     flag_untestable_pairs,
 )
 from isolux.disparity.measure_registry import PluginMeasure, load_measures
-from isolux.disparity.rows import DisparityRows, build_disparity_rows, list_boundary_reasons
+from isolux.disparity.rows import (
+    NO_RATIO_FLAG,
+    UNTESTED_FLAG,
+    DisparityRows,
+    Flag,
+    build_disparity_rows,
+    list_cautions,
+)
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.groups.unknown_values import UNKNOWN
@@ -44,7 +51,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference
 
-_NO_VARIATION = "nothing varies within the groups"
+_NO_VARIATION = Flag(Status.NO_VARIATION.value, "nothing varies within the groups")
 _TOO_FEW_GROUPS = "fewer than five groups"
 
 
@@ -98,9 +105,7 @@ class _AttributeMeasures:
         order = np.argsort(self.values * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
         self.range_bounds: dict[bool, tuple[float, float]] = {}
-        self.boundary_reason = next(
-            filter(None, list_boundary_reasons(estimates, j)[self.members]), None
-        )
+        self.caution = next(filter(None, list_cautions(estimates, j)[self.members]), None)
 
     def build_rows(self, plugin_measures: Sequence[PluginMeasure]) -> list[DisparityRows]:
         metric = self.estimates.measures[self.j]
@@ -127,15 +132,15 @@ class _AttributeMeasures:
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
         undefined_reason: str = "the formula divides by nothing here",
-        boundary_reason: str | None = None,
+        caution: Flag | None = None,
     ) -> DisparityRows:
-        """Build one row; reasons for no value, and for ``boundary`` where the groups have none."""
+        """Build one row; ``caution``: the flag where the groups have none."""
         a, b = (self.worst, self.best) if groups is None else groups
         test = self.tested.test if not math.isnan(p[0]) else None
         undefined = not math.isfinite(estimate)
-        boundary_reason = self.boundary_reason or boundary_reason
-        defined_status = Status.OK if boundary_reason is None else Status.BOUNDARY
+        flag = self.caution or caution
         if undefined:
+            flag = Flag(Status.UNDEFINED.value, undefined_reason)
             bounds = (math.nan, math.nan)
         return build_disparity_rows(
             self.estimates,
@@ -151,33 +156,35 @@ class _AttributeMeasures:
             p_adjusted=np.array([p[1]]),
             test=test,
             family=self.tested.family if test else None,
-            status=[(Status.UNDEFINED if undefined else defined_status).value],
-            reason=[undefined_reason if undefined else boundary_reason],
+            flags=[flag],
         )
 
     def _build_omnibus_row(self) -> DisparityRows:
+        # Groups against the rest too: whatever a report states of an attribute, this test shows.
+        t = np.abs(self.tested.null.t)
         is_pair = self.tested.contrasts[:, 1] != COMPLEMENT
-        t = np.where(is_pair, np.abs(self.tested.null.t), np.nan)
-        if np.isnan(t).all():
+        if np.isnan(t[is_pair]).all():
             members = self.members[self.tested.contrasts[is_pair]]
             # Values that differ although nothing varies have no null distribution: no p.
             if flag_untestable_pairs(self.estimates, self.j, *members.T).any():
                 return self._build_row("omnibus_test", math.nan, undefined_reason=UNTESTED)
             return self._build_row("omnibus_test", 0.0, p=(1.0, 1.0))
         strongest = int(np.nanargmax(t))
-        tail = MaxNormalTail(self.tested.null.max_pair_z, int(np.isfinite(t).sum()))
+        tail = MaxNormalTail(self.tested.null.max_z, int(np.isfinite(t).sum()))
         p = float(tail.adjust_p(t[strongest]))
-        p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
+        p = max(p, float(self.tested.null.p_value[strongest]))  # no less than its own p
         adjusted = float(self.tested.adjusted[strongest])
-        if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
+        if self.spec.correction != "max-t":  # the attribute's own p bounds its best comparison's
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p
-        groups = [int(self.members[k]) for k in self.tested.contrasts[strongest]]
+        groups = [
+            0 if k == COMPLEMENT else int(self.members[k]) for k in self.tested.contrasts[strongest]
+        ]  # row 0: everyone
         sign = self.estimates.measures[self.j].sign
         groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
         return self._build_row(
             "omnibus_test",
             float(t[strongest]),
-            method="largest |t| over pairs",
+            method="largest |t|",
             p=(p, adjusted),
             groups=(groups[0], groups[1]),
         )
@@ -224,7 +231,7 @@ class _AttributeMeasures:
             bounds,
             method="Paule–Mandel, Q-profile",
             groups=(None, None),
-            boundary_reason=_NO_VARIATION if is_constant else None,
+            caution=_NO_VARIATION if is_constant else None,
         )
 
     def _shares_no_cluster(self) -> bool:
@@ -268,17 +275,19 @@ class _AttributeMeasures:
         if measure.info.interval != "percentile":
             is_log = measure.info.interval == "largest log ratio"
             bounds = measure.convert_bounds(self._compute_range_bounds(log=is_log), settings)
-            missing_reason = (NO_RATIO if is_log else UNTESTED) if math.isnan(bounds[0]) else None
+            missing_bound = (
+                (NO_RATIO_FLAG if is_log else UNTESTED_FLAG) if math.isnan(bounds[0]) else None
+            )
             return self._build_row(
                 measure.name,
                 estimate,
                 bounds,
                 method="simultaneous pairs",
-                boundary_reason=missing_reason,
+                caution=missing_bound,
             )
         if self._has_no_variation():
             return self._build_row(
-                measure.name, estimate, groups=(None, None), boundary_reason=_NO_VARIATION
+                measure.name, estimate, groups=(None, None), caution=_NO_VARIATION
             )
         replicate_values = measure.evaluate(
             self.replicates.T, {"overall": overall_replicates, **settings}
@@ -414,8 +423,7 @@ def _build_undefined_row(
         "omnibus_test",
         groups=(None, None),
         value=np.array([np.nan]),
-        status=[Status.UNDEFINED.value],
-        reason=[f"{phrase} enough units and clusters to be compared"],
+        flags=[Flag(Status.UNDEFINED.value, f"{phrase} enough units and clusters to be compared")],
     )
 
 

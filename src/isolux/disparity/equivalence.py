@@ -35,7 +35,7 @@ from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import Status
 from isolux.disparity.attribute_measures import drop_unknown_groups_if_testable
 from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
-from isolux.disparity.rows import DisparityRows, build_disparity_rows
+from isolux.disparity.rows import DisparityRows, Flag, build_disparity_rows, list_cautions
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.io.threads import map_in_threads
@@ -58,8 +58,7 @@ class _EquivalenceClaim:
     widest: float
     bound: float
     p: float
-    status: str
-    reason: str | None
+    flag: Flag | None
 
 
 def build_equivalence_rows(
@@ -101,8 +100,7 @@ def build_equivalence_rows(
             p_adjusted=np.array([adjusted[k]]),
             test="two one-sided tests, all pairs" if np.isfinite(claim.p) else None,
             family=name if np.isfinite(claim.p) else None,
-            status=[claim.status],
-            reason=[claim.reason],
+            flags=[claim.flag],
         )
         for k, claim in enumerate(claims)
     ]
@@ -121,11 +119,10 @@ def _test_equivalence(
     upper = one_sided_bounds(differences, spec.level)
     # A pair without a bound may be the one that differs most.
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
-    is_boundary = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
-    reasons = [r for r in estimates.reason[tested.members, j] if r]
+    flag = next(filter(None, list_cautions(estimates, j)[tested.members]), None)
     # How much noise adds to such values is unknown, so no equivalence is claimed.
     if has_noise_bias(estimates.measures[j]):
-        is_boundary, reasons = True, [NOISE_BIAS_REASON]
+        flag = Flag(Status.NOISE_BIAS.value, NOISE_BIAS_REASON)
     return _EquivalenceClaim(
         attribute,
         j,
@@ -135,8 +132,7 @@ def _test_equivalence(
         equivalence_p_value(differences, (spec.margin or 0.0) / _POINTS_PER_UNIT)
         if is_tested
         else float("nan"),
-        (Status.BOUNDARY if is_boundary else Status.OK).value,
-        str(reasons[0]) if is_boundary and reasons else None,
+        flag,
     )
 
 

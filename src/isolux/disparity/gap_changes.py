@@ -18,15 +18,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.core.formatting import UNTESTED
 from isolux.core.spec import ComparisonSettings
-from isolux.core.tables import Status
 from isolux.disparity.family import SCORE, adjust_p_values
 from isolux.disparity.rows import (
+    UNTESTED_FLAG,
     DisparityRows,
     build_disparity_rows,
-    first_reason_by_position,
-    list_boundary_reasons,
+    first_flag_by_position,
+    list_cautions,
 )
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
@@ -275,11 +274,9 @@ def _build_gap_rows(
     """Build a metric's rows, one an attribute; ``family``: its name and critical value."""
     a, b = gaps.change.a, gaps.change.b
     gap_change = gaps.differences.a - gaps.differences.b
-    boundary_reasons = first_reason_by_position(
-        list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
-    )
-    reasons = first_reason_by_position(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
-    reasons[np.isnan(gaps.t) & (np.abs(gap_change) > _ZERO_SD_TOLERANCE)] = UNTESTED
+    cautions = first_flag_by_position(list_cautions(estimates, a), list_cautions(estimates, b))
+    flags = first_flag_by_position(cautions[gaps.worse], cautions[gaps.better])
+    flags[np.isnan(gaps.t) & (np.abs(gap_change) > _ZERO_SD_TOLERANCE)] = UNTESTED_FLAG
     # Where a group has too few clusters for an interval, no change of it has one.
     bound_sums = estimates.interval.low[:, a] + estimates.interval.low[:, b]
     has_no_interval = np.isnan(bound_sums[gaps.worse] + bound_sums[gaps.better])
@@ -307,8 +304,7 @@ def _build_gap_rows(
             p_adjusted=adjusted[k],
             test=SCORE,
             family=family[0],
-            status=[Status.BOUNDARY.value if reason else Status.OK.value for reason in reasons[k]],
-            reason=reasons[k].tolist(),
+            flags=flags[k],
         )
         for attribute, k in ((name, slice(i, i + 1)) for i, name in enumerate(gaps.attributes))
     ]

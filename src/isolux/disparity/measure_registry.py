@@ -50,7 +50,7 @@ _BUILT_IN_KINDS: dict[str, MeasureInfo] = {
     ),
     "omnibus_test": _build_measure_info(
         "largest |t|",
-        "The test of any difference: the largest |t| over the pairs of groups.",
+        "The test of any difference: the largest |t| over pairs, and groups against the rest.",
         unit="",
     ),
     "noise_corrected_sd": _build_measure_info(

@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from isolux.core.formatting import UNTESTED
 from isolux.core.spec import ComparisonSettings
-from isolux.core.tables import COMPARISONS, Status
+from isolux.core.tables import COMPARISONS
 from isolux.disparity.detectable import find_detectable_difference
 from isolux.disparity.family import BOOTSTRAP, SCORE, adjust_p_values
 from isolux.disparity.gap_changes import (
@@ -29,11 +28,13 @@ from isolux.disparity.gap_changes import (
 )
 from isolux.disparity.paired_measures import compare_paired_measures
 from isolux.disparity.rows import (
+    UNTESTED_FLAG,
     DisparityRows,
+    Flag,
     build_disparity_rows,
-    first_reason_by_position,
+    first_flag_by_position,
     iterate_groups_by_attribute,
-    list_boundary_reasons,
+    list_cautions,
     stack_rows,
 )
 from isolux.groups.estimates import Estimates
@@ -386,12 +387,10 @@ def _build_change_rows_by_attribute(
         interval if p is None else include_zero_if_not_significant(interval, p, 1.0 - spec.level)
     )
     frames = []
-    boundary_reasons = first_reason_by_position(
-        list_boundary_reasons(estimates, a), list_boundary_reasons(estimates, b)
-    )[groups]
+    flags = first_flag_by_position(list_cautions(estimates, a), list_cautions(estimates, b))[groups]
     if p is not None:
         is_untested = np.isnan(p) & (np.abs(value_changes) > _ROUNDING)
-        boundary_reasons[is_untested] = UNTESTED
+        flags[is_untested] = UNTESTED_FLAG
         interval = interval.set_nan_where_false(~is_untested)
     # The planned test has the whole error rate, so its own interval needs no widening.
     simultaneous = interval if test_and_family[1] == PLANNED_FAMILY else simultaneous
@@ -411,11 +410,7 @@ def _build_change_rows_by_attribute(
                 if simultaneous is None
                 else simultaneous.set_nan_where_false(~has_no_interval).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
-                status=[
-                    Status.BOUNDARY.value if reason else Status.OK.value
-                    for reason in boundary_reasons[k]
-                ],
-                reason=boundary_reasons[k].tolist(),
+                flags=flags[k],
                 test=test_and_family[0],
                 family=test_and_family[1],
                 **{name: numbers[k] for name, numbers in (test_columns or {}).items()},
@@ -441,8 +436,13 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
                 "model_difference",
                 groups=(excluded, excluded),
                 value=np.full(len(excluded), np.nan),
-                status=estimates.status[excluded, failing_measure].tolist(),
-                reason=estimates.reason[excluded, failing_measure].tolist(),
+                flags=list(
+                    map(
+                        Flag,
+                        estimates.status[excluded, failing_measure],
+                        estimates.reason[excluded, failing_measure],
+                    )
+                ),
             )
         )
     return frames

@@ -24,8 +24,11 @@ from isolux.disparity.replicate_comparisons import (
 )
 from isolux.disparity.rows import (
     DisparityRows,
+    Flag,
     build_disparity_rows,
+    first_flag_by_position,
     iterate_groups_by_attribute,
+    list_cautions,
     stack_rows,
 )
 from isolux.groups.estimates import Estimates, Measure
@@ -139,8 +142,10 @@ def _compare_paired_replicates(
     )
 
 
-_NO_RATIO = "the first model's value is 0: nothing is a share of it"
-_NO_BOUND = "an interval reaches 0: the ratio has none"
+_UNDEFINED_RATIO = Flag(
+    Status.UNDEFINED.value, "the first model's value is 0: nothing is a share of it"
+)
+_UNBOUNDED_RATIO = Flag(Status.NO_RATIO.value, "an interval reaches 0: the ratio has none")
 
 
 def compute_relative_changes(
@@ -179,10 +184,11 @@ def _build_relative_rows(
     with np.errstate(divide="ignore", invalid="ignore"):
         relative_change = np.where(differences.b > 0, differences.a / differences.b - 1.0, np.nan)
     low, high = np.expm1(log_interval.low), np.expm1(log_interval.high)
-    is_boundary = (estimates.status[groups][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
+    cautions = first_flag_by_position(list_cautions(estimates, a), list_cautions(estimates, b))[
+        groups
+    ]
     frames = []
     for attribute, k in iterate_groups_by_attribute(estimates, groups):
-        reasons = [_explain_missing_relative_change(relative_change[i], low[i]) for i in k]
         frames.append(
             build_disparity_rows(
                 estimates,
@@ -194,23 +200,16 @@ def _build_relative_rows(
                 low=low[k],
                 high=high[k],
                 method="paired, MOVER of logarithms",
-                status=[
-                    (
-                        Status.UNDEFINED
-                        if np.isnan(relative_change[i])
-                        else Status.BOUNDARY
-                        if is_boundary[i] or reason
-                        else Status.OK
-                    ).value
-                    for i, reason in zip(k, reasons, strict=True)
+                flags=[
+                    _flag_missing_relative_change(relative_change[i], low[i]) or cautions[i]
+                    for i in k
                 ],
-                reason=reasons,
             )
         )
     return frames
 
 
-def _explain_missing_relative_change(relative_change: float, low: float) -> str | None:
+def _flag_missing_relative_change(relative_change: float, low: float) -> Flag | None:
     if np.isnan(relative_change):
-        return _NO_RATIO
-    return _NO_BOUND if np.isnan(low) else None
+        return _UNDEFINED_RATIO
+    return _UNBOUNDED_RATIO if np.isnan(low) else None

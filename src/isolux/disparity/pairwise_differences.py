@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.core.formatting import NO_RATIO, OVERALL_OUTSIDE, UNTESTED
+from isolux.core.formatting import OVERALL_OUTSIDE
 from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import Status
 from isolux.disparity.contrast_z import count_complement_units, is_overall_among_groups
@@ -25,10 +25,13 @@ from isolux.disparity.family import (
 )
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import (
+    NO_RATIO_FLAG,
+    UNTESTED_FLAG,
     DisparityRows,
+    Flag,
     build_disparity_rows,
-    first_reason_by_position,
-    list_boundary_reasons,
+    first_flag_by_position,
+    list_cautions,
 )
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.interval_methods.noise_bias import has_noise_bias
@@ -98,10 +101,10 @@ class _AttributeComparison:
             rank = self.estimates.value[:, self.j] * self.measure.sign
             swap = rank[first] > rank[second]
             first, second = np.where(swap, second, first), np.where(swap, first, second)
-        boundary_reasons = list_boundary_reasons(self.estimates, self.j)
-        reasons = first_reason_by_position(boundary_reasons[first], boundary_reasons[second])
+        cautions = list_cautions(self.estimates, self.j)
+        flags = first_flag_by_position(cautions[first], cautions[second])
         frames = [
-            self._build_kind_rows(numbers, (first, second), contrast_index, reasons)
+            self._build_kind_rows(numbers, (first, second), contrast_index, flags)
             for numbers in self._iterate_pair_estimates(first, second)
         ]
         contrast_index = np.flatnonzero(is_rest)
@@ -109,50 +112,47 @@ class _AttributeComparison:
             return frames
         first = tested.members[tested.contrasts[contrast_index, 0]]
         overall = np.zeros_like(first)
-        reasons = first_reason_by_position(
-            boundary_reasons[first],
-            boundary_reasons[overall],
-            self._complement_boundary_reasons(boundary_reasons, first),
+        flags = first_flag_by_position(
+            cautions[first], cautions[overall], self._list_complement_cautions(cautions, first)
         )
         return [
             *frames,
             self._build_kind_rows(
-                self._compare_with_overall(first), (first, overall), contrast_index, reasons
+                self._compare_with_overall(first), (first, overall), contrast_index, flags
             ),
         ]
 
-    def _complement_boundary_reasons(
-        self, boundary_reasons: npt.NDArray[np.object_], first: IntArray
+    def _list_complement_cautions(
+        self, cautions: npt.NDArray[np.object_], first: IntArray
     ) -> npt.NDArray[np.object_]:
-        """Return the complement's reasons for ``boundary``, where it is the other of two groups."""
-        reasons = np.full(len(first), None, dtype=object)
-        # Of two groups, everyone else is the other one, so its reasons apply.
+        """Return the complement's cautions, where it is the other of two groups."""
+        flags = np.full(len(first), None, dtype=object)
+        # Of two groups, everyone else is the other one, so its cautions apply.
         if len(self.tested.members) == 2:
             first_member, second_member = self.tested.members
             other_group = np.where(first == first_member, second_member, first_member)
             n_units = self.estimates.n_units[other_group, self.j]
             is_other_group = count_complement_units(self.estimates, first, self.j) == n_units
-            reasons[is_other_group] = boundary_reasons[other_group][is_other_group]
-        return reasons
+            flags[is_other_group] = cautions[other_group][is_other_group]
+        return flags
 
     def _build_kind_rows(
         self,
         numbers: _PairEstimates,
         groups: tuple[IntArray, IntArray],
         contrast_index: IntArray,
-        boundary_reasons: npt.NDArray[np.object_],
+        cautions: npt.NDArray[np.object_],
     ) -> DisparityRows:
         undefined = np.isnan(numbers.value)
         tests = self.tested.null.p_value, self.tested.adjusted
         p, adjusted = (np.where(undefined, np.nan, p_values[contrast_index]) for p_values in tests)
         is_untested = np.isnan(p) & flag_untestable_pairs(self.estimates, self.j, *groups)
         is_unbounded = np.isnan(numbers.interval.low) | np.isnan(numbers.interval.high)
-        reasons = boundary_reasons.copy()
+        flags = cautions.copy()
         if numbers.kind in ("ratio", "log_ratio"):
-            reasons[is_unbounded & ~reasons.astype(bool)] = NO_RATIO
-        reasons[is_untested] = UNTESTED
-        reasons[undefined] = "a value of 0 has no ratio"
-        defined_status = np.where(reasons.astype(bool), Status.BOUNDARY.value, Status.OK.value)
+            flags[is_unbounded & ~flags.astype(bool)] = NO_RATIO_FLAG
+        flags[is_untested] = UNTESTED_FLAG
+        flags[undefined] = Flag(Status.UNDEFINED.value, "a value of 0 has no ratio")
         return build_disparity_rows(
             self.estimates,
             self.j,
@@ -169,8 +169,7 @@ class _AttributeComparison:
             test=self.tested.test,
             family=self.tested.family,
             detectable=numbers.detectable,
-            status=np.where(undefined, Status.UNDEFINED.value, defined_status).tolist(),
-            reason=reasons.tolist(),
+            flags=flags,
         )
 
     def _iterate_pair_estimates(
@@ -316,11 +315,8 @@ def build_untested_group_rows(
                 estimates, spec, attribute, j, rows[is_comparable[rows, j]]
             )
             excluded = rows[~is_comparable[rows, j]]
-            status, reason = (
-                estimates.status[excluded, j].tolist(),
-                estimates.reason[excluded, j].tolist(),
-            )
-            frames += _build_overall_rows(estimates, attribute, j, excluded, status, reason)
+            flags = list(map(Flag, estimates.status[excluded, j], estimates.reason[excluded, j]))
+            frames += _build_overall_rows(estimates, attribute, j, excluded, flags)
     return frames
 
 
@@ -329,8 +325,7 @@ def _build_overall_rows(
     attribute: str,
     j: int,
     groups: IntArray,
-    status: list[str],
-    reason: list[str | None],
+    flags: list[Flag],
 ) -> list[DisparityRows]:
     """Build rows for groups that are not compared with overall, with the reason."""
     if not len(groups):
@@ -343,8 +338,7 @@ def _build_overall_rows(
             "difference_to_overall",
             groups=(groups, np.zeros_like(groups)),
             value=np.full(len(groups), np.nan),
-            status=status,
-            reason=reason,
+            flags=flags,
         )
     ]
 
@@ -355,18 +349,13 @@ def _explain_missing_overall(
     """Explain why comparable groups have no comparison with overall or with their complement."""
     if not estimates.measures[j].info.has_overall_among_groups or len(comparable) < 2:
         return []
-    status, reason = Status.UNDEFINED, OVERALL_OUTSIDE
+    flag = Flag(Status.UNDEFINED.value, OVERALL_OUTSIDE)
     if not estimates.is_comparable()[0, j]:
-        status, reason = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
+        flag = Flag(estimates.status[0, j], f"everyone: {estimates.reason[0, j]}")
     elif is_overall_among_groups(estimates, attribute, j):
         comparable = comparable[
             count_complement_units(estimates, comparable, j) < max(spec.min_units, 1)
         ]
-        status, reason = (
-            Status.INSUFFICIENT_UNITS,
-            f"everyone else: fewer than {spec.min_units} units",
-        )
-    n = len(comparable)
-    return _build_overall_rows(
-        estimates, attribute, j, comparable, [status.value] * n, [reason] * n
-    )
+        reason = f"everyone else: fewer than {spec.min_units} units"
+        flag = Flag(Status.INSUFFICIENT_UNITS.value, reason)
+    return _build_overall_rows(estimates, attribute, j, comparable, [flag] * len(comparable))

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.core.tables import DISPARITIES, Status
+from isolux.core.formatting import NO_RATIO, UNTESTED
+from isolux.core.tables import CAUTION_STATUSES, DISPARITIES, Status
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray, IntArray
@@ -42,6 +43,18 @@ _NUMBER_COLUMNS = (
 )
 _COUNT_COLUMNS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
 _NO_GROUP = -1  # a row's second group, where it has none
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A row's status and its reason in words; None in place of a flag: the status is ok."""
+
+    status: str
+    reason: str | None
+
+
+UNTESTED_FLAG = Flag(Status.NO_VARIATION.value, UNTESTED)
+NO_RATIO_FLAG = Flag(Status.NO_RATIO.value, NO_RATIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +87,7 @@ def build_disparity_rows(
     test: str | None = None,
     family: str | None = None,
     detectable: FloatArray | None = None,
-    status: Sequence[str],
-    reason: Sequence[str | None],
+    flags: Sequence[Flag | None] | npt.NDArray[np.object_],
 ) -> DisparityRows:
     """Build rows of measure ``j``; ``groups`` are rows of the estimates, None: no such group."""
     measure = estimates.measures[j]
@@ -114,7 +126,11 @@ def build_disparity_rows(
         dict(zip(_COMMON_COLUMNS, common, strict=True)),
         {k: empty if v is None else v for k, v in zip(_NUMBER_COLUMNS, numbers, strict=True)},
         counts,
-        {**texts, "status": status, "reason": reason},
+        {
+            **texts,
+            "status": [Status.OK.value if flag is None else flag.status for flag in flags],
+            "reason": [None if flag is None else flag.reason for flag in flags],
+        },
     )
 
 
@@ -151,19 +167,20 @@ def stack_rows(blocks: Sequence[DisparityRows]) -> pl.DataFrame:
     return DISPARITIES.conform(pl.DataFrame(columns))
 
 
-def list_boundary_reasons(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
-    """Return why each group's status is ``boundary``, without numbers; None where it is not."""
-    is_boundary = estimates.status[:, j] == Status.BOUNDARY.value
-    reasons = np.full(len(is_boundary), None, dtype=object)
-    for g in np.flatnonzero(is_boundary):
+def list_cautions(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
+    """Return each group's flag if it is read with caution, without numbers; otherwise None."""
+    is_caution = np.isin(estimates.status[:, j].astype(str), CAUTION_STATUSES)
+    flags = np.full(len(is_caution), None, dtype=object)
+    for g in np.flatnonzero(is_caution):
         # The numbers in a reason differ between groups, and a row about several has one reason.
-        reasons[g] = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
-    return reasons
+        reason = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
+        flags[g] = Flag(estimates.status[g, j], reason)
+    return flags
 
 
-def first_reason_by_position(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Return the first reason at each position, None where no array has one."""
-    reasons = reason_arrays[0]
-    for reason_array in reason_arrays[1:]:
-        reasons = np.where(reasons.astype(bool), reasons, reason_array)
-    return reasons
+def first_flag_by_position(*flag_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Return the first flag at each position, None where no array has one."""
+    flags = flag_arrays[0]
+    for flag_array in flag_arrays[1:]:
+        flags = np.where(flags.astype(bool), flags, flag_array)
+    return flags

@@ -28,10 +28,10 @@ from dataclasses import replace
 import numpy as np
 
 from isolux.core.spec import ComparisonSettings
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_group_contrasts
 from isolux.disparity.family import AttributeTests, ComparisonFamily
-from isolux.disparity.rows import DisparityRows, build_disparity_rows
+from isolux.disparity.rows import DisparityRows, Flag, build_disparity_rows
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import percentile_interval
 from isolux.stats.null_distribution import COMPLEMENT
@@ -179,8 +179,8 @@ def _build_attribute_verification_rows(
         ),
     )
     # A measure of all groups is as reliable as the least reliable of them.
-    is_boundary = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
-    status = Status.BOUNDARY if is_boundary.any() else Status.OK
+    statuses = estimates.status[np.ix_(members, np.array(rates))].ravel()
+    status = next((s for s in statuses if s in CAUTION_STATUSES), Status.OK.value)
     return [
         _build_row(
             estimates,
@@ -203,7 +203,7 @@ def _build_row(
     disparity_kind: str,
     numbers: tuple[float, float, float],
     method: str,
-    status: Status,
+    status: str,
     reason: str | None,
 ) -> DisparityRows:
     undefined = math.isnan(numbers[0])
@@ -218,8 +218,7 @@ def _build_row(
         low=low,
         high=high,
         method=None if np.isnan(low).all() else method,
-        status=[(Status.UNDEFINED if undefined else status).value],
-        reason=[reason],
+        flags=[Flag(Status.UNDEFINED.value if undefined else status, reason)],
     )
     return replace(row, common={**row.common, "metric": COMBINED_METRIC})
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.core.info import Metric
-from isolux.core.tables import GROUP_METRICS, Status
+from isolux.core.tables import COMPARABLE_STATUSES, GROUP_METRICS, Status
 from isolux.stats.cluster_sums import ClusterSums
 from isolux.stats.intervals import (
     Interval,
@@ -161,7 +161,7 @@ class Estimates:
     def is_comparable(self) -> npt.NDArray[np.bool_]:
         """Mask cells with a value that may be compared, ``[g, m]``."""
         # Decision 10: a value of too few clusters is shown, but compared with nothing.
-        return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
+        return np.isin(self.status.astype(str), COMPARABLE_STATUSES)
 
     def group_interval(self, groups: IntArray, j: int) -> Interval:
         """Select the intervals of some groups of measure j: ``[h]``."""

@@ -73,29 +73,29 @@ def assign_statuses(
             )
             mark(
                 flagged_cells,
-                Status.BOUNDARY,
+                Status.RARE_OUTCOME,
                 "too near 0 or 1 for its size: the interval may be too narrow",
             )
             is_interior = (estimates[:, j] > 0.0) & (estimates[:, j] < 1.0)
             flagged_cells[:, j] = is_interior & is_fraction_without_variation(
                 estimates[:, j], se[:, j]
             )
-            mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
+            mark(flagged_cells, Status.NO_VARIATION, _NO_VARIATION_REASON)
         elif not measure.is_fraction:
             flagged_cells[:, j] = se[:, j] <= _RELATIVE_TOLERANCE * np.abs(estimates[:, j])
-            mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
+            mark(flagged_cells, Status.NO_VARIATION, _NO_VARIATION_REASON)
         # By the clusters alone: a flag that depends on the scores passes just the samples whose
         # intervals miss (docs/methods/uncertainty.md).
         flagged_cells[:, j] = n_effective_clusters < min_clusters
-        mark(
-            flagged_cells,
-            Status.BOUNDARY,
-            f"fewer than {min_clusters} effective clusters: the interval may be too narrow",
+        reason_text = (
+            f"fewer than {min_clusters} effective clusters: the interval may be too narrow"
         )
+        mark(flagged_cells, Status.DOMINANT_CLUSTERS, reason_text)
+        mark(flagged_cells & (n_clusters < min_clusters), Status.FEW_CLUSTERS, reason_text)
     lacks_interval = np.isnan(interval.low) & (n_clusters < MIN_CLUSTERS_FOR_INTERVAL)
     mark(
         lacks_interval,
-        Status.BOUNDARY,
+        Status.FEW_CLUSTERS,
         f"fewer than {MIN_CLUSTERS_FOR_INTERVAL} clusters: no interval is honest",
     )
     for j, measure in enumerate(measures):

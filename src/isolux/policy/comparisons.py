@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.disparity.comparisons import build_comparisons
 from isolux.disparity.replicate_comparisons import count_effective_clusters
 from isolux.groups.estimates import Estimates
@@ -282,7 +282,7 @@ def split_groups_by_min_counts(
         )
         if status == Status.OK.value:
             decidable.append(g)
-        elif status == Status.BOUNDARY.value:
+        elif status in CAUTION_STATUSES:
             n_missing = int(np.ceil(max(MIN_EFFECTIVE_CLUSTERS - n_effective[g], 0.0)))
             unevaluated.append(
                 UnevaluatedComparison(

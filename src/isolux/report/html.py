@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from isolux.core.containers import Run
 from isolux.core.formatting import shorten_name
 from isolux.core.printable import clean_line
+from isolux.core.tables import COMPARABLE_STATUSES
 from isolux.io import write_text
 from isolux.io.owned_files import refuse_foreign_page
 from isolux.report import figures, wording
@@ -47,6 +48,8 @@ NOTES_LEAD = 5
 """Notes in sight; the others are folded."""
 PLANTED_LEAD = 5
 """Injected truths in sight; the others are folded."""
+STATUSES_PAGE = "https://github.com/isolux/isolux/blob/main/docs/methods/statuses.md"
+"""Explains every status."""
 _PUBLISHED, _HEAD = b'<meta name="isolux-published"', 4096
 """What a page that was made to be published has within its first bytes."""
 TEMPLATES = Path(__file__).parent / "templates"
@@ -252,7 +255,8 @@ def _create_jinja_environment() -> Environment:
         "NOTES_LEAD": NOTES_LEAD,
         "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
-        "STATUS_WORDS": wording.STATUS_WORDS,
+        "COMPARABLE_STATUSES": COMPARABLE_STATUSES,
+        "STATUSES_PAGE": STATUSES_PAGE,
         "drawable": can_draw_figures,
         "find_drawing_obstacle": find_drawing_obstacle,
         "interval": numbers.format_interval,

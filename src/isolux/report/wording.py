@@ -1,4 +1,4 @@
-"""Words of the report: marks and words of statuses, lists, and what must not break over lines."""
+"""Words of the report: marks of statuses, lists, and what must not break over lines."""
 
 from __future__ import annotations
 
@@ -6,29 +6,20 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.statements.numbers import NO_VALUE
 
 NBSP = "\N{NO-BREAK SPACE}"
 
 SHAPE: dict[str, str] = {
+    **dict.fromkeys(CAUTION_STATUSES, "○"),
     Status.OK: "●",
-    Status.BOUNDARY: "○",
     Status.INSUFFICIENT_UNITS: "×",
     Status.INSUFFICIENT_CLUSTERS: "×",
     Status.UNDEFINED: "÷",
     Status.NOT_SCORED: NO_VALUE,
 }
 """A mark for each status, so that no status is shown by colour alone."""
-
-STATUS_WORDS: dict[str, str] = {
-    Status.OK: "ok",
-    Status.BOUNDARY: "interval in doubt",
-    Status.INSUFFICIENT_UNITS: "too few units",
-    Status.INSUFFICIENT_CLUSTERS: "too few clusters",
-    Status.UNDEFINED: "undefined",
-    Status.NOT_SCORED: "not scored",
-}
 
 
 def format_stratum_title(column: str) -> str:

@@ -273,12 +273,13 @@ def describe_no_established_difference(
         by[_MAX_NULLS - 1 :] = [f"{len(by) - _MAX_NULLS + 1} more"]
     titles = join_words(by, conjunction="and")
     rows = comparisons.filter(
-        pl.col("metric") == line.metric,
-        pl.col("attribute").is_in(list(attributes)),
-        "is_pair",
-        "is_known",
+        pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes))
     )
-    scope = " between groups shown here" if names.words.is_redacted else ""
+    # What is established of people of unknown value is said beside this.
+    is_unknown_apart = rows.filter("is_established", pl.col("is_known").not_()).height > 0
+    rows = rows.filter("is_pair", "is_known")
+    scope = " between known groups" if is_unknown_apart else ""
+    scope = " between groups shown here" if names.words.is_redacted else scope
     references = [names.words.references.get(a) for a in attributes]
     measure = line.phrase
     if all(references):

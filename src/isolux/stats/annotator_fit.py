@@ -69,6 +69,9 @@ class AnnotatorFit:
         has two labels.
     fit_p : float
         P-value of the model's pairwise agreement; NaN: no degrees of freedom.
+    hard_people_p : float
+        P-value of errors spread over people as the model says: small where some people mislead
+        all annotators. NaN: no degrees of freedom.
     worst : PairFit or None
         The pair whose agreement differs most from the model's.
     accuracy : [annotators] float
@@ -87,6 +90,7 @@ class AnnotatorFit:
     people_per_annotator: float
     agreement_p: float
     fit_p: float
+    hard_people_p: float
     worst: PairFit | None
     accuracy: FloatArray
     worse_than_chance: list[int]
@@ -125,7 +129,11 @@ def diagnose_annotator_model(label_counts: FloatArray, seed: int = 0) -> Annotat
         if has_label.any()
         else 0.0,
         _independence_p_bonferroni(labels, has_label, pairs, groups),
-        _parametric_bootstrap_fit_p(rng, has_label, model, pair_fits) if can_tell else float("nan"),
+        *(
+            _parametric_bootstrap_fit_p(rng, labels, has_label, model, pair_fits)
+            if can_tell
+            else (float("nan"), float("nan"))
+        ),
         max(pair_fits, key=_pair_agreement_z, default=None),
         accuracy,
         _list_annotators_below_chance(model, accuracy),
@@ -262,15 +270,21 @@ def _independence_p_by_person(
 
 def _parametric_bootstrap_fit_p(
     rng: np.random.Generator,
+    labels: IntArray,
     has_label: npt.NDArray[np.bool_],
     model: _FittedAnnotators,
     pair_fits: list[PairFit],
-) -> float:
-    """Compare the pairs' distances with those of labels drawn from the model: the p-value."""
+) -> tuple[float, float]:
+    """Compare pairs' distances, and people's, with those of labels drawn from the model: p each."""
     groups, pairs = len(model.share), [(pair.first, pair.second) for pair in pair_fits]
     # Pairs share annotators, so the sum is not chi-squared: the bootstrap is its null distribution.
-    observed = sum(_pair_agreement_z(pair) ** 2 for pair in pair_fits)
-    n_larger = 0
+    observed = np.array(
+        [
+            sum(_pair_agreement_z(pair) ** 2 for pair in pair_fits),
+            _agreement_variance_over_people(labels, has_label, groups),
+        ]
+    )
+    n_larger, stopped = np.zeros(2), np.full(2, np.nan)
     for draw in range(1, _N_DRAWS + 1):
         true = rng.choice(groups, size=len(has_label), p=model.share)
         chances = model.error[:, true].cumsum(axis=2)[:, :, :-1]
@@ -278,11 +292,30 @@ def _parametric_bootstrap_fit_p(
         drawn_fits = _compare_pair_agreement_with_model(
             drawn_labels, has_label, pairs, _fit_dawid_skene_model(drawn_labels, has_label, groups)
         )
-        n_larger += sum(_pair_agreement_z(pair) ** 2 for pair in drawn_fits) >= observed
-        if n_larger == _MAX_LARGER_DRAWS:
-            # Sequential Monte Carlo: with the h-th larger statistic in draw l, p is h / l.
-            return n_larger / draw
-    return (1.0 + n_larger) / (_N_DRAWS + 1.0)
+        drawn = [
+            sum(_pair_agreement_z(pair) ** 2 for pair in drawn_fits),
+            _agreement_variance_over_people(drawn_labels, has_label, groups),
+        ]
+        n_larger += drawn >= observed
+        # Sequential Monte Carlo: with the h-th larger statistic in draw l, p is h / l.
+        stopped[(n_larger >= _MAX_LARGER_DRAWS) & np.isnan(stopped)] = _MAX_LARGER_DRAWS / draw
+        if np.isfinite(stopped).all():
+            break
+    fit_p, hard_people_p = np.where(np.isnan(stopped), (1.0 + n_larger) / (_N_DRAWS + 1.0), stopped)
+    return float(fit_p), float(hard_people_p)
+
+
+def _agreement_variance_over_people(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], n_groups: int
+) -> float:
+    """Return the variance over people of the share of their label pairs that agree.
+
+    People who mislead every annotator have their disagreements to themselves, so it is larger.
+    """
+    counts = (np.eye(n_groups)[labels] * has_label[:, :, None]).sum(axis=1)
+    n_pairs = has_label.sum(axis=1) * (has_label.sum(axis=1) - 1.0)
+    agreement = (counts * (counts - 1.0)).sum(axis=1)[n_pairs > 0] / n_pairs[n_pairs > 0]
+    return float(np.var(agreement))
 
 
 def _list_annotators_below_chance(model: _FittedAnnotators, accuracy: FloatArray) -> list[int]:

@@ -11,8 +11,8 @@ bootstrap's standard
   2008; with correlation: Zou 2007), so that they inherit asymmetry and bounds. Groups that share
   people are correlated; the correlation is that of their replicates.
 
-Status ``boundary`` flags where coverage may not be nominal (93 to 97 % at 95 %): fewer than 30
-clusters, or fewer than five effective observations of the rarer outcome.
+Coverage may not be nominal (93 to 97 % at 95 %) with fewer than 30 clusters (status ``few
+clusters``) or fewer than five effective observations of the rarer outcome (``rare outcome``).
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-import { STATUS_SHAPE, statusText } from "../words";
+import { statusShape } from "../words";
 
 /** May a value be read as it stands: a mark, a word, and what it rests on. */
 export function Status({ status, reason }: { status: string; reason: string | null }) {
-  const said = statusText(status);
   return (
-    <span class={`status ${status === "ok" ? "sound" : "unsound"}`} title={reason ? `${said}: ${reason}` : said}>
-      <span aria-hidden="true">{STATUS_SHAPE[status] ?? ""}</span> {said}{reason ? " " : ""}
+    <span class={`status ${status === "ok" ? "sound" : "unsound"}`} title={reason ? `${status}: ${reason}` : status}>
+      <span aria-hidden="true">{statusShape(status)}</span> {status}{reason ? " " : ""}
       {reason ? <small>{reason}</small> : null}
     </span>
   );

@@ -9,7 +9,7 @@ import { Rows, type Column } from "../parts/Rows";
 import { scaleOf, type Scale } from "../parts/scale";
 import { matcher, sorted } from "../select";
 import type { Store } from "../state";
-import { count, gapUnitOf, intervalText, percent, plural, pText, statusText, unitOf, valueText } from "../words";
+import { count, gapUnitOf, intervalText, percent, plural, pText, unitOf, valueText } from "../words";
 import { attributeChoices, useNarrow } from "./Groups";
 
 interface Both {
@@ -149,7 +149,7 @@ function columns(book: Book, a: number, b: number, title: string, unit: string, 
   const value = (group: Group | null) => (
     <>
       <span data-v={group?.value ?? ""}>{valueText(group?.value ?? null, unit)}</span>
-      <small title={group?.reason ?? ""}>{group === null ? "not measured" : group.value === null ? statusText(group.status) : intervalText(group.low, group.high, unit)}</small>
+      <small title={group?.reason ?? ""}>{group === null ? "not measured" : group.value === null ? group.status : intervalText(group.low, group.high, unit)}</small>
     </>
   );
   const sure = (row: Both) => row.tested?.p_adjusted != null && row.tested.p_adjusted <= alpha;

@@ -5,7 +5,7 @@ import type { Finding } from "../data/tables";
 import { Choose, Search } from "../parts/Field";
 import { matcher } from "../select";
 import { hashOf, type Store } from "../state";
-import { count, pText, plural, statusText, titled } from "../words";
+import { count, pText, plural, titled } from "../words";
 
 /** Where a finding is shown: its metric, its attribute, its group. */
 function link(book: Book, finding: Finding, state: Store["state"]): string | null {
@@ -45,7 +45,7 @@ export function Findings({ book, state, set }: { book: Book } & Store) {
               <p class="note">
                 {book.said.runs.length > 1 ? `${run.title} · ` : ""}{titled(finding.analysis)}
                 {finding.p_adjusted === null ? "" : ` · ${run.adjusted} p ${pText(finding.p_adjusted)}`}
-                {finding.status === "ok" ? "" : ` · ${statusText(finding.status)}`}
+                {finding.status === "ok" ? "" : ` · ${finding.status}`}
                 {to ? <> · <a href={to} aria-label={`show these groups (of finding ${finding.rank})`}>show these groups</a></> : null}
               </p>
             </li>

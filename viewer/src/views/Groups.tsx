@@ -11,7 +11,7 @@ import { scaleOf, type Scale } from "../parts/scale";
 import { Status } from "../parts/Status";
 import { matcher, shown, sorted } from "../select";
 import type { Store } from "../state";
-import { count, gapUnitOf, intervalText, percent, pText, statusText, unitOf, valueText } from "../words";
+import { count, gapUnitOf, intervalText, percent, pText, unitOf, valueText } from "../words";
 import { Detail } from "./Detail";
 
 const NARROW = "(max-width: 52rem)";
@@ -224,7 +224,7 @@ function columns(book: Book, model: number, line: number, scale: Scale, everyone
       cell: (group) => (
         <>
           <span data-v={group.value ?? ""} class="big">{valueText(group.value, unit)}</span>
-          <small data-low={group.low ?? ""} data-high={group.high ?? ""}>{group.value === null ? statusText(group.status) : group.low === null ? "" : intervalText(group.low, group.high, unit)}</small>
+          <small data-low={group.low ?? ""} data-high={group.high ?? ""}>{group.value === null ? group.status : group.low === null ? "" : intervalText(group.low, group.high, unit)}</small>
         </>
       ),
     },
@@ -256,7 +256,7 @@ function Legend({ fewest, draw, level, alpha, adjusted }: { fewest: number; draw
       <svg class="sample strong" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="whisker" x1="4" x2="36" y1="7" y2="7" /><circle cx="20" cy="7" r="4.5" /></svg>
       differs from everyone ({adjusted} p at most {Number(alpha.toPrecision(6))})
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="whisker" x1="4" x2="36" y1="7" y2="7" /><circle class="hollow" cx="20" cy="7" r="4.5" /></svg>
-      interval in doubt
+      read with caution
       <svg class="sample" aria-hidden="true" focusable="false" viewBox="0 0 40 14"><line class="overall" x1="20" x2="20" y1="0" y2="14" /></svg>
       overall
       {adjusted === "adjusted" ? <span>Each interval is of one value or difference by itself; p is adjusted for every comparison.</span> : null}

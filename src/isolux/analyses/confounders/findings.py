@@ -128,8 +128,9 @@ def _choose_p_by_adjusted_role(mix: EqualMixGap, p_unadjusted: float | None) -> 
 def _choose_gap_status(mix: EqualMixGap) -> Status:
     if mix.gap.value is None:
         return Status.UNDEFINED
-    is_sound = mix.status.effective_role != "after" and mix.coverage >= OVERLAP
-    return Status.OK if is_sound else Status.BOUNDARY
+    if mix.status.effective_role == "after":
+        return Status.MEDIATOR
+    return Status.OK if mix.coverage >= OVERLAP else Status.LOW_OVERLAP
 
 
 def iterate_exclusion_notes(cases: Sequence[MetricCase], min_cell: int) -> Iterator[str]:

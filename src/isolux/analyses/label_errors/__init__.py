@@ -274,7 +274,7 @@ def _correct_gaps_by_best_method(
         )
     return replace(
         correct_gaps_by_annotators(people, votes, *bootstrap_settings),
-        warning="; ".join(assessment.boundary_reasons),
+        warning="; ".join(assessment.doubts),
     )
 
 
@@ -331,7 +331,7 @@ def _iterate_label_error_findings(
 
 
 def _choose_corrected_gap_status(people: LabelledScores, corrected: CorrectedGaps, k: int) -> str:
-    """Choose the status: undefined; boundary if unreliable, uninformative or out of range."""
+    """Choose the status: undefined; doubtful if unreliable, uninformative or out of range."""
     low, high = corrected.gap_low[k], corrected.gap_high[k]
     if not np.isfinite([corrected.gap[k], low, high]).all():
         return Status.UNDEFINED.value
@@ -339,7 +339,7 @@ def _choose_corrected_gap_status(people: LabelledScores, corrected: CorrectedGap
         people, float(low), float(high)
     )
     return (
-        Status.BOUNDARY
+        Status.DOUBTFUL_CORRECTION
         if is_doubtful or is_corrected_mean_out_of_range(people, corrected)
         else Status.OK
     ).value

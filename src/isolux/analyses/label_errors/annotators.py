@@ -31,21 +31,21 @@ class CorrectionWarnings:
     ----------
     impossible_reason : str
         Why there can be no correction; empty: there can.
-    boundary_reasons : tuple of str
+    doubts : tuple of str
         Why it is not reliable.
     further_notes : tuple of str
         Further notes.
     """
 
     impossible_reason: str = ""
-    boundary_reasons: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
     further_notes: tuple[str, ...] = ()
 
     def list_all(self) -> tuple[str, ...]:
         """Return all warnings, the most important first."""
         return (
             *([self.impossible_reason] if self.impossible_reason else []),
-            *self.boundary_reasons,
+            *self.doubts,
             *self.further_notes,
         )
 
@@ -63,12 +63,12 @@ def warn_of_unreliable_annotators(
             "the annotators agree no more often than by chance, so their labels do not tell who "
             "belongs to which group"
         )
-    boundary_reasons = list(_warn_of_misfit(fit, names))
+    doubts = list(_warn_of_misfit(fit, names))
     further_notes: list[str] = []
     if fit.annotators > _TOO_FEW_ANNOTATORS:
-        boundary_reasons += _warn_of_few_labels(fit, votes.shape[2])
+        doubts += _warn_of_few_labels(fit, votes.shape[2])
     if fit.annotators <= _TOO_FEW_ANNOTATORS:
-        boundary_reasons.insert(
+        doubts.insert(
             0,
             "two annotators who disagree do not show which of them is wrong, so the correction "
             "depends on where it starts; a third annotator would show it",
@@ -76,10 +76,10 @@ def warn_of_unreliable_annotators(
     elif fit.worse_than_chance:
         n_better = fit.annotators - len(fit.worse_than_chance)
         has_majority = n_better - len(fit.worse_than_chance) >= _MIN_MAJORITY
-        (further_notes if has_majority else boundary_reasons).append(
+        (further_notes if has_majority else doubts).append(
             _warn_of_poor_annotators(fit, names, has_majority=has_majority)
         )
-    return CorrectionWarnings("", tuple(boundary_reasons), tuple(further_notes))
+    return CorrectionWarnings("", tuple(doubts), tuple(further_notes))
 
 
 def _warn_of_few_labels(fit: AnnotatorFit, groups: int) -> Iterator[str]:
@@ -123,6 +123,12 @@ def _warn_of_misfit(fit: AnnotatorFit, names: Sequence[str]) -> Iterator[str]:
             f" {100 * pair.agreement:.0f} % of people, where {100 * pair.expected_agreement:.0f} %"
             " would be expected. Either some annotators copied, not necessarily these two, or some"
             " people mislead several annotators at once"
+        )
+    if fit.hard_people_p <= _MAX_MISFIT_P:
+        yield (
+            "the annotators' disagreements are on fewer people than independent errors would be"
+            f" (p = {fit.hard_people_p:.2g}): some people mislead all of them, and the corrected"
+            " difference tends to be too small"
         )
     if fit.min_agreement >= _MIN_UNANIMITY:
         yield (

@@ -9,7 +9,7 @@ from typing import Any
 from isolux.core.containers import Run
 from isolux.core.formatting import UNTESTED, join_words, pluralise
 from isolux.core.spec import split_intersection
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.statements.groups import GroupPhrases, read_group_phrases
@@ -416,4 +416,4 @@ def simultaneous_or_own_bounds(row: Row) -> tuple[float | None, float | None]:
 
 
 def _format_caution_clause(row: Row) -> str:
-    return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""
+    return f" Caution: {row['reason']}." if row["status"] in CAUTION_STATUSES else ""

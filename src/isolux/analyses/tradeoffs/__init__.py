@@ -314,7 +314,7 @@ def _build_coverage_table(
     k, g = error.shape[:2]
     status = np.where(
         curves.n_group_clusters < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE,
-        Status.BOUNDARY.value,
+        Status.FEW_CLUSTERS.value,
         Status.OK.value,
     )
     statuses = np.where(np.isfinite(error[..., 0]), status, Status.UNDEFINED.value)
@@ -402,7 +402,7 @@ def _build_coverage_finding(
     curves: _ModelCurves, claim: str, j: int, p: float, terms: RunTerms
 ) -> dict[str, Any]:
     status = (
-        Status.BOUNDARY
+        Status.FEW_CLUSTERS
         if curves.n_min_clusters[j] < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE
         else Status.OK
     )

@@ -104,7 +104,7 @@ def _build_equal_rate_threshold_table(
     is_defined = np.isfinite(threshold)
     low = np.where(is_defined & ~is_open_below, interval.low, np.nan)
     status = np.where(
-        n_clusters < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE, Status.BOUNDARY.value, Status.OK.value
+        n_clusters < MIN_CLUSTERS_FOR_NOMINAL_COVERAGE, Status.FEW_CLUSTERS.value, Status.OK.value
     )
     status = np.where(np.isfinite(equal_rates.threshold[:, 0]), status, Status.UNDEFINED.value)
     status = np.where(n_clusters < spec.min_clusters, Status.INSUFFICIENT_CLUSTERS.value, status)

@@ -306,7 +306,7 @@ def _build_extreme_bin_finding(
     has_interval = is_large_enough and np.isfinite(low)
     status = Status.OK if has_interval else Status.INSUFFICIENT_UNITS
     if is_large_enough and not has_interval:
-        status = Status.BOUNDARY
+        status = Status.NO_VARIATION
     bounds = (low, high) if has_interval else (None, None)
     labels = comparison.binned_number.labels
     claim = terms.begin_sentence(

@@ -28,12 +28,11 @@ from isolux.api.side_by_side.seeds import (
     two_sided_t_quantile,
 )
 from isolux.core.spec import ComparisonSettings
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.disparity.gap_changes import GAP_CHANGE
 from isolux.disparity.models import compare_models, compare_runs
 from isolux.disparity.rows import stack_rows
 from isolux.groups.estimates import Estimates
-from isolux.stats.cluster_sums import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import adjust_p_holm
 from isolux.stats.statistic import FloatArray
@@ -253,7 +252,7 @@ def _compare_means(
                 ),
                 n_units_a=estimates.n_units[:, a[0]],
                 n_clusters_a=estimates.n_clusters[:, a[0]],
-                status=pl.Series(_boundary_status(estimates, columns)),
+                status=pl.Series(map(_first_caution_or_ok, estimates.status[:, columns])),
             ).filter(pl.Series(is_usable))
         )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
@@ -283,9 +282,8 @@ def _average_half_widths(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _boundary_status(estimates: Estimates, columns: IntArray) -> list[str]:
-    edge = (estimates.status[:, columns].astype(str) == Status.BOUNDARY.value).any(axis=1)
-    return [Status.BOUNDARY.value if e else Status.OK.value for e in edge.tolist()]
+def _first_caution_or_ok(statuses: Sequence[str]) -> str:
+    return next((s for s in statuses if s in CAUTION_STATUSES), Status.OK.value)
 
 
 def _compare_gaps(

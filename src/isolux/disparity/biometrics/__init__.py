@@ -225,7 +225,7 @@ def _measure_impostor_pairs_between(
     if not has_enough_clusters:
         status, reason = Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters"
     elif not has_fraction_nominal_coverage(rate, se, counts.astype(float))[0]:
-        status, reason = Status.BOUNDARY, "too near 0 or 1 for its size"
+        status, reason = Status.RARE_OUTCOME, "too near 0 or 1 for its size"
     return cell | {
         _FMR: float(rate[0]),
         "low": float(interval.low[0]) if has_enough_clusters else None,

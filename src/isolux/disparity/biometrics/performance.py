@@ -27,7 +27,7 @@ import polars as pl
 
 from isolux.core.containers import Run
 from isolux.core.errors import SpecError
-from isolux.core.schema import Status
+from isolux.core.schema import COMPARABLE_STATUSES, Status
 from isolux.stats.verification_disparity import unbiased_gini
 
 _FAILURES = {"fte": "failure_to_enrol_rate", "fta": "failure_to_acquire_rate"}
@@ -53,7 +53,6 @@ ERRORS: Mapping[str, tuple[str, str]] = {
 }
 """By task: its two errors at one threshold, false positives first."""
 _REQUIRED_RATES = ("fte", "fta")
-_REPORTED_STATUSES = ("ok", "boundary")
 
 
 def is_biometric(run: Run) -> bool:
@@ -67,9 +66,7 @@ def performance(run: Run) -> pl.DataFrame:
     rates = _require_rate_names(run)
     cells = run.group_metrics.with_columns(
         values=pl.col("values").list.join("\x00"),
-        said=pl.when(
-            ~pl.col("status").is_in(_REPORTED_STATUSES) | (pl.col("status") == "boundary")
-        ).then(pl.coalesce("reason", "status")),
+        said=pl.when(pl.col("status") != Status.OK).then(pl.coalesce("reason", "status")),
     )
     key = ["model", "attribute", "group", "values"]
     table = (
@@ -183,8 +180,6 @@ def summarise_error_differentials(run: Run) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_DIFFERENTIALS)
 
 
-_COMPARABLE_STATUSES = (Status.OK.value, Status.BOUNDARY.value)
-"""A group of too few clusters has a value, and is compared with no other."""
 _F, _S = pl.Float64(), pl.String()
 _DIFFERENTIALS = {
     "model": _S,
@@ -227,7 +222,7 @@ def _summarise_rate_differences(
 ) -> dict[str, object]:
     # People of unknown value are in no claim about groups.
     known_groups = groups.filter(pl.col("group") != _UNKNOWN)
-    is_comparable = pl.col("value").is_not_null() & pl.col("status").is_in(_COMPARABLE_STATUSES)
+    is_comparable = pl.col("value").is_not_null() & pl.col("status").is_in(COMPARABLE_STATUSES)
     comparable = known_groups.filter(is_comparable)
     notes = []
     excluded = known_groups.filter(~is_comparable)["group"].to_list()

@@ -140,4 +140,4 @@ def flag_skewed_noise_biased(
         # makes the comparison false, so it is flagged.
         is_skewed = ~(np.abs(skewness) <= MAX_SKEWNESS * np.sqrt(n_clusters[:, j]))
         for g in np.flatnonzero(is_skewed & (status[:, j] == Status.OK.value)):
-            status[g, j], reason[g, j] = Status.BOUNDARY.value, _SKEWED_REASON
+            status[g, j], reason[g, j] = Status.SKEWED_VALUES.value, _SKEWED_REASON

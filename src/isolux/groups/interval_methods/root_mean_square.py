@@ -396,7 +396,7 @@ def flag_heavy_tails(
                 reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
             else:
                 continue
-            status[g, j] = Status.BOUNDARY.value
+            status[g, j] = Status.SKEWED_VALUES.value
 
 
 def _kish_effective_number(total: FloatArray, square: FloatArray) -> FloatArray:

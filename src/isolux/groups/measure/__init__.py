@@ -162,7 +162,7 @@ def flag_quantile_ties(
             if has_quantile_ties(
                 group_numbers[~np.isnan(group_numbers)], quantile_level, int(clusters[g, j])
             ):
-                status[g, j], reason[g, j] = Status.BOUNDARY.value, _TIED_REASON
+                status[g, j], reason[g, j] = Status.TIED_VALUES.value, _TIED_REASON
 
 
 def has_quantile_ties(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.core.errors import SpecError
 from isolux.core.spec import Statistics
-from isolux.core.tables import Status
+from isolux.core.tables import COMPARABLE_STATUSES, Status
 from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.statuses import flag_rare_class
 from isolux.stats.cluster_sums import ClusterSums
@@ -98,16 +98,15 @@ class PairMeasures:
                 (n_rarest, self.n_rarest_clusters[j]),
                 ("pairs of one kind", spec.min_units, spec.min_clusters),
             )
-        readable = [Status.OK.value, Status.BOUNDARY.value]
         # The graver status last, because it replaces the other.
         for min_accepted, flag in (
-            (MIN_EXPECTED_IMPOSTORS, Status.BOUNDARY.value),
+            (MIN_EXPECTED_IMPOSTORS, Status.FEW_IMPOSTORS.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
             for j, has_few in self._flag_few_impostors(min_accepted).items():
                 false_accept_rate = self.false_accept_rate[j]
                 for g in np.flatnonzero(has_few):
-                    if status[g, j] not in (*readable, Status.UNDEFINED.value):
+                    if status[g, j] not in (*COMPARABLE_STATUSES, Status.UNDEFINED.value):
                         continue
                     goal = "an interval" if min_accepted > 1 else "a value"
                     unstable = "unstable: " if min_accepted > 1 else ""

@@ -26,7 +26,7 @@ from isolux.core import citations
 from isolux.core.containers import Run
 from isolux.core.info import PluginInfo
 from isolux.core.spec import read_recorded_spec, split_intersection
-from isolux.core.tables import Status
+from isolux.core.tables import COMPARABLE_STATUSES
 from isolux.groups.membership import build_membership
 from isolux.groups.option_parsing import read_groupings
 from isolux.io.image_tables import FHIBE_API
@@ -100,7 +100,7 @@ def _select_publishable_group_rows(run: Run, metrics: Sequence[str]) -> pl.DataF
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
     )
     # Groups of fewer subjects than the minimum have a value in the run; FHIBE looks at none such.
-    has_published_value = pl.col("status").is_in([Status.OK.value, Status.BOUNDARY.value])
+    has_published_value = pl.col("status").is_in(COMPARABLE_STATUSES)
     rows = rows.with_columns(
         pl.when(has_published_value).then(pl.col("value", "low", "high")).name.keep()
     )

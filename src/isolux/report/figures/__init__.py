@@ -145,9 +145,9 @@ def _format_group_value(group_row: GroupRow, line: MetricLine) -> str:
 
 
 def _describe_cell_shading(direction: Direction, comparable_rows: Sequence[GroupRow]) -> str:
-    has_doubtful = any(row.estimate.status == "boundary" for row in comparable_rows)
+    has_doubtful = any(row.estimate.status != "ok" for row in comparable_rows)
     worse = {"higher": "lower, hence worse", "lower": "higher, hence worse", "none": "higher"}
-    circle = " ○: the interval is in doubt." if has_doubtful else ""
+    circle = " ○: read with caution." if has_doubtful else ""
     return f"Darker is {worse[direction]}. Hatched: too little data to judge.{circle}"
 
 
@@ -268,7 +268,7 @@ def draw_model_change_figure(
         alt=description,
         caption=f"Left: each group by {models[0]} (hollow) and {models[1]} (filled). Right: the "
         "change with its interval, the worst first. Solid line: no change."
-        + (" Hollow: the interval is in doubt." if any(r.status != "ok" for r in rows) else ""),
+        + (" Hollow: read with caution." if any(r.status != "ok" for r in rows) else ""),
     )
 
 

@@ -49,7 +49,7 @@ class Point:
 
 
 def to_dot_plot_point(group_name: str, estimate: Estimate, unit: str) -> Point:
-    """Make a point of an estimate that has a value; hollow if its interval is in doubt."""
+    """Make a point of an estimate that has a value; hollow if it is to be read with caution."""
     hollow = estimate.status != Status.OK
     text = format_bare_value(estimate.value, unit)
     return Point(

@@ -11,7 +11,7 @@ from typing import Any
 from isolux.core.containers import Run
 from isolux.core.errors import SpecError, UnknownNameError
 from isolux.core.info import Direction
-from isolux.core.tables import Status
+from isolux.core.tables import CAUTION_STATUSES
 from isolux.report.document import AttributeSection, Estimate, LineTable
 from isolux.report.figures.dot_plot import build_tooltip_dot_chart
 from isolux.report.figures.svg import (
@@ -120,7 +120,7 @@ def _to_shaded_records(
             }
         share = (estimate.value - low) / (high - low) if high > low else 0.0
         dark = 1.0 - share if direction == "higher" and high > low else share
-        mark = " ○" if estimate.status == Status.BOUNDARY else ""
+        mark = " ○" if estimate.status in CAUTION_STATUSES else ""
         fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
         return {
             "fill": "#" + "".join(f"{channel:02x}" for channel in fill),
@@ -176,7 +176,7 @@ def build_metric_dot_chart(
     )
     legend_note = "Dashed line and band: overall."
     if any(row.estimate.is_comparable and row.estimate.status != "ok" for row in table.rows):
-        legend_note += " Hollow: the interval is in doubt."
+        legend_note += " Hollow: read with caution."
     lines = [line for text in (*notes, legend_note) for line in textwrap.wrap(text, _WIDTH)]
     title = {"text": f"{table.line.title} by {section.title}", "subtitle": lines}
     config = {**CONFIG, "background": "white"}
