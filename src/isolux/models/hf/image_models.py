@@ -23,6 +23,8 @@ from isolux.models._classes import (
     build_top_label_table,
     to_probabilities,
 )
+from isolux.models._images import build_image_table
+from isolux.models._numbers import build_number_table, compute_numbers
 from isolux.models._prompts import (
     PromptPooling,
     build_long_prompt_error,
@@ -134,6 +136,53 @@ class ImageClassifier(_RowModel):
 
     def _width(self) -> int:
         return self.classes.count
+
+
+@dataclass(frozen=True)
+class NumberEstimator(_RowModel):
+    """A number of each picture: the model's only output, or the expectation over its classes."""
+
+    values: tuple[float, ...]
+    predicts: str = "numbers"
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {"values": list(self.values)}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        outputs = self.numbers(pictures)
+        return build_number_table(
+            compute_numbers(
+                outputs, self.values, "softmax", source=type(self.loaded.model).__name__
+            )
+        )
+
+    def _run(self, values: Any) -> Any:
+        return self.loaded.model(pixel_values=values).logits
+
+    def _width(self) -> int:
+        return len(self.values) or 1
+
+
+@dataclass(frozen=True)
+class ImageEnlarger(HfImageModel):
+    """Super-resolution: the picture, enlarged by the model's factor (Swin2SR)."""
+
+    predicts: str = "images"
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        images: list[Any] = []
+        factor = int(self.loaded.model.config.upscale)
+        with self.loaded.torch.inference_mode():
+            for _, batch, values in self._batches(pictures):
+                outputs = self._numbers(self.loaded.model(pixel_values=values).reconstruction)
+                for model_input, output in zip(batch, outputs, strict=True):
+                    # The processor pads at the right and below; what it added is cut off.
+                    height, width = model_input.height * factor, model_input.width * factor
+                    image = np.rint(output[:, :height, :width] * 255).clip(0, 255)
+                    images.append(image.transpose(1, 2, 0).astype(np.uint8))
+        return build_image_table(images)
 
 
 @dataclass(frozen=True)
