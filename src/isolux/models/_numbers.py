@@ -43,8 +43,8 @@ def parse_class_numbers(names: Sequence[str]) -> tuple[float, ...]:
             expected="names such as 25 or 20-29, or --model-option values=NUMBER,NUMBER",
             found=", ".join(map(repr, unreadable[:_MAX_LISTED])),
         )
-    ends = [matches[name].groups() for name in names]  # type: ignore[union-attr]
-    return tuple((float(low) + float(high or low)) / 2 for low, high in ends)
+    bounds = [matches[name].groups() for name in names]  # type: ignore[union-attr]
+    return tuple((float(low) + float(high or low)) / 2 for low, high in bounds)
 
 
 def parse_values(values: str | Sequence[float]) -> tuple[float, ...]:

@@ -249,11 +249,11 @@ def load(
         "background": background,
         "min_score": min_score,
     }
-    given = {name: setting for name, setting in requested.items() if setting is not None}
+    given_settings = {name: setting for name, setting in requested.items() if setting is not None}
     own_settings = read_metadata_settings(session, spec, tuple(requested))
     problems = Problems()
     preset_settings = problems.collect(apply_preset, preset, own_settings, spec) or {}
-    settings = {**own_settings, **preset_settings, **given}
+    settings = {**own_settings, **preset_settings, **given_settings}
     size_px = problems.collect(find_input_size, session, settings.get("size"), spec)
     prepare = problems.collect(build_preprocessing, session, settings, size_px)
     prediction_type = problems.collect(infer_answers, session, settings, spec)

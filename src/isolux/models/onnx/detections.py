@@ -41,12 +41,12 @@ def build_detection_table(
     rows: list[tuple[Any, ...]] = []
     for k, model_input in enumerate(inputs):
         scores, numbers = _compute_scores_and_classes(arrays, outputs, k, len(inputs))
-        kept = np.flatnonzero(scores >= outputs.min_score)
-        labels = [_find_class_name_or_number(names, j) for j in numbers[kept]]
+        kept_indices = np.flatnonzero(scores >= outputs.min_score)
+        labels = [_find_class_name_or_number(names, j) for j in numbers[kept_indices]]
         box_rows = _read_box_rows(
-            arrays, outputs, kept, labels, scores, model_input, k, len(inputs), input_size
+            arrays, outputs, kept_indices, labels, scores, model_input, k, len(inputs), input_size
         )
-        extra: list[tuple[Any, ...]] = [()] * len(kept)
+        extra: list[tuple[Any, ...]] = [()] * len(kept_indices)
         if outputs.masks is not None:
             masks = _select_image_output(arrays[outputs.masks], k, len(inputs), 3)
             masks = masks.reshape(len(masks), *masks.shape[-2:])
@@ -54,19 +54,19 @@ def build_detection_table(
                 encode_mask(
                     _resize_to_image(masks[j], model_input, input_size, outputs.mask_threshold)
                 )
-                for j in kept
+                for j in kept_indices
             ]
         elif outputs.keypoints is not None:
             poses = _select_image_output(arrays[outputs.keypoints], k, len(inputs), 3)
-            extra = [_read_pose(poses[j], outputs, model_input, input_size) for j in kept]
-        rows += [(*row, *more) for row, more in zip(box_rows, extra, strict=True)]
+            extra = [_read_pose(poses[j], outputs, model_input, input_size) for j in kept_indices]
+        rows += [(*row, *cells) for row, cells in zip(box_rows, extra, strict=True)]
     return pl.DataFrame(rows, schema=_SCHEMAS[prediction_type], orient="row")
 
 
 def _read_box_rows(
     arrays: Arrays,
     outputs: Outputs,
-    kept: npt.NDArray[np.intp],
+    kept_indices: npt.NDArray[np.intp],
     labels: Sequence[str],
     scores: Floats,
     model_input: ModelInput,
@@ -77,12 +77,12 @@ def _read_box_rows(
     if outputs.boxes is None:
         return [
             (image_index, label, None, None, None, None, float(score))
-            for label, score in zip(labels, scores[kept], strict=True)
+            for label, score in zip(labels, scores[kept_indices], strict=True)
         ]
     boxes = _select_image_output(arrays[outputs.boxes], image_index, n_images, 2)
     return convert_boxes_to_rows(
-        boxes[kept],
-        scores[kept],
+        boxes[kept_indices],
+        scores[kept_indices],
         labels,
         model_input,
         image_index=image_index,

@@ -110,12 +110,13 @@ def _find_detection_outputs(
 
     is_boxes = prediction_type == "boxes"
     boxes = None if is_boxes else find("boxes_output", _BOXES, is_optional=True)
-    needed = ["box_format"] if is_boxes or boxes is not None else []
-    needed += ["box_units"] if needed or prediction_type == "keypoints" else []
-    missing = [name for name in needed if name not in settings]
+    required_names = ["box_format"] if is_boxes or boxes is not None else []
+    required_names += ["box_units"] if required_names or prediction_type == "keypoints" else []
+    missing = [name for name in required_names if name not in settings]
     if missing:
+        noun = "box" if len(required_names) > 1 else "keypoint"
         raise SpecError(
-            f"nothing says how the network writes a {'box' if len(needed) > 1 else 'keypoint'}",
+            f"nothing says how the network writes a {noun}",
             expected="--model-option box_format=xyxy, xywh or cxcywh, and box_units=pixels"
             " (of its input) or shares",
             found="without " + " and ".join(missing),

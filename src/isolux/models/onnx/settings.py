@@ -161,7 +161,7 @@ def find_input_size(session: Session, requested: Any, source: str) -> tuple[int,
     """Find height and width: the file's, or the setting's where the file leaves them open."""
     if requested is not None and not isinstance(requested, Sequence):
         requested = [requested]
-    size = None if requested is None else tuple(int(side) for side in requested)
+    size = None if requested is None else tuple(map(int, requested))
     if size is not None and len(size) == 1:
         size = size * 2
     if session.size is not None and size not in (None, session.size):
