@@ -251,3 +251,15 @@ def test_an_enlarged_picture_has_the_models_factor_and_nothing_of_the_padding(ch
     found = asked(model, [np.full((13, 19, 3), 90, np.uint8)])
     image = np.asarray(Image.open(io.BytesIO(found["png"][0])))
     assert image.shape == (26, 38, 3)
+
+
+@pytest.mark.parametrize("name", ["classifier", "embedder", "clip", "detr", "mask2former"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (3, 5)])
+def test_a_picture_of_few_rows_is_none_with_its_channels_first(checkpoints, name, size):
+    """Grey stays grey: prepared, each picture is the same as a larger one of its colour."""
+    model = loaded(checkpoints, name)
+    colour = np.array([200, 100, 50], np.uint8)
+    small, large = (model.predictor.prepare(np.broadcast_to(colour, (*sides, 3)).copy()).values
+                    for sides in (size, (40, 40)))  # fmt: skip
+    assert small.shape[0] == large.shape[0] == 3
+    assert np.allclose(small.mean(axis=(1, 2)), large.mean(axis=(1, 2)), atol=0.02)

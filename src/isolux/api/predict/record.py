@@ -21,6 +21,7 @@ from isolux.core.spec import AuditSpec, ModelRun
 from isolux.engine import source_images as of_pictures
 from isolux.engine.source_images import SourceImage, count_units
 from isolux.io import images
+from isolux.io.images import BACKGROUND
 from isolux.models import PERSON_PREDICTIONS, Model, hash_module_sources
 
 _MAX_LISTED_REASONS = 3
@@ -78,6 +79,7 @@ def build_record(
             "notes": list(model.notes),
         },
         "settings": settings.model_dump(mode="json", exclude={"answers", *_READER_SETTINGS}),
+        "background": BACKGROUND,
         "key": key,
         "shards": n_shards,
         "pictures": len(images),

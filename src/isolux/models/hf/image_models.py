@@ -34,6 +34,9 @@ from isolux.models._prompts import (
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
 
+CHANNELS_LAST = {"input_data_format": "channels_last"}
+"""Said to each processor, which takes a picture of 1 or 3 rows for one with channels first."""
+
 _RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
 
@@ -73,7 +76,7 @@ class HfImageModel:
     def prepare(self, pixels: Pixels) -> ProcessedImage:
         """Prepare one picture by the model's own processor."""
         processor = getattr(self.loaded.processor, "image_processor", self.loaded.processor)
-        outputs = processor(images=pixels, return_tensors="np")
+        outputs = processor(images=pixels, return_tensors="np", **CHANNELS_LAST)
         height, width = pixels.shape[:2]
         return ProcessedImage(np.asarray(outputs["pixel_values"])[0], height, width)
 

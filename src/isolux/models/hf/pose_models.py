@@ -13,6 +13,7 @@ import polars as pl
 from isolux.io.images import Pixels
 from isolux.models._boxes import POSE_SCHEMA
 from isolux.models.hf.checkpoint import LoadedCheckpoint
+from isolux.models.hf.image_models import CHANNELS_LAST
 
 _BOXES_GIVEN = "The model is shown the boxes of the dataset's people; nobody else can have a pose."
 _BATCH_SIZE = 64  # people: a picture may show a crowd
@@ -57,7 +58,9 @@ class PoseEstimator:
         if not valid_boxes:
             return PersonCrops(None, ())
         box_lists = [[list(box) for box in valid_boxes]]
-        outputs = self.loaded.processor(pixels, boxes=box_lists, return_tensors="np")
+        outputs = self.loaded.processor(
+            pixels, boxes=box_lists, return_tensors="np", **CHANNELS_LAST
+        )
         return PersonCrops(np.asarray(outputs["pixel_values"]), valid_boxes)
 
     def __call__(self, pictures: Sequence[PersonCrops]) -> pl.DataFrame:
