@@ -15,10 +15,13 @@ import pytest
 from PIL import Image
 
 from isolux.core.errors import SpecError
-from isolux.engine import shard_predictor as ahead
-from isolux.engine.prefetch import decode_and_prepare_image
+from isolux.engine import prefetch as ahead
+from isolux.engine.prefetch import (
+    ImagePrefetcher,
+    choose_n_decoding_processes,
+    decode_and_prepare_image,
+)
 from isolux.engine.settings import PredictionSettings
-from isolux.engine.shard_predictor import ImagePrefetcher, choose_n_decoding_processes
 from isolux.engine.source_images import SourceImage, Unit
 from isolux.io.image_folder import ImageFolder
 from isolux.models import ModelInput, Preprocessing, wrap_callable_as_model

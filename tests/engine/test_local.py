@@ -347,5 +347,5 @@ def test_pictures_are_let_go_when_they_are_answered(tmp_path):
         alive.append(sum(one() is not None for one in seen))
         return brightness(pictures)
 
-    run(paint(tmp_path / "in", 60), tmp_path / "out", net, shard_size=60, readers=2)
+    run(paint(tmp_path / "in", 48), tmp_path / "out", net, shard_size=48, readers=2)
     assert max(alive) <= 2 * 3  # the batch at hand, and at most the one before

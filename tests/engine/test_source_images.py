@@ -13,6 +13,7 @@ from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError
 from isolux.engine import list_source_images
 from isolux.engine.source_images import SourceImage, Unit, decode_and_crop_units, find_image_folder
+from isolux.io.images import read_image
 from tests.engine._painted import INFO, paint
 
 TWO = pl.DataFrame(
@@ -158,9 +159,33 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
     other = Image.fromarray(np.full((6, 8, 3), 9, np.uint8))
     for kind in ("gif", "webp", "png"):
         rgb.save(tmp_path / f"moving.{kind}", save_all=True, append_images=[other], duration=100)
-    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "this is a GIF"),
+    rgb.save(tmp_path / "still.gif")
+    still = SourceImage("a", "still.gif", None, None, (Unit("a"),), needs_annotated_size=False)
+    (cut,) = opened(people, still).crops
+    assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12
+    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "an animation of 2 pictures"),
                        ("moving.webp", "an animation of 2 pictures"),
                        ("moving.png", "an animation of 2 pictures")):  # fmt: skip
         picture = SourceImage(name, name, None, None, (Unit(name),), needs_annotated_size=False)
         (cut,) = opened(people, picture).crops
         assert said in cut.reason
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.webp", "a.gif"])
+def test_what_is_transparent_lies_on_white(tmp_path, name):
+    """Half of red over white is (255, 127, 127); what a transparent pixel hides has no part."""
+    pixels = np.array([[[255, 0, 0, 255], [255, 0, 0, 128], [0, 90, 0, 0]]], np.uint8)
+    if name == "a.gif":
+        pixels[0, 1, 3] = 255  # a GIF's pixel is there or not
+    Image.fromarray(pixels).save(tmp_path / name, **({"lossless": True} if "webp" in name else {}))
+    half = 0 if name == "a.gif" else 127
+    found = read_image(tmp_path / name)
+    assert np.abs(found[0].astype(int) - [[255, 0, 0], [255, half, half], [255, 255, 255]]).max() <= 1
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])
+def test_a_picture_of_one_pixel_is_a_picture(tmp_path, name):
+    Image.fromarray(np.full((1, 1, 3), 200, np.uint8)).save(tmp_path / name)
+    found = read_image(tmp_path / name)
+    assert found.shape == (1, 1, 3)
+    assert np.abs(found.astype(int) - 200).max() <= 2

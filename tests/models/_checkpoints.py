@@ -36,15 +36,34 @@ def _tokenizer(folder: Path, length: int = 12) -> None:
     ).save_pretrained(folder)  # fmt: skip
 
 
-def classifier(folder: Path) -> Path:
+def classifier(folder: Path, names: tuple[str, ...] = ("nurse", "chef", "other")) -> Path:
     from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor
 
     _seeded()
     config = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-                       intermediate_size=32, image_size=SIDE, patch_size=8, num_labels=3,
-                       id2label={0: "nurse", 1: "chef", 2: "other"})  # fmt: skip
+                       intermediate_size=32, image_size=SIDE, patch_size=8, num_labels=len(names),
+                       id2label=dict(enumerate(names)))  # fmt: skip
     ViTForImageClassification(config).save_pretrained(folder)
     ViTImageProcessor(size={"height": SIDE, "width": SIDE}).save_pretrained(folder)
+    return folder
+
+
+def age_classes(folder: Path) -> Path:
+    return classifier(folder, ("0-9", "10-19", "30"))
+
+
+def age(folder: Path) -> Path:
+    return classifier(folder, ("age",))
+
+
+def enlarger(folder: Path) -> Path:
+    from transformers import Swin2SRConfig, Swin2SRForImageSuperResolution, Swin2SRImageProcessor
+
+    _seeded()
+    config = Swin2SRConfig(image_size=16, patch_size=1, embed_dim=8, depths=[1], num_heads=[2],
+                           window_size=4, upscale=2, upsampler="pixelshuffle")  # fmt: skip
+    Swin2SRForImageSuperResolution(config).save_pretrained(folder)
+    Swin2SRImageProcessor().save_pretrained(folder)
     return folder
 
 

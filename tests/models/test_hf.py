@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from polars.testing import assert_frame_equal
 
 from isolux.core.errors import SpecError
@@ -30,6 +32,8 @@ MODELS = {
     "owl_vit": ("boxes", ("prompts", "min_score=0")),
     "maskformer": ("masks", ("min_score=0",)),
     "grounding_dino": ("boxes", ("prompts", "min_score=0")),
+    "age_classes": ("numbers", ("task=number",)), "age": ("numbers", ("task=number",)),
+    "enlarger": ("images", ()),
 }  # fmt: skip
 
 
@@ -211,3 +215,51 @@ def test_from_a_checkpoint_to_an_audit(checkpoints, tmp_path, monkeypatch):
     ]
     versions = done.run.record["ran"]["model"]["versions"]
     assert {"torch", "transformers"} <= set(versions)
+
+
+def test_an_age_is_the_mean_of_the_classes_numbers_by_their_probabilities(checkpoints):
+    labels = asked(open_model(f"hf:{checkpoints / 'age_classes'}"), pictures()[:1])
+    shares = dict(labels.select("label", "score").iter_rows())
+    expected = 4.5 * shares["0-9"] + 14.5 * shares["10-19"] + 30 * shares["30"]
+    found = asked(loaded(checkpoints, "age_classes"), pictures()[:1])
+    assert found["value"].to_list() == pytest.approx([expected])
+    named = open_model(f"hf:{checkpoints / 'age_classes'}", ["task=number", "values=1,2,3"])
+    expected = shares["0-9"] + 2 * shares["10-19"] + 3 * shares["30"]
+    assert asked(named, pictures()[:1])["value"].to_list() == pytest.approx([expected])
+
+
+def test_one_output_is_the_number_itself(checkpoints):
+    model = loaded(checkpoints, "age")
+    given = [model.predictor.prepare(one) for one in pictures()]
+    with torch.inference_mode():
+        values = torch.from_numpy(np.stack([one.values for one in given]))
+        expected = model.predictor.loaded.model(pixel_values=values).logits[:, 0].tolist()
+    assert model.predictor(given)["value"].to_list() == pytest.approx(expected, abs=1e-5)
+
+
+def test_values_that_do_not_fit_are_refused(checkpoints):
+    with pytest.raises(SpecError, match=r"(?s)do not fit the model.*3 classes.*found: 4"):
+        open_model(f"hf:{checkpoints / 'age_classes'}", ["task=number", "values=0-3"])
+    with pytest.raises(SpecError, match=r"(?s)names that are no numbers.*'nurse'"):
+        open_model(f"hf:{checkpoints / 'classifier'}", ["task=number"])
+    with pytest.raises(SpecError, match="takes no values"):
+        open_model(f"hf:{checkpoints / 'classifier'}", ["values=0-2"])
+
+
+def test_an_enlarged_picture_has_the_models_factor_and_nothing_of_the_padding(checkpoints):
+    model = loaded(checkpoints, "enlarger")
+    found = asked(model, [np.full((13, 19, 3), 90, np.uint8)])
+    image = np.asarray(Image.open(io.BytesIO(found["png"][0])))
+    assert image.shape == (26, 38, 3)
+
+
+@pytest.mark.parametrize("name", ["classifier", "embedder", "clip", "detr", "mask2former"])
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (3, 5)])
+def test_a_picture_of_few_rows_is_none_with_its_channels_first(checkpoints, name, size):
+    """Grey stays grey: prepared, each picture is the same as a larger one of its colour."""
+    model = loaded(checkpoints, name)
+    colour = np.array([200, 100, 50], np.uint8)
+    small, large = (model.predictor.prepare(np.broadcast_to(colour, (*sides, 3)).copy()).values
+                    for sides in (size, (40, 40)))  # fmt: skip
+    assert small.shape[0] == large.shape[0] == 3
+    assert np.allclose(small.mean(axis=(1, 2)), large.mean(axis=(1, 2)), atol=0.02)

@@ -27,6 +27,7 @@ KINDS = {
     "classifier": {}, "embedder": {}, "clip": {"prompts"}, "siglip": {"prompts"}, "detr": {},
     "owl": {"prompts"}, "mask2former": {}, "vit_pose": {}, "blip": {"words=2"},
     "vilt": {"question=a photo"}, "florence2": {"words=2"}, "grounding_dino": {"prompts"},
+    "age_classes": {"task=number"}, "enlarger": {},
 }  # fmt: skip
 MOST = 12
 """Tensors of a checkpoint that are removed, evenly spread: each takes a second or so."""

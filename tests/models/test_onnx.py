@@ -261,7 +261,8 @@ def test_bytes_that_are_no_network_are_said(tmp_path, data):
         (["answers=labels", "device=tpu"], r"no such device"),
         (["answers=labels", "device=cuda"], r"(?s)cannot use a GPU.*onnxruntime-gpu"),
         (["answers=labels", "mean=1,2"], r"(?s)three numbers each"),
-        (["answers=masks"], r"(?s)'answers'.*labels"),
+        (["answers=masks"], r"(?s)which output.*masks_output"),
+        (["answers=polygons"], r"(?s)'answers'.*labels"),
     ],
 )
 def test_what_no_one_says_is_asked_for(tmp_path, options, match):

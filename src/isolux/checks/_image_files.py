@@ -190,7 +190,7 @@ def _list_unnamed_images(base: Path, rows: pl.DataFrame, dataset: Dataset) -> pl
         with os.scandir(real) as entries:
             for entry in entries:
                 uri = f"{folder}/{entry.name}" if folder else entry.name
-                picture = entry.name.lower().endswith((*IMAGE_SUFFIXES, ".gif"))
+                picture = entry.name.lower().endswith(IMAGE_SUFFIXES)
                 if picture and uri not in listed_uris and entry.is_file(follow_symlinks=False):
                     unlisted.append(uri.encode("utf-8", "replace").decode())
     return pl.Series("uri", sorted(unlisted), dtype=pl.String)

@@ -34,8 +34,8 @@ _MAX_FILE_BYTES = 1 << 29  # of a file: unpacking a larger one could exhaust the
 _BATCH_SIZE = 512  # pictures handed out together, so that threads seldom wait
 _LARGE_FILE_BYTES, _LARGE_IMAGE_PIXELS = 1 << 25, 1 << 24  # from here on one picture at a time
 _LARGE_FILE_LOCK = threading.RLock()
-_READABLE_FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TIFF")
-_PIL_FORMATS = (*_READABLE_FORMATS[:2], *_READABLE_FORMATS[3:], "GIF")
+_READABLE_FORMATS = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TIFF", "GIF")
+_PIL_FORMATS = (*_READABLE_FORMATS[:2], *_READABLE_FORMATS[3:])
 _DECODING_ERRORS = (*DECODING_ERRORS, RuntimeError)
 
 _ORIENTATION, _EXIF, _GPS = 0x0112, 0x8769, 0x8825

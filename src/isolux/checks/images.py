@@ -26,7 +26,7 @@ INFO = CheckInfo(
             "https://www.w3.org/Graphics/JPEG/itu-t81.pdf",
         ),
     ),
-    assumptions=("PNG, JPEG, WebP, BMP and TIFF are pictures; other formats are not opened.",),
+    assumptions=("PNG, JPEG, WebP, BMP, TIFF and GIF are pictures; other formats are not opened.",),
     needs="pixels",
 )
 

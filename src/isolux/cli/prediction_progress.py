@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from isolux.cli.command_output import report_warning
 from isolux.cli.signals import delay_first_interrupt
 from isolux.cli.streams import build_rich_console
+from isolux.core.progress import listen_to_lines
 
 if TYPE_CHECKING:
     from isolux.engine import Progress
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 @contextmanager
 def track_predictions() -> Iterator[tuple[Progress, Callable[[], bool]]]:
     """Yield the progress callback, and a callable that says whether to stop after the shard."""
-    with delay_first_interrupt("the shard at hand") as should_stop, _show_progress_bar() as report:
+    with (
+        listen_to_lines(report_warning),
+        delay_first_interrupt("the shard at hand") as should_stop,
+        _show_progress_bar() as report,
+    ):
         yield report, should_stop
 
 

@@ -187,7 +187,8 @@ class TaskInfo(PluginInfo):
     of each unit. ``uses_unscored_people``: people who are not judged still take part, as a
     detection may have found them. ``has_independent_scores``: a unit's score depends on its own
     prediction alone, and on no other unit's. ``has_questions``: labels may be answers to several
-    questions, which a column ``question`` of the predictions tells apart.
+    questions, which a column ``question`` of the predictions tells apart. ``judges_images``:
+    outputs may be pictures that the model made.
     """
 
     metrics: tuple[Metric, ...]
@@ -196,6 +197,7 @@ class TaskInfo(PluginInfo):
     uses_unscored_people: bool = False
     has_independent_scores: bool = True
     has_questions: bool = False
+    judges_images: bool = False
     worse_phrase: str = SERVED_WORSE
 
     def metric(self, name: str) -> Metric:
@@ -263,7 +265,16 @@ class ModelInfo(PluginInfo):
     """
 
     predicts: Literal[
-        "labels", "boxes", "masks", "keypoints", "embeddings", "distances", "several", "imported"
+        "labels",
+        "numbers",
+        "boxes",
+        "masks",
+        "keypoints",
+        "embeddings",
+        "images",
+        "distances",
+        "several",
+        "imported",
     ]
     needs: str = ""
     packages: tuple[str, ...] = ()

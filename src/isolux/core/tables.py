@@ -36,11 +36,13 @@ __all__ = [
     "FINDINGS",
     "GROUP_METRICS",
     "IMAGES",
+    "IMAGE_PREDICTIONS",
     "INSTANCES",
     "KEYPOINT_PREDICTIONS",
     "LABEL_PREDICTIONS",
     "MASK_PREDICTIONS",
     "MEMBERSHIP",
+    "NUMBER_PREDICTIONS",
     "PART_MASK_FILES",
     "SCORES",
     "TABLES",
@@ -213,6 +215,31 @@ EMBEDDINGS = Table(
     ),
     key=("model", "instance_id"),
     open=True,
+)
+
+NUMBER_PREDICTIONS = Table(
+    "predictions (numbers)",
+    "one number that a model gave one unit: an age, a quality",
+    (
+        _build_column("model", S, "name of the model"),
+        _build_column("instance_id", S, "the unit"),
+        _build_column("value", F, "the number; null: the model gave none", nullable=True),
+    ),
+    key=("model", "instance_id"),
+    open=True,
+)
+
+IMAGE_PREDICTIONS = Table(
+    "predictions (images)",
+    "one picture that a model made, before it is a file",
+    (
+        _build_column("model", S, "name of the model"),
+        _build_column("instance_id", S, "the unit, or its image"),
+        _build_column(
+            "png", pl.Binary(), "the picture as PNG; null: the model gave none", nullable=True
+        ),
+    ),
+    key=("model", "instance_id"),
 )
 
 PART_MASK_FILES = Table(

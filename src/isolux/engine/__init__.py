@@ -3,6 +3,7 @@
 ``list_source_images`` says which pictures are looked at and whom each shows; ``split_into_shards``
 cuts them into shards, always the same; ``predict_missing_shards_in_process`` predicts the shards
 that a ``ShardStore`` lacks, on this machine: threads read and prepare pictures ahead of the model.
+Before the first shard ten pictures are tried, and a model that answers all of them alike is said.
 A shard is one Parquet file, written under a temporary name and renamed: the rename is the commit.
 Its key is content (the pictures' bytes, everything that moves the model's answers, settings, code),
 so nothing that changed meets an earlier answer, and what did not change is not done again.
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
+from isolux.core.progress import report_line
 from isolux.engine.remote_prediction import predict_missing_shards_remotely
 from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
 from isolux.engine.shard_predictor import ShardPredictions, ShardPredictor
@@ -31,6 +33,7 @@ from isolux.engine.store import (
     ShardStore,
     shorten_key_for_file_name,
 )
+from isolux.engine.trial import choose_trial_images, describe_uniform_answers
 from isolux.io.image_folder import ImageFolder
 from isolux.models import Model
 
@@ -77,6 +80,10 @@ def predict_missing_shards_in_process(
         predictor.close()
 
 
+_SAME_ANSWER_ADVICE = (
+    "If the pictures differ in what the model should see, they are not prepared as in its training"
+    " (mean, std, scale, colours, size), or the names of its classes are in another order."
+)
 _END_OF_PROCESS = (
     "isolux: the process ended while {!r} was answering: the model ended it (os._exit, or a crash"
     " of its code), or the system did (no memory). Finished shards are kept. --workers 1 runs the"
@@ -125,6 +132,8 @@ class _LocalRun:
         self.there = self.store.list_committed_keys()
 
     def execute(self, stop: Callable[[], bool]) -> RunOutcome:
+        if not self.there:
+            self._warn_of_uniform_answers()
         results = self.predictor.predict_shards(
             self._iterate_missing_shards(), self._report_progress
         )
@@ -137,6 +146,13 @@ class _LocalRun:
         return RunOutcome(
             keys, self.n_computed, self.n_computed_images, is_complete, self.predictor.caller.batch
         )
+
+    def _warn_of_uniform_answers(self) -> None:
+        """Try ten pictures, and say at once if all of them get the same answer."""
+        responses = self.predictor.predict_trial(choose_trial_images(self.shards))
+        warning = describe_uniform_answers(responses, self.predictor.model.predicts, self.total)
+        if warning is not None:
+            report_line(f"{warning} {_SAME_ANSWER_ADVICE}")
 
     def _iterate_missing_shards(self) -> Iterator[Shard]:
         """Yield the shards that must be computed; count the others as finished."""

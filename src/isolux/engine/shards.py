@@ -12,6 +12,7 @@ import polars as pl
 
 from isolux.core.schema import Column, Table
 from isolux.engine.source_images import SourceImage
+from isolux.io.image_tables import IMAGE_FILES
 from isolux.models import PREDICTION_TABLES
 
 FAULTS = ("picture", "model", "time")
@@ -20,6 +21,9 @@ fault stays as long as the picture does; the others may be gone the next time.""
 
 QUESTION_COLUMNS = ("question", "prompt")
 """Optional columns of labels: the question, and the prompt that decided."""
+
+STORED_TABLES = {**PREDICTION_TABLES, "images": IMAGE_FILES}
+"""The table of each kind of answer as a directory holds it: pictures are files."""
 
 _ID_COLUMNS = ("model", "instance_id", "image_id")
 _STRING = pl.String()
@@ -58,11 +62,12 @@ def compute_shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) 
     return hashlib.sha256(json.dumps([run_key, key_inputs]).encode()).hexdigest()
 
 
-def build_prediction_schema(prediction_type: str) -> dict[str, Any]:
+def build_prediction_schema(prediction_type: str, *, is_stored: bool = False) -> dict[str, Any]:
     """Return the columns of one prediction of a type, without model and ids."""
+    tables = STORED_TABLES if is_stored else PREDICTION_TABLES
     columns = {
         name: dtype
-        for name, dtype in PREDICTION_TABLES[prediction_type].schema.items()
+        for name, dtype in tables[prediction_type].schema.items()
         if name not in _ID_COLUMNS
     }
     return columns | (
@@ -70,7 +75,7 @@ def build_prediction_schema(prediction_type: str) -> dict[str, Any]:
     )
 
 
-def build_inference_table_schema(prediction_type: str) -> Table:
+def build_inference_table_schema(prediction_type: str, *, is_stored: bool = False) -> Table:
     """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
         "inferences",
@@ -85,7 +90,7 @@ def build_inference_table_schema(prediction_type: str) -> Table:
             Column("fault", _STRING, "whose fault that is; null: no one's", nullable=True),
             Column(
                 "answers",
-                pl.List(pl.Struct(build_prediction_schema(prediction_type))),
+                pl.List(pl.Struct(build_prediction_schema(prediction_type, is_stored=is_stored))),
                 "the answers; null where there is a reason",
                 nullable=True,
             ),

@@ -16,6 +16,7 @@ from isolux.core.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.core.tables import IMAGES, INSTANCES
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import MAX_FILE_BYTES, Pixels, decode_image
+from isolux.models import PERSON_PREDICTIONS
 
 Box = tuple[float, float, float, float]
 InputUnit = Literal["image", "person"]
@@ -24,7 +25,6 @@ InputUnit = Literal["image", "person"]
 _WEB_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
 _IMAGES_HINT = "name the folder that holds them: --images FOLDER (images=…)"
-_PERSON_PREDICTIONS = ("labels", "embeddings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,22 +79,25 @@ def list_source_images(
     dataset: Dataset, predicts: str, input_unit: InputUnit, *, by_box: bool = False
 ) -> list[SourceImage]:
     """List the source images of a model, in the dataset's order."""
-    if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
+    if predicts not in PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images",
             expected="--input-unit image",
             found="--input-unit person",
         )
-    is_by_person = predicts in _PERSON_PREDICTIONS
+    is_by_person = predicts in PERSON_PREDICTIONS
     instances = INSTANCES.conform(dataset.instances)
     images = _list_unique_images(dataset)
     if is_by_person:
         units = _collect_units_by_image(instances, input_unit, dataset.name)
         images = images.filter(pl.col("image_id").is_in(list(units)))
     else:
+        if predicts == "images":  # nobody is compared in a picture of nobody
+            images = images.filter(pl.col("image_id").is_in(instances["image_id"].implode()))
         units = {name: [Unit(name)] for name in images["image_id"].to_list()}
     _check_has_images(dataset, images)
-    needs_annotated_size = not is_by_person or input_unit == "person"
+    has_pixel_answers = not is_by_person and predicts != "images"
+    needs_annotated_size = has_pixel_answers or input_unit == "person"
     is_web_address = images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False)
     images = images.with_columns(path=pl.when(~is_web_address).then("path"))
     boxes = _collect_boxes_by_image(instances, dataset.name) if by_box else None

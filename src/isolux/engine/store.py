@@ -4,6 +4,7 @@
 
     OUT/predict.json               what was asked, of which model: enough to go on
     OUT/shards/000003-KEY.parquet  the answers of shard 3; KEY is content
+    OUT/images/HASH.png            a picture that the model made, by the hash of its bytes
     OUT/predictions.parquet        the answers of all shards, once every one is there
     OUT/inferences.parquet              one row an inference: the image's hash, why there is no
     answer
@@ -11,12 +12,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +28,23 @@ from isolux.core.errors import FileError, IsoluxError, OutputError
 from isolux.core.schema import check
 from isolux.engine.shards import (
     QUESTION_COLUMNS,
+    STORED_TABLES,
     Shard,
     build_inference_table_schema,
     build_prediction_schema,
 )
-from isolux.io.atomic import refuse_existing, write_parquet, write_text
+from isolux.io.atomic import refuse_existing, write_bytes, write_parquet, write_text
 from isolux.io.frames import read_parquet, refuse_unless_file
+from isolux.io.paths import resolve_inside
 from isolux.io.shard_files import read_shard
 from isolux.io.staging import is_staging_name, settle_staging_below
-from isolux.models import PREDICTION_TABLES
 
 RUN_FILE = "predict.json"
 """The file that marks a prediction directory."""
 
 _RUN_TABLES = ("predictions.parquet", "inferences.parquet")
 _SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
+_IMAGE_FILE_NAME = re.compile(r"[0-9a-f]{32}\.png")
 _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 
 
@@ -69,6 +73,7 @@ class ShardStore:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder).expanduser().resolve()
         self._shards = self.folder / "shards"
+        self._images = self.folder / "images"
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -157,7 +162,25 @@ class ShardStore:
         """Write a shard; the rename commits it."""
         for name in _RUN_TABLES:  # they no longer cover all shards
             (self.folder / name).unlink(missing_ok=True)
-        write_parquet(self._build_shard_path(shard, key), inferences)
+        write_parquet(self._build_shard_path(shard, key), self._write_images(inferences))
+
+    def _write_images(self, inferences: pl.DataFrame) -> pl.DataFrame:
+        """Write the pictures that a model made as files, and put their paths in their place."""
+        if inferences.schema["answers"] != pl.List(pl.Struct({"png": pl.Binary})):
+            return inferences
+        answers: list[list[dict[str, str]] | None] = []
+        for rows in inferences["answers"].to_list():
+            images = [row["png"] for row in rows or () if row["png"] is not None]
+            names = [
+                f"images/{hashlib.sha256(png).hexdigest()[:_KEY_LENGTH]}.png" for png in images
+            ]
+            for name, png in zip(names, images, strict=True):
+                if not (self.folder / name).is_file():
+                    self._images.mkdir(exist_ok=True)
+                    write_bytes(self.folder / name, png)
+            answers.append(None if rows is None else [{"uri": name} for name in names])
+        dtype = pl.List(pl.Struct(build_prediction_schema("images", is_stored=True)))
+        return inferences.with_columns(answers=pl.Series(answers, dtype=dtype))
 
     def collect(
         self, prediction_type: str, keys: Sequence[tuple[Shard, str]], model: str
@@ -167,7 +190,9 @@ class ShardStore:
             [read_parquet(self._build_shard_path(shard, key)) for shard, key in keys]
         )
         inferences = check(
-            inferences, build_inference_table_schema(prediction_type), source=str(self.folder)
+            inferences,
+            build_inference_table_schema(prediction_type, is_stored=True),
+            source=str(self.folder),
         )
         collected_predictions = CollectedPredictions(
             _build_prediction_rows(inferences, prediction_type, model), inferences.drop("answers")
@@ -182,7 +207,24 @@ class ShardStore:
         for path in self._shards.iterdir():
             if _SHARD_FILE_NAME.fullmatch(path.name) and path.name not in shard_files:
                 path.unlink(missing_ok=True)
-        return collected_predictions
+        return self._resolve_images(collected_predictions, removes_others=True)
+
+    def _resolve_images(
+        self, collected: CollectedPredictions, *, removes_others: bool = False
+    ) -> CollectedPredictions:
+        """Give the pictures that a model made by their full paths; others may be removed."""
+        if "uri" not in collected.predictions.columns:
+            return collected
+        uris = collected.predictions["uri"].to_list()
+        if removes_others and self._images.is_dir():
+            for path in self._images.iterdir():
+                if _IMAGE_FILE_NAME.fullmatch(path.name) and f"images/{path.name}" not in set(uris):
+                    path.unlink(missing_ok=True)
+        paths = [str(resolve_inside(self.folder, uri)) for uri in uris]
+        return replace(
+            collected,
+            predictions=collected.predictions.with_columns(uri=pl.Series(paths, dtype=pl.String)),
+        )
 
     def read_all(self) -> CollectedPredictions:
         """Read a finished run."""
@@ -196,18 +238,20 @@ class ShardStore:
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )
-        return CollectedPredictions(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
+        tables = (read_parquet(self.folder / name) for name in _RUN_TABLES)
+        return self._resolve_images(CollectedPredictions(*tables))
 
 
 def _build_prediction_rows(
     inferences: pl.DataFrame, prediction_type: str, model: str
 ) -> pl.DataFrame:
-    table = PREDICTION_TABLES[prediction_type]
+    table = STORED_TABLES[prediction_type]
     id_column = "instance_id" if "instance_id" in table.schema else "image_id"
     with_predictions = inferences.filter(pl.col("answers").list.len() > 0)
     rows = with_predictions.select(pl.col("unit_id").alias(id_column), "answers").explode("answers")
     columns = [
-        pl.col("answers").struct.field(name) for name in build_prediction_schema(prediction_type)
+        pl.col("answers").struct.field(name)
+        for name in build_prediction_schema(prediction_type, is_stored=True)
     ]
     predictions = table.conform(rows.select(id_column, *columns, model=pl.lit(model)))
     empty_columns = [

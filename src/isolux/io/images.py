@@ -29,17 +29,19 @@ if TYPE_CHECKING:
 Pixels = npt.NDArray[np.uint8]
 """``[height, width, 3]``: red, green, blue; rows from the top, columns from the left."""
 
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 MAX_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
 MAX_FILE_BYTES = 1 << 29
 """Of a picture's file: a larger one could exhaust the memory."""
 
+BACKGROUND = "white"
+"""What shows through transparent pixels, as on a page; what colour they hide means nothing."""
+
 _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _TURBO_COLOUR_SPACES = ("YCbCr", "Gray")
 _DOWNSCALE_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
-_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
-_GIF_SIGNATURES = (b"GIF87a", b"GIF89a")
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF", "GIF")
 _PILLOW_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 DECODING_ERRORS = (
     OSError,
@@ -111,13 +113,6 @@ def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) 
 
     if not encoded:
         raise FileError("the file is empty", expected="a picture", where=source)
-    if encoded.startswith(_GIF_SIGNATURES):
-        raise FileError(
-            "this is a GIF, which may hold several pictures and is not read",
-            expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
-            where=source,
-            hint="save the frame that is meant as PNG",
-        )
     try:
         with Image.open(io.BytesIO(encoded), formats=_FORMATS) as image:
             _check_size_and_mode(image.size, image.mode, source)
@@ -144,7 +139,7 @@ def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) 
 
 def _refuse_animation(image: Image, source: str) -> None:
     """Refuse animations: nothing says which frame is meant. A TIFF's pages may be thumbnails."""
-    if image.format in ("PNG", "WEBP") and getattr(image, "is_animated", False):
+    if image.format in ("PNG", "WEBP", "GIF") and getattr(image, "is_animated", False):
         raise FileError(
             f"this is an animation of {getattr(image, 'n_frames', 2):,} pictures",
             expected="one picture",
@@ -180,12 +175,14 @@ def _decode_with_turbo(encoded: bytes, image: Image, factor: int) -> Pixels | No
 
 
 def _decode_with_pillow(image: Image, factor: int, *, turn: bool) -> Pixels:
-    from PIL import ImageOps
+    from PIL import Image, ImageOps
 
     image.load()
     upright = ImageOps.exif_transpose(image) if turn else image
-    if "transparency" in upright.info:
+    if "transparency" in upright.info or upright.mode in ("LA", "PA", "RGBA"):
         upright = upright.convert("RGBA")
+        background = Image.new("RGBA", upright.size, BACKGROUND)
+        upright = Image.alpha_composite(background, upright)
     rgb = upright.convert("RGB")
     return np.array(rgb if factor == 1 else rgb.reduce(factor), dtype=np.uint8)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from isolux.models._loading import Model, hash_module_sources, open_model, wrap_callable_as_model
 from isolux.models._prediction_tables import (
+    PERSON_PREDICTIONS,
     PREDICTION_TABLES,
     Predictor,
     find_prediction_type,
@@ -23,6 +24,7 @@ from isolux.models._preprocessing import ModelInput, Preprocessing
 from isolux.models._torch import is_out_of_memory_error, move_network_to_device
 
 __all__ = [
+    "PERSON_PREDICTIONS",
     "PREDICTION_TABLES",
     "Model",
     "ModelInput",

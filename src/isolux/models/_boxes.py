@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -24,10 +25,23 @@ BOX_SCHEMA = {
     "box_h": pl.Float64,
     "score": pl.Float64,
 }
+MASK_SCHEMA: dict[str, Any] = {
+    **BOX_SCHEMA,
+    "mask_counts": pl.String,
+    "mask_height": pl.Int64,
+    "mask_width": pl.Int64,
+}
 POSE_SCHEMA: dict[str, Any] = {
     **BOX_SCHEMA,
     **{f"keypoints_{axis}": pl.List(pl.Float64) for axis in "xyv"},
 }
+
+
+def encode_mask(mask: npt.NDArray[np.bool_]) -> tuple[str, int, int]:
+    """Encode a mask as COCO's compressed run lengths; with its height and width."""
+    coco = import_module("pycocotools.mask")
+    counts = coco.encode(np.asfortranarray(mask, dtype=np.uint8))["counts"].decode()
+    return counts, mask.shape[0], mask.shape[1]
 
 
 def convert_boxes_to_rows(

@@ -58,9 +58,19 @@ class ClassMap:
         )
 
 
-def read_class_names(path: str | Path) -> tuple[str, ...]:
-    """Read the names of a model's classes in their order."""
-    path = Path(path).expanduser()
+def read_class_names(names_or_path: str | Path | Sequence[str]) -> tuple[str, ...]:
+    """Read the names of a model's classes in their order: a list, ``day,night``, or a file's.
+
+    Examples
+    --------
+    >>> read_class_names("day, night")
+    ('day', 'night')
+    """
+    if not isinstance(names_or_path, str | Path):
+        return tuple(map(str, names_or_path))
+    path = Path(names_or_path).expanduser()
+    if "," in str(names_or_path) and not path.exists():
+        return tuple(name.strip() for name in str(names_or_path).split(","))
     refuse_unless_file(path)
     try:
         text = path.read_text(encoding="utf-8")

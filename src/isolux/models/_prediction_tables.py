@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -14,29 +15,40 @@ from isolux.core.info import ModelInfo
 from isolux.core.tables import (
     BOX_PREDICTIONS,
     EMBEDDINGS,
+    IMAGE_PREDICTIONS,
     KEYPOINT_PREDICTIONS,
     LABEL_PREDICTIONS,
     MASK_PREDICTIONS,
+    NUMBER_PREDICTIONS,
     Table,
     check,
     to_polars,
 )
+from isolux.models._images import build_image_table
 
 PREDICTION_TABLES: dict[str, Table] = {
     "labels": LABEL_PREDICTIONS,
+    "numbers": NUMBER_PREDICTIONS,
     "boxes": BOX_PREDICTIONS,
     "masks": MASK_PREDICTIONS,
     "keypoints": KEYPOINT_PREDICTIONS,
     "embeddings": EMBEDDINGS,
+    "images": IMAGE_PREDICTIONS,
 }
 """What a model may answer, and the table that this is."""
+
+PERSON_PREDICTIONS = ("labels", "numbers", "embeddings")
+"""Answers about each person; the others are about an image as a whole."""
 
 _ID_COLUMNS = ("model", "instance_id", "image_id")  # whose answer it is: a predictor knows no ids
 _SEE = "see isolux.models.Predictor"
 _SHORT = {
     "labels": ", or a list of one text for each picture",
+    "numbers": ", or a list or array of one number for each picture",
     "embeddings": ", or an array of one row for each picture",
+    "images": ", or a list of one array [height, width, 3] of 8 bits for each picture",
 }
+_ONE_ROW_PREDICTIONS = ("numbers", "embeddings", "images")
 _MAX_LISTED = 5
 _POSITION_NOTE = "picture counts from 0 within one call"
 _CONFIDENCE_TOLERANCE = 1e-6  # by which a sum of rounded probabilities passes 1
@@ -92,7 +104,7 @@ def predict_and_check_table(
     if prediction_type == "labels" and "rank" not in rows.columns and "picture" in rows.columns:
         rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
     _check_columns_and_image_indices(rows, table, prediction_type, len(images), model)
-    if prediction_type == "embeddings":
+    if prediction_type in _ONE_ROW_PREDICTIONS:
         check_one_answer_per_image(rows.select("picture"), len(images), prediction_type, model)
     id_column = next(name for name in table.schema if name in _ID_COLUMNS[1:])
     row_ids = pl.Series(list(ids), dtype=pl.String).gather(rows["picture"].cast(pl.Int64))
@@ -121,25 +133,19 @@ def predict_and_check_table(
 def _convert_outputs_to_frame(
     outputs: object, n_images: int, prediction_type: str, model: str
 ) -> pl.DataFrame:
-    """Take a frame, a list of one label for each picture, or an array of one vector for each."""
-    rows: dict[str, object] | None = None
-    if prediction_type == "labels" and isinstance(outputs, list | tuple):
-        if all(isinstance(label, str) for label in outputs):
-            rows = {"label": pl.Series(list(outputs), dtype=pl.String), "score": None}
-    elif prediction_type == "embeddings" and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
-        vectors = outputs.astype(np.float32).tolist()
-        rows = {"embedding": pl.Series(vectors, dtype=pl.List(pl.Float32))}
-    if rows is None:
+    """Take a frame, or one label, number, vector or picture for each picture."""
+    columns = _convert_sequence_to_columns(outputs, prediction_type)
+    if columns is None:
         try:
             return to_polars(outputs)
         except (TypeError, TableError) as error:
             raise TableError(
                 f"the model {model!r} does not answer with {prediction_type}",
                 expected="a frame with a row for each answer" + _SHORT.get(prediction_type, ""),
-                found=_describe_output_type(outputs),
+                found=_describe_output_type(outputs, prediction_type),
                 hint=_SEE,
             ) from error
-    height = len(outputs)  # type: ignore[arg-type]
+    height = len(next(iter(columns.values())))
     if height != n_images:
         raise TableError(
             f"the model {model!r} does not answer once for each picture",
@@ -147,13 +153,47 @@ def _convert_outputs_to_frame(
             found=f"{height}",
             hint=_SEE,
         )
-    return pl.DataFrame({"picture": pl.int_range(height, eager=True), **rows})
+    return pl.DataFrame({"picture": pl.int_range(height, eager=True), **columns})
 
 
-def _describe_output_type(outputs: object) -> str:
-    """Name a type, and of a list the first element that is no text."""
+def _convert_sequence_to_columns(
+    outputs: object, prediction_type: str
+) -> dict[str, pl.Series] | None:
+    """Convert a list or an array with one answer for each picture; None: it is neither."""
+    elements = list(outputs) if isinstance(outputs, list | tuple) else None
+    if isinstance(outputs, np.ndarray):
+        if prediction_type == "embeddings" and outputs.ndim == 2:
+            vectors = outputs.astype(np.float32).tolist()
+            return {"embedding": pl.Series(vectors, dtype=pl.List(pl.Float32))}
+        if prediction_type == "images" and outputs.ndim == 4:
+            elements = list(outputs)
+        if prediction_type == "numbers" and outputs.size == len(outputs):
+            elements = outputs.ravel().tolist()
+    if elements is None:
+        return None
+    if prediction_type == "images" and all(
+        image is None or isinstance(image, np.ndarray) for image in elements
+    ):
+        return {"png": build_image_table(elements)["png"]}
+    if prediction_type == "labels" and all(isinstance(label, str) for label in elements):
+        labels = pl.Series(elements, dtype=pl.String)
+        return {"label": labels, "score": pl.Series([None] * len(labels), dtype=pl.Float64)}
+    if prediction_type == "numbers" and all(
+        number is None or (isinstance(number, Real) and not isinstance(number, bool))
+        for number in elements
+    ):
+        numbers = [None if number is None else float(number) for number in elements]
+        return {"value": pl.Series(numbers, dtype=pl.Float64)}
+    return None
+
+
+def _describe_output_type(outputs: object, prediction_type: str) -> str:
+    """Name a type, and of a list the first element of a type that is not expected."""
     if isinstance(outputs, list | tuple):
-        first_other = next((element for element in outputs if not isinstance(element, str)), None)
+        expected_type = {"labels": str, "images": np.ndarray}.get(prediction_type, Real)
+        first_other = next(
+            (element for element in outputs if not isinstance(element, expected_type)), None
+        )
         return f"{type(outputs).__name__}, with {type(first_other).__name__}"
     return type(outputs).__name__
 
@@ -240,7 +280,7 @@ def check_one_answer_per_image(
       found: none for picture 2 (picture counts from 0 within one call)
       what to do: answer for every picture; a row whose label is null says that there is no answer
     """
-    if prediction_type not in ("labels", "embeddings"):
+    if prediction_type not in ("labels", *_ONE_ROW_PREDICTIONS):
         return
     if prediction_type == "labels":
         _check_no_empty_labels(rows, model)
@@ -248,7 +288,9 @@ def check_one_answer_per_image(
     if missing_images:
         advice_by_type = {
             "labels": "a row whose label is null says that there is no answer",
+            "numbers": "a row whose value is null says that there is no answer",
             "embeddings": "raise an error for a picture that cannot be embedded",
+            "images": "None in its place says that there is no answer",
         }
         raise TableError(
             f"the model {model!r} gives no row for {len(missing_images):,}"

@@ -17,6 +17,8 @@ from isolux.core.errors import SpecError
 from isolux.io.images import Pixels
 from isolux.io.resizing import Filter, resize_and_crop
 
+_RELATIVE_TOLERANCE = 1.01  # of the largest pixel: 1/255 may be written as .0039
+
 Fit = Literal["stretch", "crop", "pad"]
 Colours = Literal["rgb", "bgr"]
 
@@ -128,6 +130,15 @@ class Preprocessing:
                 "mean and std do not fit a colour picture",
                 expected="three numbers each, std not 0",
                 found=f"mean {list(self.mean)}, std {list(self.std)}",
+            )
+        white = 255 * self.scale
+        if max(map(abs, (*self.mean, *self.std))) > max(white, 1.0) * _RELATIVE_TOLERANCE:
+            raise SpecError(
+                "mean or std is larger than any pixel, so that all pictures would look alike",
+                expected=f"numbers up to {white:g}: pixels of 0 to 255 are multiplied by"
+                f" scale={self.scale:g} first",
+                found=f"mean {list(self.mean)}, std {list(self.std)}",
+                hint="scale=1 leaves pixels at 0 to 255",
             )
 
     def to_json(self) -> dict[str, Any]:

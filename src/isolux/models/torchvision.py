@@ -24,7 +24,7 @@ from isolux.core.errors import FileError, SpecError, UnknownNameError
 from isolux.core.extras import import_optional
 from isolux.core.info import ModelInfo, Reference
 from isolux.io.images import Pixels
-from isolux.models._boxes import BOX_SCHEMA, POSE_SCHEMA
+from isolux.models._boxes import BOX_SCHEMA, MASK_SCHEMA, POSE_SCHEMA, encode_mask
 from isolux.models._classes import read_class_names
 from isolux.models._torch import (
     hash_state_dict,
@@ -62,12 +62,7 @@ _KEYPOINTS = "roi_heads.keypoint_predictor.kps_score_lowres.weight"
 _BATCH_COUNTER = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
 _SCHEMAS: dict[DetectionType, dict[str, Any]] = {
     "boxes": BOX_SCHEMA,
-    "masks": {
-        **BOX_SCHEMA,
-        "mask_counts": pl.String,
-        "mask_height": pl.Int64,
-        "mask_width": pl.Int64,
-    },
+    "masks": MASK_SCHEMA,
     "keypoints": POSE_SCHEMA,
 }
 
@@ -147,11 +142,7 @@ def _convert_mask_or_pose(
     outputs: Mapping[str, npt.NDArray[Any]], detection_type: DetectionType, detection_index: int
 ) -> tuple[Any, ...]:
     if detection_type == "masks":
-        inside = np.asfortranarray(
-            (outputs["masks"][detection_index, 0] > _MASK_THRESHOLD).astype(np.uint8)
-        )
-        counts = import_module("pycocotools.mask").encode(inside)["counts"].decode()
-        return counts, *inside.shape
+        return encode_mask(outputs["masks"][detection_index, 0] > _MASK_THRESHOLD)
     if detection_type == "keypoints":
         confidences = 0.5 * (
             1.0 + np.tanh(0.5 * outputs["keypoints_scores"][detection_index].astype(float))

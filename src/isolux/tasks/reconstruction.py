@@ -26,6 +26,7 @@ from isolux.tasks._images.settings import ImageComparisonSettings
 
 INFO = TaskInfo(
     predictions="outputs",
+    judges_images=True,
     title="Face reconstruction",
     summary="How close each face that a model reconstructed is to the original.",
     references=(FHIBE,),

@@ -27,6 +27,7 @@ from isolux.tasks._images.settings import ImageComparisonSettings
 
 INFO = TaskInfo(
     predictions="outputs",
+    judges_images=True,
     title="Face super-resolution",
     summary="How close each face that a model made from a reduced copy is to the original.",
     references=(FHIBE,),

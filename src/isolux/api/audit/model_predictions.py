@@ -78,6 +78,10 @@ def run_model_or_read_predictions(
         path = prediction_run.folder / "predictions.parquet"
         inputs[str(path)] = sha256_file(path)
     record = {key: prediction_run.record[key] for key in ("model", "settings", "key", "pictures")}
+    if prediction_run.record["model"]["predicts"] == "images":  # the task finds whose they are
+        return ModelPredictions(
+            dataset, prediction_run.predictions, prediction_run.notes, inputs, record
+        )
     if "instance_id" in prediction_run.predictions.columns:
         # Row numbers are valid ids here: the model predicted these very rows.
         declared_dataset = (
@@ -100,13 +104,19 @@ def run_model_or_read_predictions(
 
 def _refuse_prediction_type(task: str, prediction_type: str) -> None:
     """Refuse a model whose predictions the task cannot score, before it is run."""
-    required = registry.task_info(task).predictions
-    if (required == "labels") != (prediction_type == "labels"):
+    task_info = registry.task_info(task)
+    if task_info.predictions in ("labels", "numbers"):
+        is_judged = prediction_type == task_info.predictions
+    elif prediction_type == "images":
+        is_judged = task_info.judges_images
+    else:
+        is_judged = prediction_type not in ("labels", "numbers")
+    if not is_judged:
         raise SpecError(
             f"the task {task} does not judge what this model answers",
-            expected="labels"
-            if required == "labels"
-            else "a model that answers with what it judges",
+            expected="a model that answers with what it judges"
+            if task_info.predictions == "outputs"
+            else task_info.predictions,
             found=prediction_type,
             hint="`isolux list tasks` says what each task judges",
         )

@@ -42,10 +42,9 @@ from isolux.engine import (
 from isolux.engine.jobs import Executor, build_executor
 from isolux.engine.remote_prediction import check_model_has_spec
 from isolux.engine.source_images import find_image_folder
-from isolux.models import Model, open_model, wrap_callable_as_model
+from isolux.models import PERSON_PREDICTIONS, Model, open_model, wrap_callable_as_model
 from isolux.people.loading import load_people
 
-_PERSON_PREDICTIONS = ("labels", "embeddings")
 _CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # images per batch
 
 
@@ -174,6 +173,7 @@ def predict_people(
     if check is not None:
         check(model.predicts)
     if out is None:
+        _refuse_images_without_directory(model)
         with tempfile.TemporaryDirectory(prefix="isolux-") as folder:
             prediction_run = _predict_into(
                 Path(folder) / "answers", spec, dataset, model, tell, stop
@@ -272,12 +272,22 @@ def _choose_batch_size(spec: AuditSpec, model: Model) -> int:
     return spec.model.batch or (_GPU_BATCH_SIZE if model.on_gpu else _CPU_BATCH_SIZE)
 
 
+def _refuse_images_without_directory(model: Model) -> None:
+    if model.predicts == "images":
+        raise SpecError(
+            "this model answers with pictures, and nothing says where they are kept",
+            expected="a directory: out=DIR (of an audit: --out RUN, or answers=DIR)",
+            found="none",
+        )
+
+
 def _refuse_crops_if_unsupported(input_unit: str, predicts: str) -> None:
     """Refuse crops for models of whole images, or together with people's boxes."""
-    if predicts not in _PERSON_PREDICTIONS or input_unit == "person":
+    can_use_crops = predicts in (*PERSON_PREDICTIONS, "images")
+    if not can_use_crops or input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images"
-            if predicts not in _PERSON_PREDICTIONS
+            if not can_use_crops
             else "a model is shown crops, or people's boxes",
             expected="one of the two",
             found="crops" + (" and --input-unit person" if input_unit == "person" else ""),
@@ -331,7 +341,7 @@ def _open_model(spec: AuditSpec) -> Model:
 
 
 def _load_dataset(spec: AuditSpec, model: Model) -> Dataset:
-    return load_people(spec.people, uses_unscored_people=model.predicts not in _PERSON_PREDICTIONS)
+    return load_people(spec.people, uses_unscored_people=model.predicts not in PERSON_PREDICTIONS)
 
 
 def _refuse_loading_settings(spec: AuditSpec) -> None:

@@ -21,7 +21,8 @@ from isolux.core.spec import AuditSpec, ModelRun
 from isolux.engine import source_images as of_pictures
 from isolux.engine.source_images import SourceImage, count_units
 from isolux.io import images
-from isolux.models import Model, hash_module_sources
+from isolux.io.images import BACKGROUND
+from isolux.models import PERSON_PREDICTIONS, Model, hash_module_sources
 
 _MAX_LISTED_REASONS = 3
 _STAGES = ("people", "model")
@@ -78,6 +79,7 @@ def build_record(
             "notes": list(model.notes),
         },
         "settings": settings.model_dump(mode="json", exclude={"answers", *_READER_SETTINGS}),
+        "background": BACKGROUND,
         "key": key,
         "shards": n_shards,
         "pictures": len(images),
@@ -163,7 +165,7 @@ def build_notes(
             f"{row['reason']} ({row['inferences']:,})" for row in missing[:_MAX_LISTED_REASONS]
         )
         suffix = "; …" if len(missing) > _MAX_LISTED_REASONS else ""
-        units = "people" if model["predicts"] in ("labels", "embeddings") else "images"
+        units = "people" if model["predicts"] in PERSON_PREDICTIONS else "images"
         notes.append(
             Caution(
                 f"{n:,} of {inferences.height:,} {units} have no answer of {model['name']!r}"

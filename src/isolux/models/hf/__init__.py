@@ -9,23 +9,25 @@ pickle can run any program when it is loaded: only safetensors are read, unless
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
-import polars as pl
+from dataclasses import replace
+from typing import Literal
 
 from isolux.core.errors import SpecError
 from isolux.core.info import ModelInfo, Reference
-from isolux.io.images import Pixels
-from isolux.models._boxes import POSE_SCHEMA
 from isolux.models._classes import ClassMap, build_class_map
+from isolux.models._numbers import parse_class_numbers, parse_values
 from isolux.models._prompts import PromptPooling, read_prompts
 from isolux.models.hf.checkpoint import LoadedCheckpoint, Task, open_checkpoint
 from isolux.models.hf.detection_models import InstanceSegmenter, ObjectDetector, ZeroShotDetector
-from isolux.models.hf.image_models import ImageClassifier, ImageEmbedder, ZeroShotClassifier
+from isolux.models.hf.image_models import (
+    ImageClassifier,
+    ImageEmbedder,
+    ImageEnlarger,
+    NumberEstimator,
+    ZeroShotClassifier,
+)
 from isolux.models.hf.missing_weights import zero_unused_missing_weights
+from isolux.models.hf.pose_models import PoseEstimator
 from isolux.models.hf.text_models import (
     AnswerClassifier,
     GenerationSettings,
@@ -34,89 +36,10 @@ from isolux.models.hf.text_models import (
     TextGenerator,
 )
 
-# Poses by a model that is shown each person's box: ViTPose and its kin.
-
-_BOXES_GIVEN = "The model is shown the boxes of the dataset's people; nobody else can have a pose."
-_BATCH_SIZE = 64  # people: a picture may show a crowd
-
-
-@dataclass(frozen=True, slots=True)
-class PersonCrops:
-    """A picture's people as the model takes them ``[n, 3, h, w]``, and their boxes x, y, w, h."""
-
-    values: npt.NDArray[Any] | None
-    boxes: tuple[tuple[float, float, float, float], ...]
-
-    @property
-    def nbytes(self) -> int:
-        """How much room it takes."""
-        return 0 if self.values is None else int(self.values.nbytes)
-
-
-@dataclass(frozen=True)
-class PoseEstimator:
-    """A pose of each person whose box is given."""
-
-    loaded: LoadedCheckpoint
-    predicts: str = "keypoints"
-    by_box: bool = True
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What moves an answer."""
-        return dict(self.loaded.identity)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Whose poses there are."""
-        return (*self.loaded.notes, _BOXES_GIVEN)
-
-    def prepare(
-        self, pixels: Pixels, boxes: Sequence[tuple[float, float, float, float]]
-    ) -> PersonCrops:
-        """Prepare each person of one picture by the model's own processor."""
-        valid_boxes = tuple(box for box in boxes if box[2] > 0 and box[3] > 0)
-        if not valid_boxes:
-            return PersonCrops(None, ())
-        box_lists = [[list(box) for box in valid_boxes]]
-        outputs = self.loaded.processor(pixels, boxes=box_lists, return_tensors="np")
-        return PersonCrops(np.asarray(outputs["pixel_values"]), valid_boxes)
-
-    def __call__(self, pictures: Sequence[PersonCrops]) -> pl.DataFrame:
-        """Answer for prepared pictures."""
-        people = [(k, box) for k, picture in enumerate(pictures) for box in picture.boxes]
-        if not people:
-            return pl.DataFrame(schema=POSE_SCHEMA)
-        values = np.concatenate(
-            [picture.values for picture in pictures if picture.values is not None]
-        )
-        rows: list[tuple[Any, ...]] = []
-        with self.loaded.torch.inference_mode():
-            for offset in range(0, len(people), _BATCH_SIZE):
-                batch = people[offset : offset + _BATCH_SIZE]
-                rows += self._rows(values[offset : offset + _BATCH_SIZE], batch)
-        return pl.DataFrame(rows, schema=POSE_SCHEMA, orient="row")
-
-    def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
-        torch, model = self.loaded.torch, self.loaded.model
-        inputs = {"pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)}
-        if getattr(model.config.backbone_config, "num_experts", 1) > 1:  # 0: COCO's people
-            inputs["dataset_index"] = torch.zeros(len(people), dtype=torch.long)
-        boxes = [np.array([box]) for _, box in people]
-        poses = self.loaded.processor.post_process_pose_estimation(model(**inputs), boxes=boxes)
-        rows = []
-        for (k, box), (pose,) in zip(people, poses, strict=True):
-            points = pose["keypoints"].float().cpu().numpy().astype(float)
-            confidences = pose["scores"].float().cpu().numpy().astype(float)
-            x, y = points.T.tolist()
-            rows.append((k, "person", *box, float(confidences.mean()), x, y, confidences.tolist()))
-        return rows
-
-
 INFO = ModelInfo(
     title="transformers",
-    summary="Runs a model of the transformers library: labels, boxes, masks, poses, captions,"
-    " answers or embeddings.",
+    summary="Runs a model of the transformers library: labels, numbers, boxes, masks, poses,"
+    " captions, answers, embeddings or pictures.",
     references=(
         Reference(
             key="transformers",
@@ -139,6 +62,8 @@ Predictor = (
     | ZeroShotClassifier
     | ObjectDetector
     | ImageEmbedder
+    | ImageEnlarger
+    | NumberEstimator
     | ZeroShotDetector
     | InstanceSegmenter
     | GroundingModel
@@ -150,9 +75,10 @@ _Prompts = Mapping[str, tuple[str, ...]]
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
 _PROMPTED = ("zero-shot", "zero-shot-detection", "grounding")
-_CLASS_BY_TASK: dict[str, type[ImageEmbedder | PoseEstimator]] = {
+_CLASS_BY_TASK: dict[str, type[ImageEmbedder | ImageEnlarger | PoseEstimator]] = {
     "embeddings": ImageEmbedder,
     "pose": PoseEstimator,
+    "super-resolution": ImageEnlarger,
 }
 _FREE_TEXT_TASKS = ("captioning", "question")  # their classes are words of a text
 
@@ -162,6 +88,7 @@ def load(
     *,
     task: Task | None = None,
     classes: str | None = None,
+    values: str | Sequence[float] | None = None,
     prompts: str | None = None,
     question: str | None = None,
     several: PromptPooling = "mean",
@@ -184,11 +111,16 @@ def load(
     spec : str
         A folder with a checkpoint, or ``org/name`` of the hub.
     task : {"classification", "zero-shot", "detection", "zero-shot-detection", "grounding", \
-"segmentation", "pose", "captioning", "question", "embeddings"}, optional
+"segmentation", "pose", "captioning", "question", "embeddings", "number", "super-resolution"}, \
+optional
         What it is asked for. Default: by the checkpoint's architecture.
     classes : str, optional
         File that maps the model's labels to the dataset's classes, ``label: class``; of captions
         and answers, of ``class: [word, word]``: the class whose words stand in the text.
+    values : str or sequence of float, optional
+        Of the task number: what each class stands for (``0-100``, or ``10,20,30``); the answer is
+        their mean, weighted by the probabilities. Default: labels such as 25 or 20-29; of a model
+        with one output, the number itself.
     prompts : str, optional
         Of zero-shot tasks and grounding: a file of ``class: prompt`` or ``class: [prompt,
         prompt]``; of the task question a file of questions (``fhibe_questions``, or your own, a
@@ -252,7 +184,12 @@ def load(
         spec, task, device=device, precision=precision, online=online, is_trusted=trust_checkpoint
     )
     _check_settings_fit_task(
-        checkpoint.task, spec, prompts=prompts, question=question, classes=classes
+        checkpoint.task,
+        spec,
+        prompts=prompts,
+        question=question,
+        classes=classes,
+        values=values,
     )
     generation = _read_generation_settings(words, beams, top_p, seed, spec)
 
@@ -268,12 +205,33 @@ def load(
         if checkpoint.task in _CLASS_BY_TASK:
             return _CLASS_BY_TASK[checkpoint.task](checkpoint)
         names = _list_class_names_by_index(checkpoint)
-        if checkpoint.task == "classification":
-            return ImageClassifier(checkpoint, build_class_map(names, classes), top)
+        if checkpoint.task in ("classification", "number"):
+            return (
+                NumberEstimator(checkpoint, _read_class_values(names, values))
+                if checkpoint.task == "number"
+                else ImageClassifier(checkpoint, build_class_map(names, classes), top)
+            )
         drawing = ObjectDetector if checkpoint.task == "detection" else InstanceSegmenter
         return drawing(checkpoint, ClassMap(names), min_score)
 
     return build_predictor(zero_unused_missing_weights(checkpoint, build_predictor, spec))
+
+
+def _read_class_values(
+    names: Sequence[str], values: str | Sequence[float] | None
+) -> tuple[float, ...]:
+    """Read the number that each class stands for; of one output, none: it is the number."""
+    if values is None:
+        return () if len(names) == 1 else parse_class_numbers(names)
+    class_values = parse_values(values)
+    if len(class_values) != len(names):
+        raise SpecError(
+            "the numbers do not fit the model",
+            expected=f"the number of each of its {len(names):,} classes: --model-option"
+            " values=0-100 or values=10,20,30",
+            found=f"{len(class_values):,}",
+        )
+    return class_values
 
 
 def _read_generation_settings(
@@ -313,7 +271,13 @@ def _build_text_model(
 
 
 def _check_settings_fit_task(
-    task: str, spec: str, *, prompts: str | None, question: str | None, classes: str | None
+    task: str,
+    spec: str,
+    *,
+    prompts: str | None,
+    question: str | None,
+    classes: str | None,
+    values: str | Sequence[float] | None,
 ) -> None:
     """Refuse settings that a task does not take, and ask for those that it needs."""
     if task in _PROMPTED and prompts is None:
@@ -334,6 +298,10 @@ def _check_settings_fit_task(
         raise SpecError(f"the task {task} takes no prompts", found=prompts, where=spec)
     if task not in _FREE_TEXT_TASKS and question is not None:
         raise SpecError(f"the task {task} takes no question", found=question, where=spec)
+    if task != "number" and values is not None:
+        raise SpecError(f"the task {task} takes no values", found=f"{values}", where=spec)
+    if task in ("number", "super-resolution") and classes is not None:
+        raise SpecError(f"the task {task} takes no classes", found=classes, where=spec)
     if task in ("detection", "segmentation") and classes is not None:
         raise SpecError(
             "boxes and masks keep the model's own classes",

@@ -25,6 +25,8 @@ Task = Literal[
     "captioning",
     "question",
     "embeddings",
+    "number",
+    "super-resolution",
 ]
 _CLASSES: dict[str, str] = {
     "classification": "AutoModelForImageClassification",
@@ -37,9 +39,12 @@ _CLASSES: dict[str, str] = {
     "captioning": "AutoModelForImageTextToText",
     "question": "AutoModelForVisualQuestionAnswering",
     "embeddings": "AutoModel",
+    "number": "AutoModelForImageClassification",
+    "super-resolution": "AutoModelForImageToImage",
 }
 _TASK_BY_SUFFIX = (
     ("ForImageClassification", "classification"),
+    ("ForImageSuperResolution", "super-resolution"),
     ("ForObjectDetection", "detection"),
     ("ForUniversalSegmentation", "segmentation"),
     ("ForInstanceSegmentation", "segmentation"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from isolux.core.errors import IsoluxError
-from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
+from isolux.models._boxes import build_box_table, encode_mask, keep_best_duplicate_boxes
 from isolux.models._classes import ClassMap
 from isolux.models.hf.image_models import (
     HfImageModel,
@@ -148,14 +147,12 @@ class InstanceSegmenter(ObjectDetector):
         return pl.DataFrame(rows, schema=_MASKS, orient="row")
 
     def _rows(self, picture: int, segmentation: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        coco = import_module("pycocotools.mask")
         segment_map = segmentation["segmentation"].cpu().numpy()
         rows = []
         for segment in segmentation["segments_info"]:
-            inside = np.asfortranarray((segment_map == segment["id"]).astype(np.uint8))
-            counts = coco.encode(inside)["counts"].decode()
             name = _find_class_name(self.classes, int(segment["label_id"]))
-            rows.append((picture, name, float(segment["score"]), counts, *inside.shape))
+            mask = encode_mask(segment_map == segment["id"])
+            rows.append((picture, name, float(segment["score"]), *mask))
         return rows
 
 

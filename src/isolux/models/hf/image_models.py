@@ -23,6 +23,8 @@ from isolux.models._classes import (
     build_top_label_table,
     to_probabilities,
 )
+from isolux.models._images import build_image_table
+from isolux.models._numbers import build_number_table, compute_numbers
 from isolux.models._prompts import (
     PromptPooling,
     build_long_prompt_error,
@@ -31,6 +33,9 @@ from isolux.models._prompts import (
 )
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
+
+CHANNELS_LAST = {"input_data_format": "channels_last"}
+"""Said to each processor, which takes a picture of 1 or 3 rows for one with channels first."""
 
 _RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
@@ -71,7 +76,7 @@ class HfImageModel:
     def prepare(self, pixels: Pixels) -> ProcessedImage:
         """Prepare one picture by the model's own processor."""
         processor = getattr(self.loaded.processor, "image_processor", self.loaded.processor)
-        outputs = processor(images=pixels, return_tensors="np")
+        outputs = processor(images=pixels, return_tensors="np", **CHANNELS_LAST)
         height, width = pixels.shape[:2]
         return ProcessedImage(np.asarray(outputs["pixel_values"])[0], height, width)
 
@@ -134,6 +139,53 @@ class ImageClassifier(_RowModel):
 
     def _width(self) -> int:
         return self.classes.count
+
+
+@dataclass(frozen=True)
+class NumberEstimator(_RowModel):
+    """A number of each picture: the model's only output, or the expectation over its classes."""
+
+    values: tuple[float, ...]
+    predicts: str = "numbers"
+
+    def _extra_identity(self) -> dict[str, Any]:
+        return {"values": list(self.values)}
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        outputs = self.numbers(pictures)
+        return build_number_table(
+            compute_numbers(
+                outputs, self.values, "softmax", source=type(self.loaded.model).__name__
+            )
+        )
+
+    def _run(self, values: Any) -> Any:
+        return self.loaded.model(pixel_values=values).logits
+
+    def _width(self) -> int:
+        return len(self.values) or 1
+
+
+@dataclass(frozen=True)
+class ImageEnlarger(HfImageModel):
+    """Super-resolution: the picture, enlarged by the model's factor (Swin2SR)."""
+
+    predicts: str = "images"
+
+    def __call__(self, pictures: Sequence[ProcessedImage]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        images: list[Any] = []
+        factor = int(self.loaded.model.config.upscale)
+        with self.loaded.torch.inference_mode():
+            for _, batch, values in self._batches(pictures):
+                outputs = self._numbers(self.loaded.model(pixel_values=values).reconstruction)
+                for model_input, output in zip(batch, outputs, strict=True):
+                    # The processor pads at the right and below; what it added is cut off.
+                    height, width = model_input.height * factor, model_input.width * factor
+                    image = np.rint(output[:, :height, :width] * 255).clip(0, 255)
+                    images.append(image.transpose(1, 2, 0).astype(np.uint8))
+        return build_image_table(images)
 
 
 @dataclass(frozen=True)

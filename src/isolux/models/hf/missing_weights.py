@@ -29,6 +29,7 @@ _OUTPUT_NAMES = (
     "heatmaps",
     "decoder_class_logits",
     "decoder_coord_logits",
+    "reconstruction",
 )
 """What networks call the numbers that an answer is made of; a part may have others first."""
 _MAX_LISTED = 20

@@ -21,6 +21,7 @@ from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
 from isolux.models._classes import build_top_label_table, to_probabilities
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
+from isolux.models.hf.image_models import CHANNELS_LAST
 
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
@@ -105,7 +106,7 @@ class _ImageTextModel:
                 [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False
             )
         inputs = {"images": pixels} if text is None else {"images": pixels, "text": text}
-        outputs = processor(**inputs, return_tensors="np")
+        outputs = processor(**inputs, return_tensors="np", **CHANNELS_LAST)
         height, width = pixels.shape[:2]
         return PromptedImage({k: np.asarray(v) for k, v in outputs.items()}, height, width)
 

@@ -7,8 +7,7 @@ settings as JSON. A setting that is given wins over the file's.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,25 +15,40 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.core.errors import FileError, SpecError, UnknownNameError
+from isolux.core.errors import FileError, SpecError
 from isolux.core.info import ModelInfo, Reference
 from isolux.io.hashing import sha256_file
 from isolux.io.resizing import Filter
 from isolux.models._boxes import BoxFormat, BoxUnits
 from isolux.models._classes import ClassMap, build_class_map, read_class_names
+from isolux.models._numbers import parse_class_numbers, parse_values
 from isolux.models._preprocessing import Colours, Fit, ModelInput, Preprocessing, stack_model_inputs
+from isolux.models.onnx.detections import build_detection_table
 from isolux.models.onnx.external import list_external_data_files
 from isolux.models.onnx.outputs import (
+    DETECTIONS,
+    Answers,
     Outputs,
-    build_box_table_from_outputs,
     build_embedding_table_from_output,
+    build_image_table_from_output,
     build_label_table_from_scores,
+    build_number_table_from_output,
+    infer_answers,
 )
 from isolux.models.onnx.session import Session, open_session
+from isolux.models.onnx.settings import (
+    Preset,
+    Problems,
+    apply_preset,
+    build_preprocessing,
+    find_input_size,
+    read_metadata_settings,
+)
 
 INFO = ModelInfo(
     title="ONNX",
-    summary="Runs a network in an ONNX file with onnxruntime: labels, boxes or embeddings.",
+    summary="Runs a network in an ONNX file with onnxruntime: labels, numbers, boxes, masks, poses,"
+    " embeddings or pictures.",
     references=(
         Reference(
             key="onnx",
@@ -50,11 +64,6 @@ INFO = ModelInfo(
     packages=("onnxruntime",),
 )
 
-_KEY = "isolux"
-"""Under this name a file's metadata may hold settings, as JSON."""
-
-Answers = Literal["labels", "boxes", "embeddings"]
-
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
@@ -65,6 +74,7 @@ class OnnxModel:
     predicts: Answers
     outputs: Outputs
     classes: ClassMap
+    values: tuple[float, ...]
     identity: dict[str, Any]
     notes: tuple[str, ...]
 
@@ -81,14 +91,19 @@ class OnnxModel:
     def _read(
         self, arrays: dict[str, np.ndarray[Any, Any]], batch: Sequence[ModelInput], offset: int
     ) -> pl.DataFrame:
+        n = len(batch)
         if self.predicts == "labels":
-            table = build_label_table_from_scores(arrays, self.outputs, self.classes, len(batch))
+            table = build_label_table_from_scores(arrays, self.outputs, self.classes, n)
+        elif self.predicts == "numbers":
+            table = build_number_table_from_output(arrays, self.outputs, self.values, n)
         elif self.predicts == "embeddings":
-            table = build_embedding_table_from_output(arrays, self.outputs, len(batch))
+            table = build_embedding_table_from_output(arrays, self.outputs, n)
+        elif self.predicts == "images":
+            table = build_image_table_from_output(arrays, self.outputs, self.prepare, n)
         else:
             size = self.prepare.width, self.prepare.height
-            table = build_box_table_from_outputs(
-                arrays, self.outputs, self.classes.names, batch, size
+            table = build_detection_table(
+                arrays, self.outputs, self.predicts, self.classes.names, batch, size
             )
         return table.with_columns(pl.col("picture").cast(pl.Int64) + offset)
 
@@ -97,16 +112,18 @@ def load(
     spec: str,
     *,
     answers: Answers | None = None,
-    labels: str | None = None,
+    labels: str | Sequence[str] | None = None,
+    values: str | Sequence[float] | None = None,
     classes: str | None = None,
+    preset: Preset | None = None,
     activation: Literal["softmax", "sigmoid", "none"] | None = None,
     top: int | None = None,
-    size: Sequence[int] | None = None,
+    size: int | Sequence[int] | None = None,
     fit: Fit | None = None,
     share: float | None = None,
     filter: Filter | None = None,  # noqa: A002 - what Pillow calls it
-    mean: Sequence[float] | None = None,
-    std: Sequence[float] | None = None,
+    mean: float | Sequence[float] | None = None,
+    std: float | Sequence[float] | None = None,
     scale: float | None = None,
     colours: Colours | None = None,
     box_format: BoxFormat | None = None,
@@ -114,6 +131,10 @@ def load(
     boxes_output: str | None = None,
     scores_output: str | None = None,
     labels_output: str | None = None,
+    masks_output: str | None = None,
+    keypoints_output: str | None = None,
+    mask_threshold: float | None = None,
+    output_range: Sequence[float] | None = None,
     background: Literal["first", "last", "none"] | None = None,
     min_score: float | None = None,
     device: str = "cpu",
@@ -125,27 +146,36 @@ def load(
     ----------
     spec : str
         The file.
-    answers : {"labels", "boxes", "embeddings"}, optional
-        What its outputs are. Default: the file's metadata.
-    labels : str, optional
-        File with the names of the network's classes: one a line, or JSON (``id2label``).
+    answers : {"labels", "numbers", "boxes", "masks", "keypoints", "embeddings", "images"}, optional
+        What its outputs are. Default: the file's metadata, else the outputs' names and shapes;
+        an only output whose rows sum to 1, or whose labels are given, is labels.
+    labels : str or sequence of str, optional
+        Names of the network's classes: ``Female,Male``; or a file, one a line, or JSON
+        (``id2label``).
+    values : str or sequence of float, optional
+        Of numbers: what each class stands for (``0-100``, or ``10,20,30``); the answer is their
+        mean, weighted by the probabilities. Default: labels such as 25 or 20-29; of a network with
+        one output, the number itself.
     classes : str, optional
         File that maps the network's classes to the dataset's, ``label: class``; a class scores the
         highest of its labels. Labels are found by name, synset or number.
+    preset : {"imagenet", "clip", "minus-one-to-one", "bgr-255"}, optional
+        Mean, std, scale, colours (and of the first two fit, share and filter) of much-used
+        networks; a setting that is given wins over it.
     activation : {"softmax", "sigmoid", "none"}, optional
         What turns its scores into probabilities. Default: softmax of labels, sigmoid of boxes.
     top : int, optional
         How many labels of a picture are kept, the best first. Default: 5.
-    size : sequence of int, optional
-        Height and width of the input, where the file leaves them open.
+    size : int or sequence of int, optional
+        Height and width of the input, where the file leaves them open; one number: of a square.
     fit : {"stretch", "crop", "pad"}, optional
         How a picture of another shape is brought to that size. Default: stretch.
     share : float, optional
         Of crop: the side that is cut out, as a share of the resized picture's shorter side.
     filter : {"nearest", "bilinear", "bicubic", "lanczos"}, optional
         How pictures are resized. Default: bilinear.
-    mean, std : sequence of float, optional
-        Colours of 0 to 1 less ``mean`` are divided by ``std``: a number for each channel.
+    mean, std : float or sequence of float, optional
+        Colours of 0 to 1 less ``mean`` are divided by ``std``: a number, or one for each channel.
     scale : float, optional
         What pixels of 0 to 255 are multiplied by first. Default: 1/255.
     colours : {"rgb", "bgr"}, optional
@@ -154,8 +184,12 @@ def load(
         How a box is written.
     box_units : {"pixels", "shares"}, optional
         Pixels of the input, or shares of its width and height.
-    boxes_output, scores_output, labels_output : str, optional
+    boxes_output, scores_output, labels_output, masks_output, keypoints_output : str, optional
         What the network calls this output. Default: found by usual names.
+    mask_threshold : float, optional
+        A pixel of a mask is inside above this. Default: 0.5; of logits it is 0.
+    output_range : sequence of float, optional
+        Of images: the numbers of black and white, ``0,1``. Default: those of the input.
     background : {"first", "last", "none"}, optional
         Which class of boxes' scores means that nothing is there. Default: none.
     min_score : float, optional
@@ -191,6 +225,8 @@ def load(
     session = open_session(path, device, threads)
     requested = {
         "answers": answers,
+        "labels": labels,
+        "values": values,
         "activation": activation,
         "top": top,
         "size": size,
@@ -206,25 +242,30 @@ def load(
         "boxes_output": boxes_output,
         "scores_output": scores_output,
         "labels_output": labels_output,
+        "masks_output": masks_output,
+        "keypoints_output": keypoints_output,
+        "mask_threshold": mask_threshold,
+        "output_range": output_range,
         "background": background,
         "min_score": min_score,
     }
-    settings = _read_metadata_settings(session, spec, (*requested, "labels"))
-    settings |= {
-        key: setting_value for key, setting_value in requested.items() if setting_value is not None
-    }
-    prediction_type = settings.get("answers")
-    if prediction_type not in ("labels", "boxes", "embeddings"):
-        raise SpecError(
-            "the file does not say what the network answers",
-            expected="--model-option answers=labels, boxes or embeddings",
-            found=f"outputs {session.outputs_text()}",
-            where=spec,
+    given_settings = {name: setting for name, setting in requested.items() if setting is not None}
+    own_settings = read_metadata_settings(session, spec, tuple(requested))
+    problems = Problems()
+    preset_settings = problems.collect(apply_preset, preset, own_settings, spec) or {}
+    settings = {**own_settings, **preset_settings, **given_settings}
+    size_px = problems.collect(find_input_size, session, settings.get("size"), spec)
+    prepare = problems.collect(build_preprocessing, session, settings, size_px)
+    prediction_type = problems.collect(infer_answers, session, settings, spec)
+    if prediction_type is not None:
+        outputs = problems.collect(Outputs.from_settings, session, prediction_type, settings, spec)
+        count = None if outputs is None else outputs.count
+        names = _read_names(settings)
+        used_classes = problems.collect(
+            _build_class_map_of_output, names, classes, prediction_type, count, spec
         )
-    prepare = _build_preprocessing(session, settings, spec)
-    outputs = Outputs.from_settings(session, prediction_type, settings, source=spec)
-    names = read_class_names(labels) if labels is not None else tuple(settings.get("labels") or ())
-    used_classes = _build_class_map_of_output(names, classes, prediction_type, outputs, spec)
+        numbers = problems.collect(_read_values, names, settings, prediction_type, count, spec)
+    problems.raise_if_any(spec)
     identity = {
         "weights": {
             "file": sha256_file(path),
@@ -234,94 +275,89 @@ def load(
         "outputs": outputs.to_json(),
         "answers": prediction_type,
         "classes": [list(used_classes.names), used_classes.members],
+        "values": list(numbers),
         "device": session.device,
     }
     return OnnxModel(
-        session, prepare, prediction_type, outputs, used_classes, identity, used_classes.notes
+        session,
+        prepare,
+        prediction_type,
+        outputs,
+        used_classes,
+        numbers,
+        identity,
+        used_classes.notes,
     )
 
 
-def _read_metadata_settings(
-    session: Session, source: str, valid_names: tuple[str, ...]
-) -> dict[str, Any]:
-    """Read the settings that the file itself holds; one that is misspelt would move nothing."""
-    text = session.metadata.get(_KEY)
-    if text is None:
-        return {}
-    try:
-        settings = json.loads(text)
-        problem = "" if isinstance(settings, dict) else type(settings).__name__
-    except ValueError as error:
-        settings, problem = {}, str(error)
-    if problem:
-        raise FileError(
-            "the file's own settings cannot be read",
-            expected="an object of JSON under 'isolux'",
-            found=problem,
-            where=source,
-        )
-    for key in settings:
-        if key not in valid_names:
-            raise UnknownNameError("setting of an ONNX network", key, valid_names, where=source)
-    return dict(settings)
+def _read_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    labels = settings.get("labels")
+    return () if labels is None else read_class_names(labels)
 
 
-def _build_preprocessing(session: Session, settings: dict[str, Any], source: str) -> Preprocessing:
-    size = session.size or settings.get("size")
-    requested_size = settings.get("size", session.size)
-    requested_size = list(
-        map(str, requested_size if isinstance(requested_size, list | tuple) else [requested_size])
-    )
-    if session.size is not None and requested_size != list(map(str, session.size)):
+def _read_values(
+    names: tuple[str, ...],
+    settings: Mapping[str, Any],
+    prediction_type: str,
+    count: int | None,
+    source: str,
+) -> tuple[float, ...]:
+    """Read the numbers that classes stand for, of a network that answers with numbers."""
+    if prediction_type != "numbers":
+        if "values" in settings:
+            raise SpecError(
+                "values are of a network that answers with numbers",
+                expected="answers=numbers",
+                found=f"answers={prediction_type}",
+                where=source,
+            )
+        return ()
+    values = parse_values(settings["values"]) if "values" in settings else None
+    if values is None:
+        values = parse_class_numbers(names)
+    is_two_of_one = (count, len(values)) == (1, 2)
+    if count is not None and len(values) != count and not is_two_of_one and (values or count > 1):
         raise SpecError(
-            "the network takes pictures of one size",
-            expected="{} × {} pixels (height, width)".format(*session.size),
-            found="size=" + ",".join(requested_size),
-            where=source,
-            hint="leave size out",
-        )
-    if size is None or len(size) != 2:
-        raise SpecError(
-            "the file leaves the size of its input open",
-            expected="--model-option size=HEIGHT,WIDTH",
-            found=f"input {session.input_shape}",
+            "the numbers do not fit the network",
+            expected=f"the number of each of its {count:,} classes: --model-option values=0-100,"
+            " values=10,20,30 or labels such as 20-29",
+            found=f"{len(values):,}",
             where=source,
         )
-    scalar_names = ("fit", "share", "filter", "scale", "colours")
-    options: dict[str, Any] = {key: settings[key] for key in scalar_names if key in settings}
-    for key in ("mean", "std"):
-        if key in settings:
-            options[key] = tuple(float(number) for number in settings[key])
-    height, width = (int(number) for number in size)
-    return Preprocessing(
-        height, width, channels_first=session.channels_first, dtype=session.dtype, **options
-    )
+    return values
 
 
 def _build_class_map_of_output(
-    names: tuple[str, ...], classes: str | None, prediction_type: str, outputs: Outputs, source: str
+    names: tuple[str, ...],
+    classes: str | None,
+    prediction_type: str,
+    count: int | None,
+    source: str,
 ) -> ClassMap:
-    if prediction_type == "embeddings":
-        return ClassMap(())
-    if prediction_type == "boxes":
-        if classes is not None:
-            raise SpecError(
-                "boxes keep the network's own classes",
-                expected="--person-label, or --option of the task",
-                found=f"classes={classes}",
-            )
-        return ClassMap(names)
+    if prediction_type != "labels" and classes is not None:
+        raise SpecError(
+            f"{prediction_type} keep the network's own classes"
+            if prediction_type in DETECTIONS
+            else f"{prediction_type} have no classes",
+            expected="--person-label, or --option of the task"
+            if prediction_type in DETECTIONS
+            else "no classes",
+            found=f"classes={classes}",
+        )
+    if prediction_type != "labels":
+        return ClassMap(names if prediction_type in DETECTIONS else ())
     if not names:
         raise SpecError(
             "the classes have no names",
-            expected="--model-option labels=FILE, one name a line",
+            expected="--model-option labels=Female,Male, or labels=FILE, one name a line",
+            found=None if count is None else f"{count:,} classes",
             where=source,
         )
-    fits = outputs.count in (None, len(names)) or (outputs.count, len(names)) == (1, 2)
+    fits = count in (None, len(names)) or (count, len(names)) == (1, 2)
     if not fits:
         raise SpecError(
             "the names do not fit the network",
-            expected=f"{outputs.count} names",
+            expected=f"{count} names",
             found=f"{len(names):,}",
             where=source,
         )

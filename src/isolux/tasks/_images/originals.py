@@ -81,7 +81,8 @@ def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
 
 def _candidate_dirs(dataset: Dataset) -> dict[Path, None]:
     """List the dataset's directories and their parents, without duplicates."""
-    paths = [Path(name).expanduser().resolve() for name in dataset.inputs]
+    roots = [] if dataset.root is None else [dataset.root]
+    paths = [Path(name).expanduser().resolve() for name in (*roots, *dataset.inputs)]
     return dict.fromkeys(
         base
         for path in paths
