@@ -131,10 +131,8 @@ class _TableState:
             hidden_terms = [cell for cell in total.terms if self.is_hidden(cell)]
             if not self.small.intersection(hidden_terms):
                 continue
-            shown_terms = sorted(  # the total last
-                self.list_hideable_cells(total.terms),
-                key=lambda c, total=total: (c == total.parent, self.table.counts[c]),
-            )
+            shown_terms = self.list_hideable_cells(total.terms)
+            shown_terms.sort(key=total.parent.__eq__)  # the total last
             while shown_terms and self.is_sum_disclosive(total, hidden_terms):
                 hidden_terms.append(shown_terms.pop(0))
                 self.suppression.hide(hidden_terms[-1:])
