@@ -389,6 +389,54 @@ def test_the_proposal_is_a_policy_that_so_many_people_can_decide():
     assert kinds == ["at_least", "max_difference", "required_groups", "required_analyses"]
 
 
+def audit_of_three_attributes(gap: float, seed: int = 0) -> isolux.Audit:
+    """Audit 4,500 people: right for 88 of 100, and in dim light for so much fewer."""
+    rng = np.random.default_rng(seed)
+    n = 4_500
+    columns = {
+        name: rng.choice(values, n)
+        for name, values in (
+            ("light", ["bright", "dim", "even"]),
+            ("region", ["coast", "hills", "lakes", "plains"]),
+            ("tone", ["dark", "light", "mid"]),
+        )
+    }
+    is_right = rng.random(n) < np.where(columns["light"] == "dim", 0.88 - gap, 0.88)
+    truth = rng.choice(["nurse", "smith", "tailor"], n)
+    answer = np.where(is_right, truth, np.where(truth == "nurse", "smith", "nurse"))
+    return isolux.audit(
+        {**columns, "truth": truth, "answer": answer, "id": np.arange(n).astype(str)},
+        id="id", target="truth", prediction_column="answer", replicates=100,
+        by=["light", "region", "tone", "light*region", "light*tone", "region*tone"],
+    )  # fmt: skip
+
+
+def test_a_run_with_an_11_point_gap_fails_the_policy_that_init_writes():
+    """Of the run itself, and of an earlier run whose groups did not differ."""
+    apart = audit_of_three_attributes(0.11)
+    for proposed_of in (apart, audit_of_three_attributes(0.0, seed=1)):
+        text = proposed_policy(proposed_of)
+        policy = yaml.safe_load(text)
+        assert len(policy["rules"]) <= 6
+        decision = isolux.gate(apart, policy)
+        assert decision.answer == "fail"
+        failures = [rule for rule in decision.rules if rule.answer == "fail"]
+        assert [rule.kind for rule in failures if "light" in rule.title] == ["max_difference"]
+    assert isolux.gate(audit_of_three_attributes(0.0, seed=2), policy).answer == "pass"
+
+
+def test_rules_that_are_commented_out_are_rules_once_their_hashes_are_removed():
+    text = proposed_policy(audit_of_three_attributes(0.11))
+    head, _, optional = text.partition("\n  # Further rules.")
+    assert optional
+    rules = [line.removeprefix("# ") for line in optional.splitlines() if line[:1] == "#"]
+    policy = yaml.safe_load("\n".join([head, *rules]))
+    asked = {rule.get("attribute") for rule in policy["rules"]}
+    assert {"light*region", "light*tone", "region*tone"} <= asked
+    assert len(policy["rules"]) > 2 * len(yaml.safe_load(text)["rules"])
+    read_policy(policy)
+
+
 # No margin below 30 points can be decided of so few.
 FEW = {"day": (58, 60), "dusk": (56, 60), "night": (38, 60)}
 

@@ -352,3 +352,89 @@ def test_sound_arrays_raise_no_warning():
                             sensitive_features={"race": RACE})  # fmt: skip
     isolux.metric_frame(metrics=lambda t, p: np.abs(t - p).mean(), y_true=AGES, y_pred=GUESSES,
                         sensitive_features={"race": RACE})  # fmt: skip
+
+
+# What is shown of a frame.
+
+
+LIGHT = ["A", "A", "<b>", "<b>"] * 50
+
+
+def build_small_frame(**more):
+    """Count 200 people: in light A all 100 right, in B every second."""
+    return isolux.metric_frame(
+        metrics={"accuracy": "accuracy", "rate": "selection_rate"}, y_true=[0, 1] * 100,
+        y_pred=[0, 1, 0, 0] * 50, sensitive_features={"light": LIGHT}, **more,
+    )  # fmt: skip
+
+
+def test_a_frame_prints_a_row_a_group_and_a_column_a_metric():
+    lines = str(build_small_frame()).splitlines()
+    assert lines[0] == "Metrics by light, with 95 % intervals"
+    assert lines[1].split() == ["light", "n", "accuracy", "rate"]
+    assert [line.split()[:3] for line in lines[2:]] == [
+        ["all", "200", "0.750"], ["<b>", "100", "0.500"], ["A", "100", "1.000"],
+    ]  # fmt: skip
+    row = build_small_frame().by_group.row(0, named=True)
+    assert f"({row['low']:.3f}–{row['high']:.3f})" in lines[3]
+
+
+def test_a_long_frame_prints_sixty_rows_and_says_how_many_more():
+    groups = [f"g{k}" for k in range(100)] * 12
+    frame = isolux.metric_frame(metrics="accuracy", y_true=[0, 1] * 600, y_pred=[0, 1, 0, 1, 0, 0] * 200,
+                                sensitive_features=groups, replicates=100)  # fmt: skip
+    lines = str(frame).splitlines()
+    assert len(lines) == 63
+    assert lines[-1] == "… 41 more in .by_group"  # everyone and 100 groups
+
+
+def test_a_notebook_shows_the_printed_table_with_every_name_escaped():
+    html = build_small_frame()._repr_html_()
+    assert html.count("<tr>") == 4
+    assert "&lt;b&gt;" in html
+    assert "<b>" not in html
+
+
+def test_the_pandas_frame_is_fairlearns():
+    frame = build_small_frame(control_features={"site": ["x", "y"] * 100}, min_clusters=1)
+    peer = fm.MetricFrame(
+        metrics={"accuracy": accuracy_score, "rate": fm.selection_rate}, y_true=[0, 1] * 100,
+        y_pred=[0, 1, 0, 0] * 50, sensitive_features=pd.Series(LIGHT, name="light"),
+        control_features=pd.Series(["x", "y"] * 100, name="site"),
+    ).by_group  # fmt: skip
+    pd.testing.assert_frame_equal(frame.to_pandas(), peer.astype(float))
+
+
+def test_a_plot_holds_each_groups_value_and_interval():
+    frame = build_small_frame()
+    chart = frame.plot().to_dict()
+    (points,) = chart["datasets"].values() if "datasets" in chart else [chart["data"]["values"]]
+    drawn = {(point["metric"], point["group"]): point for point in points}
+    for row in frame.by_group.iter_rows(named=True):
+        point = drawn[row["metric"], row["light"]]
+        assert (point["value"], point["low"]) == (row["value"], row["low"])
+
+
+def test_warnings_of_a_function_are_counted():
+    def noisy_accuracy(true, pred):
+        warnings.warn("no answers", RuntimeWarning, stacklevel=2)
+        return float(np.mean(true == pred))
+
+    with pytest.warns(RuntimeWarning) as caught:
+        isolux.metric_frame(
+            metrics=noisy_accuracy, y_true=[0, 1] * 50, y_pred=[0, 1, 0, 0] * 25, replicates=10,
+            sensitive_features=["a", "a", "b", "b"] * 25,
+        )  # fmt: skip
+    texts = [str(w.message) for w in caught if w.category is RuntimeWarning]
+    # two groups and everyone, once as they are and in each of ten replicates
+    assert texts == ["noisy_accuracy: no answers (33 times)"]
+
+
+@pytest.mark.parametrize("text", ["0.5", np.str_("0.5"), np.array("0.5"), b"0.5"])
+def test_a_function_that_gives_a_number_as_text_is_refused_by_name(text):
+    def spell(true, pred):
+        return text
+
+    with pytest.raises(SpecError, match="the metric 'spell' gives text"):
+        isolux.metric_frame(metrics=spell, y_true=[0, 1] * 50, y_pred=[0, 1, 0, 0] * 25,
+                            sensitive_features=["a", "b"] * 50)  # fmt: skip

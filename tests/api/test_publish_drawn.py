@@ -13,7 +13,7 @@ import pytest
 from isolux.api.publish import publish
 from isolux.api.publish.weighted_rounding import ROUNDING_STEPS, choose_rounding_steps
 from isolux.core.errors import SpecError
-from isolux.report.disclosure_bounds import compute_max_person_weight_shares
+from isolux.report.people_counts import compute_max_person_weight_shares
 from tests.api._weighted_attack import Attack, audited, random_survey
 
 RUNS = 60 if os.environ.get("ISOLUX_FAULTS") == "whole" else 4

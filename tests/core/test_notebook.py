@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -44,8 +45,25 @@ def audit():
     return replace(found, run=replace(found.run, record=record))
 
 
-def test_a_run_starts_with_its_warning_and_holds_its_numbers(audit):
+def test_an_audits_cell_has_warning_table_figure_and_findings_in_that_order(audit):
     shown = audit._repr_html_()
+    before, figure, after = re.split(r"(<svg.*</svg>)", shown, flags=re.DOTALL)
+    assert before.index("WARNING: Read &lt;script&gt;") < before.index("<table>")
+    assert "<script" not in figure
+    assert "50.0 points lower" not in before
+    assert "50.0 points lower" in after
+    assert before + after == audit.run._repr_html_()
+
+
+def test_an_audit_of_everyone_has_a_cell_without_a_figure():
+    people = pl.DataFrame({"unit_id": [str(i) for i in range(40)], "value": [1.0, 0.0] * 20})
+    everyone = isolux.audit(people, pl.DataFrame({"unit_id": people["unit_id"]}), replicates=100)
+    assert "<svg" not in everyone._repr_html_()
+    assert "<table>" in everyone._repr_html_()
+
+
+def test_a_run_starts_with_its_warning_and_holds_its_numbers(audit):
+    shown = audit.run._repr_html_()
     tags = _Tags(shown)
     assert tags.open == []
     assert tags.seen <= SAFE
@@ -53,7 +71,6 @@ def test_a_run_starts_with_its_warning_and_holds_its_numbers(audit):
     assert "0.75" in shown
     assert "9 notes" in shown
     assert "person-" not in shown
-    assert audit.run._repr_html_() == shown
 
 
 def test_findings_are_sentences_with_the_warning_first_and_a_polars_frame(audit):

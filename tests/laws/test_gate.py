@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 
 import isolux
-from isolux.policy.proposal import n_standard_errors_of_margin
+from isolux.policy.margins import n_standard_errors_of_margin
 from isolux.stats.proportion_difference import ProportionDifferences
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._gates import (

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
 import polars as pl
 import pytest
 
+from isolux.report import suppression
 from isolux.report.suppression import choose_suppressed_cells, flag_publishable_rows
 from tests.report._attack import Attack, counted, random_people
 
@@ -112,3 +114,58 @@ def test_a_rare_value_of_one_class_does_not_hide_other_attributes():
     )  # fmt: skip
     found = choose_suppressed_cells(frame, 10)
     assert {values for _, values, _ in found} == {("A",), ("B",), ("C",)}
+
+
+def build_large_table(n_values: int) -> pl.DataFrame:
+    """Count people by two attributes and both, in five classes: most groups of a class are few."""
+    rng = np.random.default_rng(0)
+    names, sizes = ("a", "b"), (n_values, 6)
+    shares = [rng.dirichlet(np.ones(size)) for size in sizes]
+    people = {
+        n: rng.choice(len(p), 4_000, p=p).astype(str) for n, p in zip(names, shares, strict=True)
+    }
+    truth = rng.choice(5, 4_000).astype(str)
+    tables = []
+    for attributes in ((), ("a",), ("b",), ("a", "b")):
+        for label in (None, *"01234"):
+            mask = np.ones(4_000, dtype=bool) if label is None else truth == label
+            frame = pl.DataFrame({n: values[mask] for n, values in people.items()})
+            counts = frame.group_by(attributes or pl.lit(0).alias("all")).len("n_units")
+            tables.append(counts.select(
+                model=pl.lit("m"), task=pl.lit("t"), metric=pl.lit("a" if label is None else "r"),
+                threshold=pl.lit(None, pl.Float64), label=pl.lit(label, pl.String),
+                attribute=pl.lit("*".join(attributes) or None, pl.String),
+                values=pl.concat_list(attributes) if attributes else pl.lit([], pl.List(pl.String)),
+                n_units=pl.col("n_units").cast(pl.Int64),
+            ))  # fmt: skip
+    return pl.concat(tables)
+
+
+def test_work_grows_with_the_table_and_not_with_its_square(monkeypatch):
+    """Sums are checked again only where their terms changed: a handful of times each."""
+    solved = []
+    find = suppression.find_determined_cells
+    monkeypatch.setattr(
+        suppression, "find_determined_cells",
+        lambda cells, sums: solved.append(len(sums)) or find(cells, sums),
+    )  # fmt: skip
+    checks = []
+    check = suppression._TableState.is_sum_disclosive
+    monkeypatch.setattr(
+        suppression._TableState, "is_sum_disclosive",
+        lambda self, *given: checks.append(1) or check(self, *given),
+    )  # fmt: skip
+    work = {}
+    for n_values in (20, 80):
+        solved.clear()
+        checks.clear()
+        rows = build_large_table(n_values)
+        choose_suppressed_cells(rows, 10)
+        work[n_values] = rows.height, sum(solved), len(checks)
+    print(work)
+    (rows, sums, n_checks), (more_rows, more_sums, more_checks) = work.values()
+    growth = more_rows / rows
+    assert growth > 3
+    assert more_sums < 2 * growth * sums
+    assert more_checks < 2 * growth * n_checks
+    assert more_sums < 60 * more_rows

@@ -70,3 +70,14 @@ def plot(
     spec = build_metric_dot_chart(run_of(run), metric, attribute, label=label, threshold=threshold)
     chart: alt.LayerChart = charts.Chart.from_dict(spec)
     return chart
+
+
+def build_run_cell(run: Run) -> str:
+    """Build what a notebook shows of an audit: warnings, a table, a figure, then findings."""
+    from isolux.core.notebook import build_run_html
+    from isolux.report.figures.heatmap import build_metric_dot_chart
+    from isolux.report.figures.svg import draw_chart_svg
+
+    if run.group_metrics["attribute"].null_count() == run.group_metrics.height:
+        return build_run_html(run)  # everyone alone: there are no groups to draw
+    return build_run_html(run, draw_chart_svg(build_metric_dot_chart(run)))

@@ -74,8 +74,11 @@ def build_findings_html(findings: pl.DataFrame, warnings: Sequence[str] = ()) ->
     )
 
 
-def build_run_html(run: Run) -> str:
-    """Show what was audited, its warnings, the first findings, and groups by the first metric."""
+def build_run_html(run: Run, figure: str = "") -> str:
+    """Show what was audited, its warnings, groups by the first metric, and the first findings.
+
+    ``figure`` is markup, such as an ``<svg>`` whose texts are escaped.
+    """
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
     dataset_title = (record.get("dataset") or {}).get("title")
@@ -96,8 +99,9 @@ def build_run_html(run: Run) -> str:
         *_build_warning_paragraphs(record.get("warnings") or ()),
         head,
         *sample_lines,
-        _build_claim_list(run.findings, _MAX_CLAIMS),
         *_build_first_metric_table(run.group_metrics),
+        figure,
+        _build_claim_list(run.findings, _MAX_CLAIMS),
         _build_notes_html(record.get("notes") or ()),
         _build_html_paragraph(
             "<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
@@ -150,7 +154,7 @@ def _build_attribute_count_table(attributes: pl.DataFrame, *, is_count_table: bo
         rows.append([name, f"{attribute_rows['unit_id'].n_unique():,}", ", ".join(first)])
     if len(names) > _MAX_ATTRIBUTES:
         rows.append([f"… {len(names) - _MAX_ATTRIBUTES:,} more", "", ""])
-    return [_build_html_table(["attribute", "known of", "values"], rows)] if rows else []
+    return [build_table_html(["attribute", "known of", "values"], rows)] if rows else []
 
 
 def _build_first_metric_table(table: pl.DataFrame) -> list[str]:
@@ -188,7 +192,7 @@ def _build_first_metric_table(table: pl.DataFrame) -> list[str]:
         if n_hidden
         else []
     )
-    return [title, _build_html_table(["group", "n", "value", "interval", ""], rows), *remainder]
+    return [title, build_table_html(["group", "n", "value", "interval", ""], rows), *remainder]
 
 
 def _format_number_or_dash(number: float | None) -> str:
@@ -225,7 +229,10 @@ def _build_notes_html(notes: Sequence[str]) -> str:
     return f"<details><summary>{len(notes):,} notes</summary><ul>{items}{remainder}</ul></details>"
 
 
-def _build_html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def build_table_html(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = ""
+) -> str:
+    """Format a table as HTML, with every text escaped."""
     head = "".join(
         f'<th scope="col" style="{_CELL}">{_escape_html_text(name)}</th>' for name in columns
     )
@@ -235,7 +242,8 @@ def _build_html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> 
         + "</tr>"
         for row in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    title = f"<caption>{_escape_html_text(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _build_html_paragraph(html: str) -> str:

@@ -17,17 +17,22 @@ import polars as pl
 
 from isolux.core.formatting import shorten_name
 from isolux.core.printable import clean_line, escape_unsafe_json
-from isolux.disparity.attribute_measures import list_ordered_pairs
-from isolux.disparity.comparisons import build_comparisons
+from isolux.core.spec import split_intersection
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown_values import UNKNOWN
 from isolux.policy.comparisons import ComparisonSide, split_groups_by_min_counts
 from isolux.policy.evaluation import PolicyInputs
+from isolux.policy.margins import (
+    LEVEL,
+    MAX_ATTRIBUTES,
+    POWER,
+    GapMargin,
+    compute_gap_margin,
+    n_standard_errors_of_margin,
+)
 from isolux.policy.sentences import list_differences_found_by_audit
 from isolux.statements.numbers import format_gap_size, format_with_unit
-from isolux.stats.cluster_sums import IntArray
 
-_LEVEL, _POWER = 0.95, 0.8
 _MAX_METRICS = 3
 _COMMENT_COLUMN = 46
 _MAX_LISTED = 8
@@ -49,42 +54,87 @@ def propose_policy_yaml(inputs: PolicyInputs, run: str = "") -> str:
             [
                 ("policy: 1", "the version of this format"),
                 (
-                    f"level: {_LEVEL:g}",
+                    f"level: {LEVEL:g}",
                     "a wrong pass, and a wrong fail, in at most 5 of 100 audits",
                 ),
-                (f"power: {_POWER:g}", "probability that the requested people would decide"),
+                (f"power: {POWER:g}", "probability that the requested people would decide"),
                 ("rules:", "each answers pass, fail or insufficient"),
             ]
         ),
     ]
-    estimates = inputs.estimates
-    names, found_pairs = (
-        _choose_proposed_metrics(estimates),
-        list_differences_found_by_audit(inputs),
-    )
-    for name in names:
-        lines += ["", *_propose_overall_limit_lines(inputs, name)]
-        for attribute in estimates.domain_rows:
-            lines += _propose_margin_lines(
-                inputs, name, attribute, is_found=(attribute, name) in found_pairs
-            )
-    lines += _propose_rules_for_other_metrics(inputs, found_pairs, names)
-    for attribute in estimates.domain_rows:
-        lines += ["", *_propose_required_groups_lines(inputs, attribute)]
-    run_analyses = [str(analysis["name"]) for analysis in inputs.record.get("analyses") or ()]
-    if run_analyses:
+    rules, optional_rules = _propose_rules(inputs)
+    lines += rules
+    if optional_rules:
         lines += [
             "",
-            *_align_yaml_comments(
-                [
-                    (
-                        f"  - required_analyses: [{', '.join(run_analyses)}]",
-                        "without them the run is not what was agreed",
-                    )
-                ]
-            ),
+            "  # Further rules. Each that you add makes it harder to show that another is broken,",
+            "  # because all cases of a policy share its level. To use one, remove its hashes.",
+            *(f"# {line}".rstrip() for line in optional_rules),
         ]
     return "\n".join(lines) + "\n"
+
+
+def _propose_rules(inputs: PolicyInputs) -> tuple[list[str], list[str]]:
+    """Propose rules for the main metric and attributes, and others that may be added."""
+    estimates = inputs.estimates
+    found_pairs = list_differences_found_by_audit(inputs)
+    names = _choose_proposed_metrics(estimates)
+    main_attributes = _choose_main_attributes(inputs, names[0], [pair[0] for pair in found_pairs])
+    rules: list[str] = []
+    optional_rules: list[str] = []
+    for name in names:
+        is_main_metric = name == names[0]
+        (rules if is_main_metric else optional_rules).extend(
+            ["", *_propose_overall_limit_lines(inputs, name)]
+        )
+        for attribute in estimates.domain_rows:
+            # that an attribute has no rule stands among the rules, not among those to add
+            is_main = is_main_metric and (
+                attribute in main_attributes
+                or (len(main_attributes) < MAX_ATTRIBUTES and not _is_intersection(attribute))
+            )
+            (rules if is_main else optional_rules).extend(
+                _propose_margin_lines(
+                    inputs, name, attribute, is_found=(attribute, name) in found_pairs
+                )
+            )
+    rules += _propose_rules_for_other_metrics(
+        inputs, [pair for pair in found_pairs if pair[0] in main_attributes], names[:1]
+    )
+    optional_rules += _propose_rules_for_other_metrics(
+        inputs, [pair for pair in found_pairs if pair[0] not in main_attributes], names
+    )
+    attributes = [name for name in estimates.domain_rows if not _is_intersection(name)]
+    for attribute in attributes or estimates.domain_rows:
+        (rules if attribute in (main_attributes or attributes)[:1] else optional_rules).extend(
+            ["", *_propose_required_groups_lines(inputs, attribute)]
+        )
+    rules += _propose_required_analyses_lines(inputs)
+    return rules, optional_rules
+
+
+def _propose_required_analyses_lines(inputs: PolicyInputs) -> list[str]:
+    names = [str(analysis["name"]) for analysis in inputs.record.get("analyses") or ()]
+    if not names:
+        return []
+    rule = f"  - required_analyses: [{', '.join(names)}]"
+    return ["", *_align_yaml_comments([(rule, "without them the run is not what was agreed")])]
+
+
+def _choose_main_attributes(inputs: PolicyInputs, metric: str, found: Sequence[str]) -> list[str]:
+    """Choose attributes that can be decided: no intersections; found differences first."""
+    names = [name for name in inputs.estimates.domain_rows if not _is_intersection(name)]
+    names = names or list(inputs.estimates.domain_rows)
+    decidable_names = [
+        name
+        for name in names
+        if name in found or compute_gap_margin(inputs, metric, name, among_large=False) is not None
+    ]
+    return sorted(decidable_names, key=lambda name: name not in found)[:MAX_ATTRIBUTES]
+
+
+def _is_intersection(attribute: str) -> bool:
+    return len(split_intersection(attribute)) > 1
 
 
 def _choose_proposed_metrics(estimates: Estimates) -> list[str]:
@@ -126,7 +176,7 @@ def _propose_overall_limit_lines(inputs: PolicyInputs, name: str) -> Iterator[st
                 ),
                 (
                     f"    {'at_most' if is_lower_better else 'at_least'}: {limit}",
-                    f"a model that does not change passes with probability {_POWER:g}",
+                    f"a model that does not change passes with probability {POWER:g}",
                 ),
             ]
         )
@@ -154,31 +204,25 @@ def _format_rounded_limit(number: float, unit: str, *, up: bool, level: bool = F
     return f"{round_outward(number / step) * step:.6g} {unit or 'units'}"
 
 
-def n_standard_errors_of_margin(n_cases: int, spread: float = 1.0) -> float:
-    """Return the standard errors of a margin: quantiles of the level and of the power, summed."""
-    from scipy.special import ndtri
-
-    return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(n_cases, 1)))
-
-
 def _propose_margin_lines(
     inputs: PolicyInputs, name: str, attribute: str, *, is_found: bool = False
 ) -> Iterator[str]:
-    margin_facts = _compute_margin_and_widest_gap(inputs, name, attribute, among_large=is_found)
-    if margin_facts is None:
+    gap_margin = compute_gap_margin(inputs, name, attribute, among_large=is_found)
+    if gap_margin is None:
         yield (
             f"  # {clean_line(attribute)}: no rule, because a group is too small for a reliable"
             " interval"
         )
         return
-    margin, widest, pair, unit = margin_facts
     if is_found:
-        yield from _propose_failing_rule_lines(name, attribute, margin_facts)
+        yield from _propose_failing_rule_lines(name, attribute, gap_margin)
         return
+    unit, pair = gap_margin.unit, gap_margin.pair
+    gap_text = f"{format_gap_size(gap_margin.widest_gap, unit)}, {pair[0]} and {pair[1]}"
     detectable = _format_max_detectable_difference(inputs, name, attribute, unit)
     detectable_text = f"; a gap of {detectable} could have been detected" if detectable else ""
-    limit = _format_rounded_limit(margin, unit, up=True)
-    if unit == "fraction" and 100 * margin > _MAX_MARGIN_POINTS:
+    limit = _format_rounded_limit(gap_margin.margin, unit, up=True)
+    if unit == "fraction" and 100 * gap_margin.margin > _MAX_MARGIN_POINTS:
         yield (
             f"  # {clean_line(attribute)}: no rule, because this few people cannot decide a margin "
             f"below {limit}{detectable_text}"
@@ -189,55 +233,51 @@ def _propose_margin_lines(
             (f"  - metric: {_quote_yaml_name(name)}", "no two groups are further apart:"),
             (
                 f"    attribute: {_quote_yaml_name(attribute)}",
-                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
+                f"widest gap now: {gap_text}",
             ),
             (
                 f"    max_difference: {limit}",
-                f"equal groups pass with probability {_POWER:g}{detectable_text}",
+                f"equal groups pass with probability {POWER:g}{detectable_text}",
             ),
         ]
     )
 
 
-def _propose_failing_rule_lines(
-    name: str, attribute: str, margin_facts: tuple[float, float, tuple[str, str], str]
-) -> list[str]:
+def _propose_failing_rule_lines(name: str, attribute: str, gap_margin: GapMargin) -> list[str]:
     """Propose a rule for a difference that was found, with a margin that the run does not keep."""
-    margin, widest, pair, unit = margin_facts
-    max_margin = min(margin, _MAX_MARGIN_OF_FOUND) if unit == "fraction" else margin
-    proposed_margin = (
-        _format_rounded_limit(max_margin, unit, up=True)
-        if max_margin < widest
-        else _format_failing_margin(widest, unit)
-    )
+    pair, unit = gap_margin.pair, gap_margin.unit
+    gap_text = f"{format_gap_size(gap_margin.widest_gap, unit)}, {pair[0]} and {pair[1]}"
     return _align_yaml_comments(
         [
             (
                 f"  - metric: {_quote_yaml_name(name)}",
                 "DOES NOT PASS NOW: the audit found a difference here",
             ),
+            (f"    attribute: {_quote_yaml_name(attribute)}", f"widest gap now: {gap_text}"),
             (
-                f"    attribute: {_quote_yaml_name(attribute)}",
-                f"widest gap now: {format_gap_size(widest, unit)}, {pair[0]} and {pair[1]}",
-            ),
-            (
-                f"    max_difference: {proposed_margin}",
+                f"    max_difference: {_format_failing_margin(gap_margin)}",
                 "which difference you accept is for you to say",
             ),
         ]
     )
 
 
-def _format_failing_margin(widest: float, unit: str) -> str:
-    """Format a margin below the widest gap: whole points for fractions, else 90 % of the gap."""
-    if unit == "fraction":
-        points_below = math.floor(100 * widest - 1e-9)
-        return (
-            f"{points_below} point{'s' if points_below != 1 else ''}"
-            if points_below
-            else f"{90 * widest:.2g} points"
-        )
-    return f"{0.9 * widest:.2g} {unit or 'units'}"
+def _format_failing_margin(gap_margin: GapMargin) -> str:
+    """Format a margin that the run is shown to break, or at least one below the widest gap."""
+    gap, low, unit = gap_margin.widest_gap, gap_margin.widest_gap_low, gap_margin.unit
+    is_fraction = unit == "fraction"
+    margin = min(gap_margin.margin, _MAX_MARGIN_OF_FOUND) if is_fraction else gap_margin.margin
+    if is_fraction and low >= 0.01:  # a limit below what the gap surely is: the run fails it
+        limit = min(math.ceil(100 * margin - 1e-9), math.floor(100 * low + 1e-9))
+        return f"{limit} point{'s' if limit != 1 else ''}"
+    if margin < gap:
+        return str(_format_rounded_limit(margin, unit, up=True))
+    if not is_fraction:
+        return f"{0.9 * gap:.2g} {unit or 'units'}"
+    points_below = math.floor(100 * gap - 1e-9)
+    if not points_below:
+        return f"{90 * gap:.2g} points"
+    return f"{points_below} point{'s' if points_below != 1 else ''}"
 
 
 def _propose_rules_for_other_metrics(
@@ -252,55 +292,6 @@ def _propose_rules_for_other_metrics(
         seen_attributes.add(attribute)
         lines += ["", *_propose_margin_lines(inputs, metric, attribute, is_found=True)]
     return lines
-
-
-def _compute_margin_and_widest_gap(
-    inputs: PolicyInputs, name: str, attribute: str, *, among_large: bool = False
-) -> tuple[float, float, tuple[str, str], str] | None:
-    """Compute the margin that equal groups would keep, and the widest gap, its pair and unit."""
-    estimates, unit = inputs.estimates, ""
-    cases: list[tuple[IntArray, IntArray, int]] = []
-    for j, measure in enumerate(estimates.measures):
-        if measure.metric != name or (
-            measure.label is not None and _has_measure_over_all_classes(estimates, name)
-        ):
-            continue
-        rows = np.array(
-            [
-                g
-                for g in estimates.attribute_rows(attribute)
-                if UNKNOWN not in estimates.groups[g].values
-            ],
-            dtype=np.int64,
-        )
-        decidable, small = split_groups_by_min_counts(estimates, j, rows, inputs.min_counts)
-        if (small or len(decidable) < 2) and not among_large:
-            return None
-        if len(decidable) < 2:
-            continue
-        cases.append((*list_ordered_pairs(decidable), j))
-        unit = measure.info.unit
-    pairs = sum(len(first) for first, _, _ in cases)
-    if not pairs:
-        return None
-    z, margin, widest, widest_pair = n_standard_errors_of_margin(pairs), 0.0, -1.0, ("", "")
-    for first, second, j in cases:
-        differences = build_comparisons(estimates, attribute, j).compare_pairs(first, second)
-        gap, interval = differences.a - differences.b, differences.interval(z)
-        margin = max(margin, float(np.nanmax(np.asarray(interval.high) - gap)))
-        k = int(np.nanargmax(gap))
-        if gap[k] > widest:
-            widest = float(gap[k])
-            names = [
-                shorten_name(estimates.groups[int(pair_rows[k])].name)
-                for pair_rows in (first, second)
-            ]
-            widest_pair = (names[0], names[1])
-    return margin, widest, widest_pair, unit
-
-
-def _has_measure_over_all_classes(estimates: Estimates, name: str) -> bool:
-    return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
 def _format_max_detectable_difference(

@@ -11,14 +11,16 @@ import polars as pl
 from isolux.core.containers import Run
 from isolux.core.counts import COUNTS
 from isolux.core.errors import SpecError
+from isolux.core.progress import report_step
 from isolux.core.spec import split_intersection
 from isolux.io.run_changes import describe_changes
 from isolux.report.comparison import summarise_comparison
-from isolux.report.disclosure_bounds import count_people_per_metric_row
+from isolux.report.count_tables import Cell
 from isolux.report.document import PaperTable, Summary
+from isolux.report.people_counts import count_people_per_metric_row
 from isolux.report.summary import is_model_comparison, summarise_run, summarise_run_record
 from isolux.report.summary.sentences import read_protocol_section
-from isolux.report.suppression import Cell, choose_suppressed_cells, flag_publishable_rows
+from isolux.report.suppression import choose_suppressed_cells, flag_publishable_rows
 from isolux.statements.numbers import choose_paper_column_decimals, format_paper_cell
 from isolux.viewer import tables
 from isolux.viewer.name_codes import (
@@ -66,6 +68,7 @@ def build_page_contents(
     """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
     if not displayed_runs:
         raise SpecError("there is nothing to look at", expected="one run or more", found="none")
+    report_step("writing the page's sentences and figures")
     runs = [displayed.run for displayed in displayed_runs]
     for displayed in displayed_runs:
         if displayed.run.group_metrics.is_empty():

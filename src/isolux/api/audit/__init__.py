@@ -79,7 +79,9 @@ class Audit:
         return format_audit(self.run)
 
     def _repr_html_(self) -> str:
-        return self.run._repr_html_()
+        from isolux.api.plot import build_run_cell
+
+        return build_run_cell(self.run)
 
     def plot(
         self,

@@ -11,12 +11,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 
 from isolux.api.metric_frame.cautions import warn_of_function_inputs
+from isolux.api.metric_frame.display import (
+    build_pandas_table,
+    build_text_table,
+    draw_frame,
+    format_frame_html,
+    format_frame_text,
+)
 from isolux.api.metric_frame.extremes import Method, compute_extreme, name_exclusions
 from isolux.api.metric_frame.inputs import (
     FrameInputs,
@@ -36,6 +43,10 @@ from isolux.stats.cluster_sums import IntArray
 from isolux.stats.constants import MIN_CLUSTERS_FOR_INTERVAL
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
 
 Errors = Literal["raise", "coerce"]
 MetricLike = str | Callable[..., float]
@@ -129,6 +140,12 @@ def metric_frame(
     [('day', 1.0), ('night', 0.5)]
     >>> frame.difference().select("metric", "value").rows()
     [('accuracy', 0.5)]
+    >>> frame
+    Metrics by light, with 95 % intervals
+    light    n  accuracy
+    all    200  0.750 (0.686–0.805)
+    day    100  1.000 (0.963–1.000)
+    night  100  0.500 (0.404–0.596)
     """
     with raise_as_value_errors():
         return _measure_metrics(
@@ -199,7 +216,7 @@ def _function_name(function: Callable[..., float]) -> str:
     return getattr(function, "__name__", "metric")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MetricFrame:
     """Metrics by group. Every frame has ``metric``, the control features if any, ``value``, ends.
 
@@ -213,6 +230,27 @@ class MetricFrame:
     inputs: FrameInputs
     metrics_by_label: Mapping[str, MetricByGroup]
     level: float
+
+    def __repr__(self) -> str:
+        """Show a row for everyone and each group, and a column for each metric."""
+        return format_frame_text(*build_text_table(self.overall, self.by_group, self.level))
+
+    def _repr_html_(self) -> str:
+        return format_frame_html(*build_text_table(self.overall, self.by_group, self.level))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the groups' values as fairlearn's ``by_group``: groups × metrics, in pandas.
+
+        Intervals are in ``by_group``.
+        """
+        return build_pandas_table(self.by_group)
+
+    def plot(self) -> alt.FacetChart:
+        """Draw every metric of each group with its interval, one panel a metric.
+
+        Needs altair (``pip install 'isolux[notebook]'``); the chart has its ``save``.
+        """
+        return draw_frame(self.by_group)
 
     @property
     def overall(self) -> pl.DataFrame:

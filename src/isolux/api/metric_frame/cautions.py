@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import polars as pl
@@ -54,6 +56,18 @@ def warn_of_function_inputs(
     checked = () if scored is None else _check_plausibility(*scored, inputs)
     for text in (*checked, *_list_missing(inputs, by_name=False)):
         warnings.warn(text, UserWarning, stacklevel=_STACKLEVEL - 1)
+
+
+@contextmanager
+def count_warnings(metric: str) -> Iterator[None]:
+    """Count what a metric's function warns of, and warn of each text once, with its count."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        yield
+    counts = Counter((str(record.message), record.category) for record in records)
+    for (text, category), n_calls in counts.items():
+        message = text if n_calls == 1 else f"{text} ({n_calls:,} times)"
+        warnings.warn(f"{metric}: {message}", category, stacklevel=_STACKLEVEL + 1)
 
 
 def _check_plausibility(

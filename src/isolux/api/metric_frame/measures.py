@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.api.metric_frame.cautions import warn_of_cautions
+from isolux.api.metric_frame.cautions import count_warnings, warn_of_cautions
 from isolux.api.metric_frame.inputs import FrameInputs, to_class_names, to_series
 from isolux.core.containers import Dataset, Scores
 from isolux.core.errors import IsoluxError, SpecError
@@ -242,12 +242,13 @@ def measure_functions(
     metric_by_label = {}
     for label, function in functions.items():
         estimates, replicate_arrays = [], []
-        for code, count in codes:
-            call_by_group = partial(_call_by_group, function, (true, pred), params.get(label, {}))
-            estimates.append(call_by_group(all_rows, code, count))
-            replicate_arrays.append(
-                np.stack([call_by_group(d, code, count) for d in draws], axis=1)
-            )
+        call_by_group = partial(_call_by_group, function, (true, pred), params.get(label, {}))
+        with count_warnings(label):
+            for code, count in codes:
+                estimates.append(call_by_group(all_rows, code, count))
+                replicate_arrays.append(
+                    np.stack([call_by_group(d, code, count) for d in draws], axis=1)
+                )
         simultaneous_level = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
         metric_by_label[label] = MetricByGroup(
@@ -319,6 +320,13 @@ def _call_metric(
             found=str(error),
         ) from error
     number = function(true, pred, **params)
+    if np.asarray(number).dtype.kind in "US":
+        raise SpecError(
+            f"the metric {name!r} gives text",
+            expected="a number for each group",
+            found=repr(number),
+            hint="let it return float(…) of that",
+        )
     try:
         return float(number)
     except (TypeError, ValueError) as error:

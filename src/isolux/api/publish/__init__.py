@@ -31,7 +31,7 @@ from isolux.core.spec import read_recorded_spec
 from isolux.core.survey_sample import is_survey_sample, is_weighted
 from isolux.core.tables import FINDINGS, INSTANCES
 from isolux.groups.small_intersections import COLUMNS as SHRUNKEN
-from isolux.report.disclosure_bounds import (
+from isolux.report.people_counts import (
     PERSON,
     count_people_by_true_class,
     count_people_per_metric_row,

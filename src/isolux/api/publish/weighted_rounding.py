@@ -25,8 +25,8 @@ from isolux.api.audit.survey_sample import format_sample_sentence
 from isolux.core import registry
 from isolux.core.containers import Run
 from isolux.core.errors import SpecError, UnknownNameError
-from isolux.report.disclosure_bounds import compute_max_person_weight_shares
-from isolux.report.suppression import Cell, to_count_cell
+from isolux.report.count_tables import Cell, to_count_cell
+from isolux.report.people_counts import compute_max_person_weight_shares
 
 ROUNDING_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Rounding steps as fractions of a metric's range; the coarsest, ten points, is still useful."""

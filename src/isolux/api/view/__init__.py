@@ -23,6 +23,7 @@ from isolux.api.view.person_images import find_person_images
 from isolux.core.containers import Run
 from isolux.core.counts import COUNTS
 from isolux.core.errors import OutputError, SpecError, UnknownNameError
+from isolux.core.progress import report_step
 from isolux.io import run_directory, write_text
 from isolux.io.run_changes import explain_changes, list_changed_files
 from isolux.people.withdrawal import remove_withdrawn_from_runs
@@ -171,6 +172,7 @@ def load_runs_for_display(
     bundled: bool = False,
 ) -> list[DisplayedRun]:
     """Load the runs to display: selected metrics, without withdrawn people, suppressed if asked."""
+    report_step("reading the runs")
     is_single = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if is_single else list(runs)  # type: ignore[list-item, arg-type]
     displayed_runs = [_to_displayed_run(source, i) for i, source in enumerate(sources, start=1)]
