@@ -62,10 +62,6 @@ def _npz(**arrays):
     return out.getvalue()
 
 
-def _pdf(text):
-    return b"%PDF-1.4 /FlateDecode\nstream\n" + zlib.compress(text) + b"\nendstream\n%%EOF"
-
-
 def _picture(form, **options):
     out = io.BytesIO()
     picture(7).save(out, form, **options)
@@ -108,7 +104,7 @@ PLANTED = {
     "xlsx": _zip("xl/sharedStrings.xml", f"<t>{PLAIN}</t>".encode()),
     "parquet": _frame("write_parquet", compression="zstd"), "arrow": _frame("write_ipc"),
     "packed arrow": _frame("write_ipc", compression="zstd"),
-    "npz": _npz(id=np.array(["a", PLAIN])), "pdf": _pdf(TEXT),
+    "npz": _npz(id=np.array(["a", PLAIN])),
     "before a byte that is no text": PLAIN.encode() + b"\xff\xc0", "zlib": zlib.compress(TEXT),
     "after a byte that is no text": b"\x00\xff" + PLAIN.encode() + b"\x00",
     "in Japanese": f"\u88ab\u9a13\u8005{PLAIN}\u3055\u3093".encode(),
@@ -126,7 +122,7 @@ PLANTED = {
         _frame("write_parquet"))) + b"</script>",
 }  # fmt: skip
 
-NOT_CLEAN = ("pdf", "after a byte that is no text")  # read in part, and of no format that is known
+NOT_CLEAN = "after a byte that is no text"  # of no format that is known
 
 
 @pytest.mark.parametrize("way", PLANTED)
@@ -135,7 +131,7 @@ def test_a_injected_id_is_found(tmp_path, way):
     (tmp_path / "x.dat").write_bytes(held() if callable(held) else held)
     assert search_folders_for_people([tmp_path], who=[PLAIN]).matches
     other = search_folders_for_people([tmp_path], who=["s-0418x"])
-    assert other.is_clean or (way in NOT_CLEAN and not other.matches)
+    assert other.is_clean or (way == NOT_CLEAN and not other.matches)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +282,9 @@ def test_a_link_is_named_and_not_followed(tmp_path):
 
 
 def test_weights_are_searched_and_said(tmp_path):
-    (tmp_path / "net.safetensors").write_bytes(np.random.default_rng(0).bytes(9000))
+    head = b'{"w": {"dtype": "F32", "shape": [50, 45], "data_offsets": [0, 9000]}}'
+    weights = np.random.default_rng(0).bytes(9000)
+    (tmp_path / "net.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + weights)
     done = search_folders_for_people([tmp_path], who=[PLAIN])
     assert done.is_clean
     assert "no search tells" in done.notes[0]

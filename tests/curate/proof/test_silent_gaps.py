@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import pickle
-import subprocess
 import zipfile
-import zlib
-from base64 import a85encode, b64encode
+from base64 import b64encode
 from urllib.parse import quote
 
 import numpy as np
-import polars as pl
 import pytest
 from PIL import Image
 
@@ -33,12 +28,6 @@ def npz(**arrays):
 def npy(array):
     out = io.BytesIO()
     np.save(out, array)
-    return out.getvalue()
-
-
-def parquet(**columns):
-    out = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(out)
     return out.getvalue()
 
 
@@ -82,32 +71,7 @@ def zip_of(text):
     return out.getvalue()
 
 
-def pdf():
-    """Write a page as reportlab does by default: packed by zlib, and then in ASCII85."""
-    text = a85encode(zlib.compress(f"BT ({PLAIN}) Tj ET".encode())) + b"~>"
-    return (
-        b"%PDF-1.4\n/Filter [ /ASCII85Decode /FlateDecode ]\nstream\n" + text + b"endstream\n%%EOF"
-    )
-
-
 GREY = picture(of_them=False)
-NAMED = {
-    "padded.jpg": GREY + zip_of(f"of {PLAIN}\n") + b" " * 70_000,
-    "cut.jpg": GREY + gzip.compress(PLAIN.encode() * 9)[:-9],
-    "hung.7z.jpg": GREY + b"7z\xbc\xaf\x27\x1c",
-    "page.pdf": pdf(), "cache.npz": npz(images=PIXELS, labels=np.arange(3)),
-    "cache.npy": npy(PIXELS), "vectors.npy": npy(np.zeros((3, 8))),
-    "ids.npy": npy(np.array([20417])),
-    "bare.npz": npz(arr_0=np.array([20417, 3])),
-    "records.npy": npy(np.array([(20417, 1)], dtype=[("who", int), ("n", int)])),
-    "old.pkl": pickle.dumps([PLAIN, 20417], protocol=0),
-    "old.cache": pickle.dumps([PLAIN, 20417], protocol=0),
-    "new.cache": pickle.dumps({"who": 20417}), "small.blob": b"\0\1\2\3",
-    "unnamed.parquet": parquet(**{"0": [20417, 2], "n": [1, 2]}),
-    "index.parquet": parquet(__index_level_0__=[20417, 2], n=[1, 2]),
-    "drawing.ps": b"%!PS-Adobe-3.0\n", "drawing.eps": b"\xc5\xd0\xd3\xc6..",
-    "published.zip": zipped(dataset='{"format": "isolux curated dataset"}'),
-}  # fmt: skip
 FOUND = {
     "escaped.txt": "".join(f"%{one:02x}" for one in PLAIN.encode()),
     "twice.txt": f"https://a.b/c?next=%252Fphotos%252F{PLAIN.replace('-', '%252D')}.jpg",
@@ -165,11 +129,6 @@ def test_a_zip_of_a_published_folder_is_read_with_its_key(tmp_path):
     assert not search_folders_for_people([folder], who=[PLAIN]).is_clean
 
 
-def test_a_pipe_is_named(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    assert "pipe" in search_folders_for_people([tmp_path], who=[PLAIN]).unsearchable[0][1]
-
-
 def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
     def fail(*_):
         raise OverflowError("too far")
@@ -177,14 +136,6 @@ def test_a_reader_that_fails_names_the_file(tmp_path, monkeypatch):
     (tmp_path / "a.tar").write_bytes(b"\0" * 257 + b"ustar" + b"\0" * 250)
     monkeypatch.setattr("tarfile.open", lambda **_: fail())
     assert "too far" in search_folders_for_people([tmp_path], who=[PLAIN]).unsearchable[0][1]
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_what_is_not_read_is_named(tmp_path, name):
-    (tmp_path / name).write_bytes(NAMED[name])
-    done = search_folders_for_people([tmp_path], who=[PLAIN, NUMBER])
-    assert done.unsearchable or done.matches
-    assert not done.is_clean
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -201,20 +152,8 @@ def test_arrays_whose_rows_have_ids_are_read(tmp_path):
     (tmp_path / "probe.npz").write_bytes(npz(classes=np.array(["a", "b"]), weights=np.ones((9, 2))))
     assert search_folders_for_people([tmp_path], who=[PLAIN, NUMBER]).is_clean
     (tmp_path / "c.npz").write_bytes(npz(subject_id=np.array([1, 20417, 3]), **images))
-    assert [where for where, _ in search_folders_for_people([tmp_path], who=[NUMBER]).matches] == [
-        f"{tmp_path.name}/c.npz"
-    ]
-
-
-def test_a_history_that_git_packed_is_named(tmp_path):
-    git = ("git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c")
-    (tmp_path / "x.txt").write_text(f"of {PLAIN}\n")
-    for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "x"), ("rm", "-q", "x.txt"),
-                  ("commit", "-qm", "y"), ("gc", "-q", "--prune=now")):  # fmt: skip
-        subprocess.run([*git, *words], check=True)
-    done = search_folders_for_people([tmp_path], who=[PLAIN])
-    assert not done.matches
-    assert any(why == "a pack of git's history" for _, why in done.unsearchable)
+    matches = search_folders_for_people([tmp_path], who=[NUMBER]).matches
+    assert {where.partition("!")[0] for where, _ in matches} == {f"{tmp_path.name}/c.npz"}
 
 
 def test_a_link_within_the_folders_is_no_gap_and_its_name_is_read(tmp_path):

@@ -3,38 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-import quopri
+import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 import numpy as np
-import polars as pl
 
 from isolux.checks.duplicates.hashes import find_copies_of
 from isolux.core.formatting import pluralise
 from isolux.core.notes import Caution
 from isolux.io.binary_tables import first_error_line
 from isolux.io.images import Pixels
-from isolux_curate.id_columns import parse_id_column_or_none
 from isolux_curate.privacy import hash_pseudonym_key
-from isolux_curate.proof.archives import (
+from isolux_curate.proof.archives import IMAGE_MAGIC, iterate_inner_files_or_raise
+from isolux_curate.proof.cells import (
+    explain_unread_cells_or_empty,
     iterate_file_tables,
     iterate_files_in_cells,
-    iterate_inner_files_or_raise,
+    join_texts,
+    list_numbers_in_cells,
 )
-from isolux_curate.proof.search_terms import (
-    MIN_SEARCHED_LENGTH,
+from isolux_curate.proof.readable_text import decode_escapes, iterate_readings
+from isolux_curate.proof.search_terms import COMMON_WORDS, MIN_SEARCHED_LENGTH, SearchTerms
+from isolux_curate.proof.unsearchable import (
     WEIGHTS_SUFFIXES,
-    SearchTerms,
     explain_unsearchable_or_empty,
     is_searchable_text,
 )
 from isolux_curate.withdrawal.file_walk import (
     FileLocation,
     build_neighbour_lookup,
+    list_empty_folders,
     list_links_and_special_files,
 )
 from isolux_curate.withdrawal.pseudonyms import read_key_hash_or_none
@@ -55,27 +56,12 @@ _METADATA_SUFFIXES = (
     "!metadata",
     "!comment",
 )  # inner parts that are text and need no check of their format
-_GENERIC_COLUMN = re.compile(
-    r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__"
-)
-_IMAGE_MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
 _CELL = re.compile(
     rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
 )
 
 
 _ANOTHER_KEY = "people are in it under pseudonyms of another key: unpack it, and name its folder"
-_QUOTED_PRINTABLE = re.compile(rb"(?i)quoted-printable")
-_INVISIBLE = re.compile(
-    rb"(?i)&shy;|&#173;|&#xad;|&zwnj;|&zwj;|&#820[3-5];|&#x200[bcd];|\xc2\xad|\xe2\x80[\x8b-\x8d]"
-    rb"|\xe2\x81\xa0|\xef\xbb\xbf"
-)
-_TAGGED = re.compile(rb"(?i)<(?:w:t|a:t|text:|html|body|p|b|i|span|text)\b")
-_TAG = re.compile(rb"<[^>]*>")
-_BREAK = re.compile(
-    rb"(?i)<[/\s]*(?:(?:w:|a:)?(?:p|tc|tab|br|cr|tr)|td|th|div|li|dt|dd|h[1-6]|option|section|si|c|v"
-    rb"|text:[phs]|text:tab|text:line-break|table:table-cell)\b[^>]*>"
-)
 
 
 @dataclass
@@ -148,6 +134,8 @@ def search_files_for_people(
             if n:  # matches in id columns, in the file's name or by its hash
                 description = f"about them (rows, entries, parts): {n:,}"
                 search.add_entry_once_per_source(search.proof.matches, source, description)
+    for folder in list_empty_folders(folders):
+        search.record_names_in_path(str(folder), folder.name)
     for link in list_links_and_special_files(folders):
         if not link.is_symlink():
             search.record_names_in_path(str(link), link.name)
@@ -156,7 +144,7 @@ def search_files_for_people(
             )
             continue
         search.record_names_in_path(str(link), f"{link.name}\n{link.readlink()}")
-        target = link.resolve()
+        target = Path(os.path.realpath(link))  # also of a loop
         if not target.exists() or not any(
             target.is_relative_to(folder.resolve()) for folder in folders
         ):
@@ -176,7 +164,7 @@ class _Search:
         other_names = [name for id_kind in terms.other_names for name in terms.other_names[id_kind]]
         # Common words and numbers are only searched as cells of id columns, as are names that are
         # also another person's or another kind of id.
-        searched = {name for name in terms.all_names if name.lower() not in _COMMON_WORDS}
+        searched = {name for name in terms.all_names if name.lower() not in COMMON_WORDS}
         self.needles = SearchTerms.from_names_without_contained(
             searched - set(other_names), other_names
         )
@@ -201,7 +189,7 @@ class _Search:
         } - {""}
         n = sum(
             len(person_id) < MIN_SEARCHED_LENGTH
-            or person_id.lower() in _COMMON_WORDS
+            or person_id.lower() in COMMON_WORDS
             or person_id in other_names
             for person_id in ids
         )
@@ -222,7 +210,7 @@ class _Search:
         path_bytes = searched_path.encode("utf-8", "surrogateescape")
         for name in {
             name
-            for text_bytes in (path_bytes, _decode_repeated_percent_escapes(path_bytes))
+            for text_bytes in (path_bytes, decode_escapes(searched_path).encode("utf-8", "replace"))
             for name, _ in self.needles.iterate_names_with_offset(text_bytes)
         }:
             self.proof.matches.append((source, f"{NAME_HOLDS} {name!r}"))
@@ -232,7 +220,8 @@ class _Search:
         self.proof.files += 1
         self.proof.bytes += len(file_bytes)
         names_found = [name for name, _ in self.needles.iterate_names_with_offset(file_bytes)]
-        for reading in () if names_found else _iterate_readable_texts(source, file_bytes):
+        is_text = not names_found and is_searchable_text(file_bytes)
+        for reading in iterate_readings(source, file_bytes) if is_text else ():
             names_found += [
                 name
                 for name, _ in self.needles.iterate_names_with_offset(reading)
@@ -249,9 +238,7 @@ class _Search:
             (source, f"{TEXT_HOLDS} {name!r}{format_line_numbers(lines)}") for name in names_found
         ]
         try:
-            opened = self._search_contents_and_report_opened(
-                source, file_bytes, depth, has_match=bool(names_found)
-            )
+            opened = self._search_contents_and_report_opened(source, file_bytes, depth)
         except UnsearchableFile as blind:
             self.proof.unsearchable.append((source, str(blind)))
             return
@@ -276,22 +263,25 @@ class _Search:
         key_hash = read_key_hash_or_none(path, file_bytes) if depth else None
         if key_hash is not None:
             self.declared_keys.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
-        return explain_unsearchable_or_empty(source, file_bytes, is_opened=opened)
+        return explain_unsearchable_or_empty(
+            source,
+            file_bytes,
+            is_opened=opened,
+            is_ascii_search=all(map(str.isascii, self.needles.names)),
+        )
 
     def _search_contents_and_report_opened(
-        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
+        self, source: str, file_bytes: bytes, depth: int
     ) -> bool:
-        is_opened = self._search_tables_and_report_any(
-            source, file_bytes, depth, has_match=has_match
-        )
+        is_opened = self._search_tables_and_report_any(source, file_bytes, depth)
         if not is_opened and self.short_names:
             self._record_short_ids_in_cells(source, file_bytes)
-        if file_bytes.startswith(_IMAGE_MAGIC) and (
+        if file_bytes.startswith(IMAGE_MAGIC) and (
             file_thumbnails := list(iterate_grey_thumbnails(file_bytes))
         ):
             self.thumbnails += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
             is_opened = True
-        elif file_bytes.startswith(_IMAGE_MAGIC[:2]):
+        elif file_bytes.startswith(IMAGE_MAGIC[:2]):
             if hashlib.sha256(file_bytes).hexdigest() not in self.known_hashes:
                 raise UnsearchableFile("a picture that cannot be opened")
             self.n_damaged, is_opened = self.n_damaged + 1, True
@@ -303,23 +293,18 @@ class _Search:
             self.record_names_in_bytes(inner, inner_bytes, depth + 1)
         return is_opened
 
-    def _search_tables_and_report_any(
-        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
-    ) -> bool:
+    def _search_tables_and_report_any(self, source: str, file_bytes: bytes, depth: int) -> bool:
         """Search the cells of tables; whether there are tables."""
-        has_tables = False
+        has_tables, is_text = False, is_searchable_text(file_bytes)
         for table in iterate_file_tables(source, file_bytes):
             has_tables = True
-            if not has_match and (
-                names := {
-                    n
-                    for n, _ in self.needles.iterate_names_with_offset(
-                        _join_column_names_and_texts(table)
-                    )
-                }
-            ):
-                self.proof.matches += [(source, f"{CELL_HOLDS} {name!r}") for name in names]
-            if reason := _explain_unnamed_ids_or_empty(table, self.numbers):
+            self.proof.matches += [
+                (source, f"{CELL_HOLDS} {number!r}")
+                for number in list_numbers_in_cells(table, self.needles.names)
+            ]
+            if not is_text:
+                self.record_names_in_bytes(f"{source}!cells", join_texts(table), depth + 1)
+            if reason := explain_unread_cells_or_empty(table, self.numbers):
                 raise UnsearchableFile(reason)
             for inner, cell_bytes in iterate_files_in_cells(source, table):
                 self.record_names_in_bytes(inner, cell_bytes, depth + 1)
@@ -388,98 +373,3 @@ def format_line_numbers(line_numbers: Sequence[int]) -> str:
     if len(line_numbers) > _MAX_LISTED_LINES:
         return f" in {len(line_numbers):,} lines, the first of them {number_list}"
     return f" in {'lines' if numbers[1:] else 'line'} {number_list}"
-
-
-def _join_column_names_and_texts(table: pl.DataFrame) -> bytes:
-    """Join the names of a table's columns and its cells of text, each once, as bytes."""
-    cells: list[str] = []
-    for name, dtype in table.schema.items():
-        if dtype in (pl.String, pl.Categorical, pl.Enum):
-            cells += table[name].cast(pl.String).drop_nulls().unique().to_list()
-        elif dtype.is_nested() or dtype == pl.Binary:
-            cells += [str(cell) for cell in table[name].drop_nulls().to_list()]
-    return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
-
-
-def _decode_repeated_percent_escapes(text_bytes: bytes) -> bytes:
-    """Decode percent escapes, also repeated ones."""
-    for _ in range(_MAX_DEPTH):
-        text_bytes, before = unquote_to_bytes(text_bytes), text_bytes
-        if text_bytes == before:
-            break
-    return text_bytes
-
-
-def _iterate_readable_texts(source: str, file_bytes: bytes) -> Iterator[bytes]:
-    """Decode text as a reader sees it: mails, percent escapes, pages without tags."""
-    if not is_searchable_text(file_bytes):
-        return
-    if source.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _QUOTED_PRINTABLE.search(
-        file_bytes
-    ):
-        file_bytes = quopri.decodestring(file_bytes)
-        yield file_bytes
-    if b"%" in file_bytes:
-        file_bytes = _decode_repeated_percent_escapes(file_bytes)
-        yield file_bytes
-    if (visible := _INVISIBLE.sub(b"", file_bytes)) != file_bytes or _TAGGED.search(file_bytes):
-        yield _TAG.sub(b"", _BREAK.sub(b" ", visible)) if _TAGGED.search(file_bytes) else visible
-
-
-def _explain_unnamed_ids_or_empty(table: pl.DataFrame, numeric_ids: frozenset[str]) -> str:
-    """Find why a table without a column of ids may still hold the people's ids; empty if not."""
-    if any(parse_id_column_or_none(name) is not None for name in table.columns):
-        return ""
-    for name, dtype in table.schema.items():
-        is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
-        if is_bare and not numeric_ids.isdisjoint(table[name].cast(pl.String)):
-            return "a column without a name holds numbers that are spelt as their ids"
-    return ""
-
-
-_COMMON_WORDS = frozenset(
-    {
-        "age",
-        "box",
-        "country",
-        "data",
-        "face",
-        "faces",
-        "false",
-        "file",
-        "files",
-        "group",
-        "height",
-        "image",
-        "image_id",
-        "images",
-        "index",
-        "instance",
-        "instance_id",
-        "label",
-        "labels",
-        "model",
-        "name",
-        "none",
-        "null",
-        "people",
-        "person",
-        "photo",
-        "photos",
-        "score",
-        "scores",
-        "subject",
-        "subject_id",
-        "table",
-        "test",
-        "text",
-        "train",
-        "true",
-        "type",
-        "valid",
-        "value",
-        "values",
-        "width",
-    }
-)
-"""Words that are common in data files: such an id is only searched as a cell of an id column."""

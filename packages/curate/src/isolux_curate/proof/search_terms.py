@@ -1,8 +1,4 @@
-"""Search terms in every coding that files write names in, and files that cannot be searched.
-
-An unsearchable file is never counted as clean. Searchable are only text, and formats that
-can be unpacked: all others are listed as unsearchable.
-"""
+"""Search terms in every coding that files write names in."""
 
 from __future__ import annotations
 
@@ -14,104 +10,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from urllib.parse import quote, quote_plus
 
+from isolux_curate.proof.readable_text import simplify_text
 from isolux_curate.withdrawal.terms import WORD_CHARACTERS
-
-_UNREADABLE_FORMATS = {
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
-    b"Rar!": "a RAR archive",
-    b"\x28\xb5\x2f\xfd": "packed by zstandard",
-    b"\x04\x22\x4d\x18": "packed by LZ4",
-    b"\x1f\x9d": "packed by compress",
-    b"\xd0\xcf\x11\xe0": "an old or an encrypted office document",
-    b"\x89HDF": "HDF5, whose chunks may be packed",
-    b"-----BEGIN PGP": "encrypted",
-    b"age-encryption": "encrypted",
-    b"Salted__": "encrypted",
-    b"ORC": "an ORC table",
-    b"Obj\x01": "an Avro table",
-    b"LZIP": "packed by lzip",
-    b"\x00\x00\x00\x0cJXL": "a picture that cannot be opened here",
-    b"PACK": "a pack of git's history",
-    b"%!PS": "PostScript: its pictures are not compared",
-    b"\xc5\xd0\xd3\xc6": "PostScript: its pictures are not compared",
-}
-_MEDIA_SUFFIXES = (
-    ".mp4",
-    ".mov",
-    ".avi",
-    ".mkv",
-    ".webm",
-    ".m4v",
-    ".mpg",
-    ".wav",
-    ".mp3",
-    ".m4a",
-    ".ogg",
-)
-_IMAGE_SUFFIXES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")
-_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
-_PICKLE_START = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
-"""The start of a pickle of protocol 0, which is text: a type letter stands before each name."""
-WEIGHTS_SUFFIXES = (".safetensors", ".onnx", ".gguf", ".tflite")
-_CONTROL_BYTES = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
-_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NON_TEXT_CATEGORIES = ("Cc", "Cn", "Co", "Cs")
-_WIDE_CODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
-
-
-def explain_unsearchable_or_empty(file_name: str, file_bytes: bytes, *, is_opened: bool) -> str:
-    r"""Find why a file cannot be searched; empty if it can.
-
-    Examples
-    --------
-    >>> explain_unsearchable_or_empty("a.7z", b"7z\xbc\xaf\x27\x1c", is_opened=False)
-    'a 7z archive'
-    """
-    for magic_bytes, description in _UNREADABLE_FORMATS.items():
-        if file_bytes.startswith(magic_bytes):
-            return description
-    suffix = PurePosixPath(file_name).suffix.lower()
-    if suffix in _MEDIA_SUFFIXES:
-        return "a film or a sound"
-    if suffix in _IMAGE_SUFFIXES and not is_opened:
-        return "a picture that cannot be opened here"
-    if suffix in _PICKLE_SUFFIXES or (
-        _PICKLE_START.match(file_bytes) and file_bytes.rstrip().endswith(b".")
-    ):
-        return "a pickle, which no one should open"
-    if not is_opened and suffix not in WEIGHTS_SUFFIXES and not is_searchable_text(file_bytes):
-        return "no text, and of a format that isolux cannot read"
-    return ""
-
-
-def is_searchable_text(file_bytes: bytes) -> bool:
-    r"""Check whether bytes are text in a coding in which names are searched.
-
-    Examples
-    --------
-    >>> [is_searchable_text(b) for b in (b"a\n", "a\n".encode("utf-16"), b"a\0\x01")]
-    [True, True, False]
-    """
-    if len(file_bytes.translate(None, _CONTROL_BYTES)) == len(file_bytes):
-        return True
-    for coding in _WIDE_CODINGS:
-        try:
-            text = file_bytes.decode(coding)
-        except UnicodeDecodeError:
-            continue
-        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or file_bytes.startswith(
-            _BYTE_ORDER_MARKS
-        )
-        signs = set(text) - set("\t\n\f\r")
-        if is_plain and all(
-            unicodedata.category(sign) not in _NON_TEXT_CATEGORIES for sign in signs
-        ):
-            return True
-    return False
-
 
 MIN_SEARCHED_LENGTH = 4
 """The minimum length of a name that is searched in bytes; shorter ones are searched as cells."""
@@ -293,6 +195,9 @@ def _encode_name_in_all_codings(name: str) -> Iterator[tuple[bytes, str]]:
     in_json = json.dumps(name)[1:-1]
     plain_forms = [
         name,
+        simplify_text(name),
+        *(unicodedata.normalize(form, name) for form in ("NFC", "NFD")),  # macOS names files in NFD
+        *([f"{int(name):.18e}"] if name.isdigit() else []),  # as numpy.savetxt writes it
         in_json,
         in_json.replace("/", "\\/"),
         quote(name),
@@ -347,3 +252,51 @@ def _encode_base64_at_all_offsets(name_bytes: bytes) -> Sequence[bytes]:
         *encodings,
         *(encoding.translate(bytes.maketrans(b"+/", b"-_")) for encoding in encodings),
     ]
+
+
+COMMON_WORDS = frozenset(
+    [
+        "age",
+        "box",
+        "country",
+        "data",
+        "face",
+        "faces",
+        "false",
+        "file",
+        "files",
+        "group",
+        "height",
+        "image",
+        "image_id",
+        "images",
+        "index",
+        "instance",
+        "instance_id",
+        "label",
+        "labels",
+        "model",
+        "name",
+        "none",
+        "null",
+        "people",
+        "person",
+        "photo",
+        "photos",
+        "score",
+        "scores",
+        "subject",
+        "subject_id",
+        "table",
+        "test",
+        "text",
+        "train",
+        "true",
+        "type",
+        "valid",
+        "value",
+        "values",
+        "width",
+    ]
+)
+"""Words that are common in data files: such an id is only searched as a cell of an id column."""

@@ -84,6 +84,16 @@ def list_links_and_special_files(folders: Sequence[Path]) -> list[Path]:
     return sorted(links)
 
 
+def list_empty_folders(folders: Sequence[Path]) -> list[Path]:
+    """List folders with nothing in them, whose names are no part of any file's path."""
+    return sorted(
+        Path(dirpath)
+        for root in folders
+        for dirpath, names, files in os.walk(root)
+        if not names and not files
+    )
+
+
 def build_neighbour_lookup(
     locations: Sequence[FileLocation],
 ) -> Callable[[FileLocation], list[str]]:

@@ -344,7 +344,12 @@ def rewrite_numpy_arrays(file_bytes: bytes, terms: IdentifyingTerms) -> RewriteR
         raise UnsearchableFile(
             f"arrays cannot be read: {str(error).splitlines()[0][:80]}"
         ) from error
-    id_lengths = {len(array) for name, array in arrays.items() if _can_hold_ids(name, array)}
+    id_lengths = {
+        len(array)
+        for name, array in arrays.items()
+        if _can_hold_ids(name, array)
+        and (parse_id_column_or_none(name) is not None or len(np.unique(array)) == len(array))
+    }  # labels repeat, and tell nobody's rows
     removed_by_length: dict[int, npt.NDArray[np.bool_]] = {}
     for name, array in arrays.items():
         _refuse_unsearchable_array(name, array, id_lengths, terms)
@@ -372,6 +377,9 @@ def _can_hold_ids(array_name: str, array: npt.NDArray[np.generic]) -> bool:
     )
 
 
+_MIN_PIXELS = 24 * 24  # of the smallest picture in which anyone could be recognised
+
+
 def _refuse_unsearchable_array(
     array_name: str,
     array: npt.NDArray[np.generic],
@@ -381,7 +389,9 @@ def _refuse_unsearchable_array(
     """Refuse an array in which a person cannot be found."""
     if array.dtype.kind == "V":
         raise UnsearchableFile("an array of records")
-    if array.dtype.kind not in "US" and array.ndim > 1 and id_lengths.isdisjoint(array.shape):
+    row_axes = array.shape if array.ndim == 2 else array.shape[:1]  # weights may be transposed
+    may_be_pixels = array.ndim > 1 or (array.dtype == np.uint8 and array.size >= _MIN_PIXELS)
+    if array.dtype.kind not in "US" and may_be_pixels and id_lengths.isdisjoint(row_axes):
         raise UnsearchableFile(
             "numbers (pixels, vectors), and beside them no ids of the same length"
         )
