@@ -13,6 +13,8 @@ SUMMARY: tuple[tuple[str, tuple[str, ...], tuple[str, ...], str, str], ...] = (
      "≥ 92", "least"),
     ("of 20 to 2,000 independent rows, every answer counted", ("near-one-0.95",),
      ("smallest coverage, %",), "≥ 93", "least"),
+    ("ten small groups with few errors beside a large one, any claim", ("rare-small-*",),
+     ("any claim, %",), "≤ 6.5", "most"),
     ("worlds that broke earlier versions: p ≤ .05", ("broken-*",), ("p <= .05, %",),
      "≤ 6.5", "most"),
     ("their intervals, where `ok`", ("broken-*",), ("covered where ok, %",), "≥ 92", "least"),

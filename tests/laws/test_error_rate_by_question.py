@@ -117,16 +117,22 @@ def test_an_intersection_hardly_changes_what_is_said_of_race(crossed):
     assert row["isolux, %"] >= at_least(0.8, WORLDS, full=0.8), row
 
 
-def test_rare_errors_of_small_groups_beside_a_large_one_are_claimed_too_often():
-    """A limit, on the page: ten groups of 50 and one of 5,000, everyone right with .99."""
-    worlds, groups = scaled(1000, 60), np.repeat(np.arange(11), [5_000] + [50] * 10)
+RARE = ((50, 5_000, 0.99), (20, 5_000, 0.98), (200, 5_000, 0.998), (50, 200, 0.98),
+        (20, 1_000, 0.95), (200, 200, 0.9))  # fmt: skip
+
+
+@pytest.mark.parametrize(("small", "large", "rate"), RARE)
+def test_rare_errors_of_ten_small_groups_beside_a_large_one_are_claimed_in_five_of_100(
+    small, large, rate
+):
+    """With the score's variance alone the first of these worlds has a false claim in 9.5."""
+    worlds, groups = scaled(1000, 40), np.repeat(np.arange(11), [large] + [small] * 10)
     spec, claims = ComparisonSettings(replicates=REPLICATES), 0
     for number in range(worlds):
-        is_right = np.random.default_rng([34, number]).random(len(groups)) < 0.99
+        is_right = np.random.default_rng([34, number]).random(len(groups)) < rate
         family = run_family_tests(_estimates({"a": groups}, is_right), spec, {})
-        claims += bool(np.nanmin(family.tested["a", 0].adjusted) <= 0.05)
-    row = {"groups": "10 of 50 and one of 5,000", "rate": "0.99", "p <= .05, %": claims / worlds}
-    record("rare-errors-small-groups", [row], worlds=worlds, replicates=REPLICATES)
-    assert claims / worlds <= at_most(0.16, worlds, full=0.16), row
-    # If this fails, the limit on the page is gone: change the page.
-    assert claims / worlds > 0.03, row
+        claims += bool(np.nanmin(family.tested["a", 0].adjusted, initial=1.0) <= 0.05)
+    row = {"groups": f"10 of {small} and one of {large:,}", "rate": f"{rate:g}",
+           "any claim, %": claims / worlds}  # fmt: skip
+    record(f"rare-small-{small}-{large}-{rate:g}", [row], worlds=worlds, replicates=REPLICATES)
+    assert claims / worlds <= at_most(0.05, worlds, full=0.065), row

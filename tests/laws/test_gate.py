@@ -138,10 +138,9 @@ def test_wrong_answers_of_a_margin_are_counted_exactly():
     record("gate-exact-near", near, worlds=len(rows), replicates=1)
     for name in EXACT[:4]:
         at_limit = max(rows, key=lambda row: row[name])
-        # One shape of 1,147: 100 and 150 people, rates .975 and .995, fails in 5.5 of 100.
-        assert at_limit[name] <= (0.056 if name == EXACT[2] else 0.05), at_limit
+        assert at_limit[name] <= 0.05, at_limit
     for name in PLAIN:
-        assert found[name].max() > 0.06, "the law must see a bound that does not hold"
+        assert found[name].max() > 0.055, "the law must see a bound that does not hold"
     assert alike[fair].mean() > plainly[fair].mean() - 0.05, cost
 
 

@@ -53,8 +53,6 @@ def test_wrong_answers_of_a_ratio_are_counted_exactly():
                      "shapes above 5, %": float((own > 0.05).mean()), "largest, %": own.max(),
                      "where": rows[int(own.argmax())][0]})  # fmt: skip
     record("gate-exact-ratio", told, worlds=len(rows), replicates=1)
-    # Of 1,860 shapes one passes in 5.02 of 100, and one fails in 5.5 (100 and 150 people).
-    assert told[0]["largest, %"] <= 0.0505, told
-    assert told[1]["largest, %"] <= (0.056 if FULL else 0.05), told
-    assert min(row["largest, %"] for row in told[2:]) > 0.06, "the law must see a short bound"
+    assert max(row["largest, %"] for row in told[:2]) <= 0.05, told
+    assert min(row["largest, %"] for row in told[2:]) > 0.055, "the law must see a short bound"
     assert min(row["mean, %"] for row in told[:2]) > 0.025, "the bound must not be far too long"
