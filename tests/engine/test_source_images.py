@@ -180,7 +180,9 @@ def test_what_is_transparent_lies_on_white(tmp_path, name):
     Image.fromarray(pixels).save(tmp_path / name, **({"lossless": True} if "webp" in name else {}))
     half = 0 if name == "a.gif" else 127
     found = read_image(tmp_path / name)
-    assert np.abs(found[0].astype(int) - [[255, 0, 0], [255, half, half], [255, 255, 255]]).max() <= 1
+    assert (
+        np.abs(found[0].astype(int) - [[255, 0, 0], [255, half, half], [255, 255, 255]]).max() <= 1
+    )
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])

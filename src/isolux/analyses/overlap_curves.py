@@ -128,7 +128,8 @@ def _select_groups_furthest_from_overall(
 ) -> tuple[pl.DataFrame, int]:
     """Select each attribute's groups furthest from overall by mean recall; count the others."""
     keys = ["model", "attribute", "group"]
-    comparable = metrics.filter(pl.col("value").is_not_null() & IS_COMPARABLE).select(keys).unique()
+    is_comparable = pl.col("value").is_not_null() & IS_COMPARABLE
+    comparable = metrics.filter(is_comparable).select(keys).unique()
     mean = metrics.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
     overall = mean.filter(pl.col("attribute").is_null()).select("model", overall="value")
     distances = (

@@ -99,8 +99,9 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return AnalysisResult(FINDINGS.empty())
     terms = read_display_terms(run)
+    pairs = _find_least_detectable_pairs(run)
     required_sizes = _add_required_sizes_by_target(
-        _find_least_detectable_pairs(run), terms, tuple(targets), list(targets) == [0.05, 0.02]
+        pairs, terms, tuple(targets), list(targets) == [0.05, 0.02]
     )
     first_rows = _select_least_detectable_class(required_sizes.filter(first=True))
     rows = [_build_power_finding(row, terms) for row in first_rows.iter_rows(named=True)]
@@ -153,7 +154,8 @@ def _find_least_detectable_pairs(run: Run) -> pl.DataFrame:
 
 def _standard_error_or_interval_se_expr(run: Run) -> pl.Expr:
     """Return a group's standard error; if it is 0, the half-width of its interval over z."""
-    z = NormalDist().inv_cdf((1.0 + float((run.record.get("spec") or {}).get("level", 0.95))) / 2.0)
+    level = float((run.record.get("spec") or {}).get("level", 0.95))
+    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
     half_width = (pl.col("high") - pl.col("low")) / 2.0
     standard_error = pl.col("standard_error")
     return pl.when(standard_error > 0).then(standard_error).otherwise(half_width / z)
@@ -185,7 +187,8 @@ def _add_required_sizes_by_target(
     )
     if are_fractions:
         pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
-        pairs = pairs.with_columns(target=pl.when(pl.col("metric").is_in(fractions)).then("target"))
+        metric_target = pl.when(pl.col("metric").is_in(fractions)).then("target")
+        pairs = pairs.with_columns(target=metric_target)
     is_detectable = pl.col("target") >= pl.col("detectable")
     target_variance = (pl.col("se_a").pow(2) + pl.col("se_b").pow(2)) * (
         pl.col("target") / pl.col("detectable")

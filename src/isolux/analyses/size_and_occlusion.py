@@ -182,8 +182,9 @@ def _measure_strata_of_groups(
 ) -> pl.DataFrame:
     """Measure each stratum of each group, and of overall."""
     is_division = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
+    task = str(units["task"][0])
     metrics = measure_group_means_by_stratum(
-        units, members.filter(~is_division), strata, str(units["task"][0]), metric, spec
+        units, members.filter(~is_division), strata, task, metric, spec
     )
     order = _order_strata_by_meaning(strata["stratum"].unique().sort().to_list())
     stratum_rank = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)

@@ -141,13 +141,14 @@ class Card:
         """Print it as one HTML file that works offline, in the report's style."""
         from isolux.report.html import render_run_page
 
+        follows = [(citation, keep_http_url_only(url)) for citation, url in self.follows]
         return render_run_page(
             "card.html.j2",
             title=self.title,
             answer=self.answer,
             summary=self.run,
             card=self,
-            follows=[(citation, keep_http_url_only(url)) for citation, url in self.follows],
+            follows=follows,
         )
 
     def json(self) -> str | None:

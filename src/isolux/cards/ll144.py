@@ -287,12 +287,11 @@ def _build_rate_table(
     best_category = next(
         (category for category in rates.categories if category.name == rates.highest_category), None
     )
-    notes = [
-        (
-            f"{format_count(rates.n_unknown)} of {format_count(rates.n_total)} assessed are of an"
-            " unknown category and are not included."
-        )
-    ]
+    unknown = (
+        f"{format_count(rates.n_unknown)} of {format_count(rates.n_total)} assessed are of an"
+        " unknown category and are not included."
+    )
+    notes = [unknown]
     if best_category is not None:
         notes.append(
             f"The highest rate is that of {best_category.name}, n ="

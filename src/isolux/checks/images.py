@@ -125,6 +125,8 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
         ~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False)
     )
     expected_suffix = pl.format(".{}", pl.col("wanted").list.join(" or ."))
+    suffix = pl.format(".{}", pl.col("suffix").fill_null(""))
+    frames = pl.format("{} frames; the first is read", "frames")
     return concatenate_problems(
         *problems,
         make_image_problems(
@@ -133,7 +135,7 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             "the picture holds several frames",
             "warning",
             "one frame",
-            pl.format("{} frames; the first is read", "frames"),
+            frames,
         ),
         make_image_problems(
             "images",
@@ -141,6 +143,6 @@ def check(dataset: Dataset, *, pictures: ImageFiles) -> pl.DataFrame:
             "the extension names another format",
             "warning",
             expected_suffix,
-            pl.format(".{}", pl.col("suffix").fill_null("")),
+            suffix,
         ),
     )

@@ -59,8 +59,9 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
     """
     people = INSTANCES.conform(dataset.instances)
     owners = people.select("instance_id", "subject_id").drop_nulls()
+    splits = read_splits(dataset, attribute)
     in_several_splits = (
-        owners.join(read_splits(dataset, attribute).drop_nulls(), on="instance_id")
+        owners.join(splits.drop_nulls(), on="instance_id")
         .group_by("subject_id", maintain_order=True)
         .agg(pl.col("part").unique().sort())
         .filter(pl.col("part").list.len() > 1)

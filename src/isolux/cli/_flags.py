@@ -154,13 +154,14 @@ def _build_stage_setting_flag(name: str) -> Flag:
 
 def _build_field_flag(stage: Any, field: str, name: str, panel: str) -> Flag:
     field_info = stage.model_fields[field]
+    extra = field_info.json_schema_extra or {}
     return Flag(
         name,
         field_info.annotation,
         field_info.get_default(),
         str(field_info.description),
         panel,
-        is_common=bool((field_info.json_schema_extra or {}).get("often")),
+        is_common=bool(extra.get("often")),
         is_required=field_info.is_required(),
     )
 
@@ -184,10 +185,11 @@ def build_option_flag(
 ) -> Flag:
     """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
+    default = None if missing else option.default
     return Flag(
         name or option.name,
         option.type_hint,
-        None if missing else option.default,
+        default,
         option.description,
         panel,
         is_common,

@@ -60,9 +60,12 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
         if len(run_specs) > 1:
             print_clean_lines(f"{run_spec.predictions.model_name}:")
         finished_audit = run_audit(run_spec, open_progress=track_predictions)
+        report = finished_audit.report(
+            _choose_out_dir(run_spec), overwrite=run_spec.report.overwrite
+        )
         print_audit(
             finished_audit.run,
-            finished_audit.report(_choose_out_dir(run_spec), overwrite=run_spec.report.overwrite),
+            report,
             default_out=None if has_out else _choose_out_dir(run_spec),
             notes=bool(notes),
         )

@@ -221,8 +221,9 @@ def record_first_error(error: BaseException | str) -> None:
         for name, label in _ERROR_LABELS.items()
     }
     details |= {name: getattr(error, name) for name in _ERROR_LABELS if hasattr(error, name)}
+    error_type = "Ended" if isinstance(error, str) else type(error).__name__
     _documents[-1].error = {
-        "kind": "Ended" if isinstance(error, str) else type(error).__name__,
+        "kind": error_type,
         "problem": first.removeprefix("isolux: "),
         **details,
     }

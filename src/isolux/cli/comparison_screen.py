@@ -165,14 +165,16 @@ def _build_change_cells(change: Change, table: ChangeTable) -> list[str]:
     difference_text = format_bare_value(
         change.difference, unit, with_sign=True, n_decimals=table.n_decimals
     )
+    p = format_p_value(change.p_adjusted) if change.way not in _MARKS else ""
+    mark = _MARKS.get(change.way, change.way)
     return [
         f"  {clean_line(change.group)}",
         *values,
         difference_text,
         "",
         format_count(change.n_units),
-        format_p_value(change.p_adjusted) if change.way not in _MARKS else "",
-        _MARKS.get(change.way, change.way),
+        p,
+        mark,
     ]
 
 

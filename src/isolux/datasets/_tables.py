@@ -58,7 +58,8 @@ def melt_columns_to_attribute_rows(
         _melt_attribute_column(frame.select(unit_id=unit_id_column, value=name), name)
         for name in attribute_columns
     ]
-    return check(pl.concat(tables).with_columns(unit_kind=pl.lit(unit_kind)), ATTRIBUTES)
+    table = pl.concat(tables).with_columns(unit_kind=pl.lit(unit_kind))
+    return check(table, ATTRIBUTES)
 
 
 def _melt_attribute_column(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:

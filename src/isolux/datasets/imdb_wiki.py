@@ -116,7 +116,8 @@ def load(
     file = find_single_file(path, build_recursive_patterns(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
     inputs, location = Inputs(), str(file)
-    faces, notes = _drop_unusable_photos(_read_imdb_wiki_photos(inputs.read(file), location, key))
+    photos = _read_imdb_wiki_photos(inputs.read(file), location, key)
+    faces, notes = _drop_unusable_photos(photos)
     if faces.is_empty():
         raise FileError("no photograph is left", found="; ".join(notes), where=location)
     return build_clustered_dataset(

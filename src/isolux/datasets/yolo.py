@@ -154,12 +154,13 @@ def _list_yolo_label_files(root: Path) -> list[Path]:
 
 def _note_images_without_label_file(files: list[Path], root: Path) -> tuple[str, ...]:
     """Count pictures without a label file; of one label file nothing is said of other pictures."""
+    folders = (
+        {folder for file in files for folder in _list_image_folders_of_label_file(file)}
+        if root.is_dir()
+        else set()
+    )
     return note_images_without_annotation(
-        sorted(
-            {folder for file in files for folder in _list_image_folders_of_label_file(file)}
-            if root.is_dir()
-            else set()
-        ),
+        sorted(folders),
         {file.stem for file in files},
         annotation_word="label file",
         empty="An empty file",

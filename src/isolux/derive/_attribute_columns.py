@@ -95,7 +95,8 @@ def _build_attribute_rows_with_reason(
     )
     number = None if is_text_only else pl.col("_number")
     rows = build_attribute_rows(with_numbers, attribute, text=text, number=number)
-    return rows.with_columns(pl.Series("reason", reason.tolist(), dtype=pl.String)).with_columns(
+    reasons = pl.Series("reason", reason.tolist(), dtype=pl.String)
+    return rows.with_columns(reasons).with_columns(
         reason=pl.when(pl.col("value").is_null()).then("reason")
     )
 

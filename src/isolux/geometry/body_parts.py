@@ -113,10 +113,11 @@ def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]
     for segment in _parse_segments(cell, source):
         # Fewer than three points enclose nothing.
         if len(segment.polygon) > 2:
+            name = _LEADING_NUMBER.sub("", segment.class_name.strip())
             # A part may consist of several polygons, such as hair on both sides of a face.
-            polygons_by_part.setdefault(
-                _LEADING_NUMBER.sub("", segment.class_name.strip()), []
-            ).append([v for p in segment.polygon for v in (p.x, p.y)])
+            polygons_by_part.setdefault(name, []).append(
+                [v for p in segment.polygon for v in (p.x, p.y)]
+            )
     return polygons_by_part
 
 
@@ -182,9 +183,10 @@ def _check_part_names(
 
 def _null_masks(height: int) -> pl.DataFrame:
     """Build rows of null masks."""
-    return pl.DataFrame(
-        [pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")]
-    ).with_columns(pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items())
+    rows = pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")
+    return pl.DataFrame([rows]).with_columns(
+        pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items()
+    )
 
 
 def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -> pl.DataFrame:
@@ -244,9 +246,10 @@ def check_image_size(
 
 def _masks_to_frame(rows: list[int], masks: Masks) -> pl.DataFrame:
     """Encode masks as run lengths in the columns of instances."""
+    counts = [rle["counts"].decode() for rle in masks_to_coco(masks)]
     columns = {
         "row": rows,
-        "mask_counts": [rle["counts"].decode() for rle in masks_to_coco(masks)],
+        "mask_counts": counts,
         "mask_height": masks.height,
         "mask_width": masks.width,
     }

@@ -93,10 +93,11 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     images = pl.DataFrame(
         {"image_id": format_whole_ids([row.image_id for row in rows], source, "image_id")}
     )
+    ids = read_ids(images, "image_id", source)
     frame = pl.DataFrame(
         {
             "model": model or model_name_from_path(path),
-            "instance_id": read_ids(images, "image_id", source),
+            "instance_id": ids,
             "label": text.str.strip_chars().replace("", None),
         }
     )

@@ -74,8 +74,9 @@ def read(path: str | Path, *, model: str | None = None, sizes: ImageSizes = None
         ]
     names = ("left", "top", "right", "bottom", "score")
     schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
+    boxes = to_pixel_boxes(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
     return build_detections(
-        to_pixel_boxes(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root)),
+        boxes,
         str(root),
         detection_kind="boxes",
         allows_missing_boxes=True,

@@ -272,9 +272,10 @@ def _estimate_cells_by_groups(
             cells = _add_survey_weights_to_group_cells(
                 cells, layout, numbering, numbering.survey_sample, evidence
             )
+        row = {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold}
         results.append(
             (
-                {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold},
+                row,
                 replace(
                     cells,
                     replicate_counts=np.broadcast_to(cells.composition_counts, replicates.shape),

@@ -43,7 +43,8 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
         """Fit scikit-learn's forest."""
-        forest = _import_sklearn("ensemble").RandomForestRegressor(
+        ensemble = _import_sklearn("ensemble")
+        forest = ensemble.RandomForestRegressor(
             n_estimators=self.n_trees,
             min_samples_leaf=max(10, round(len(y) ** 0.5)),
             max_features=1 / 3,
@@ -152,9 +153,10 @@ def impurity_importance_by_attribute(
     forest: Any, attribute_index: IntArray, n_attributes: int
 ) -> FloatArray:
     """Sum scikit-learn's impurity importance over the columns of each attribute ``[n]``."""
-    return np.bincount(
+    importance = np.bincount(
         attribute_index, weights=forest.feature_importances_, minlength=n_attributes
-    ).astype(np.float64)
+    )
+    return importance.astype(np.float64)
 
 
 def permutation_r2_loss_by_attribute(

@@ -279,8 +279,9 @@ def _describe_no_pattern(
 
     n_tested = int(confirmed.is_large_enough.sum())
     critical = float(ndtri(1.0 - alpha / max(n_tested, 1)))
+    differences = confirmed.contrasts.to_difference()
     detectable = find_detectable_difference(
-        confirmed.contrasts.to_difference(), critical, worse_is_lower=False, max_difference=1.0
+        differences, critical, worse_is_lower=False, max_difference=1.0
     )
     finite_detectable = detectable[confirmed.is_large_enough & np.isfinite(detectable)]
     return say.format_no_pattern(

@@ -190,8 +190,9 @@ def run_pair_tests_and_list_small_groups(
     below_minimum = sizes.agg(pl.max("n"), pl.max("clusters"), pl.any("enough")).filter(
         ~pl.col("enough")
     )
+    p = ("p_naive", "p_clustered")
     return tested_pairs.sort("vector", "place", maintain_order=True).with_columns(
-        pl.col(("p_naive", "p_clustered")).fill_nan(None)
+        pl.col(p).fill_nan(None)
     ), below_minimum.drop("enough")
 
 

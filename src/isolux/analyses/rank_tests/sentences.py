@@ -89,7 +89,8 @@ def _format_shortened_list(names: Sequence[str]) -> str:
 
 
 def _format_medians(row: Mapping[str, Any], terms: RunTerms) -> str:
-    format_points = partial(format_signed_gap, unit=terms.find_unit(row))
+    unit = terms.find_unit(row)
+    format_points = partial(format_signed_gap, unit=unit)
 
     if row["decided_by"] == "median":
         text = (

@@ -126,8 +126,9 @@ def select_large_groups_and_note_others(
     people: ScoredPeople, members: pl.DataFrame, spec: Statistics, view: TradeoffView
 ) -> pl.DataFrame:
     """Select each attribute's largest groups with enough of these people, and note the rest."""
+    unit_clusters = people.rows.select("unit_id", cluster=OWN_CLUSTER)
     sizes = (
-        members.join(people.rows.select("unit_id", cluster=OWN_CLUSTER), on="unit_id")
+        members.join(unit_clusters, on="unit_id")
         .group_by("attribute", "group", maintain_order=True)
         .agg(n=pl.len(), clusters=pl.col("cluster").n_unique())
     )

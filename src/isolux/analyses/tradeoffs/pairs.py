@@ -45,9 +45,10 @@ def add_match_rates_at_fixed_fmr(
     units = run.scores.filter(metric=_FAILURE_RATE)
     tables = []
     for false_match_rate in _FALSE_MATCH_RATES:
+        thresholds = _set_thresholds_at_false_match_rate(pairs, false_match_rate)
         evidence = (
             pairs.drop("threshold", "far")
-            .join(_set_thresholds_at_false_match_rate(pairs, false_match_rate), on="model")
+            .join(thresholds, on="model")
             .with_columns(far=pl.lit(false_match_rate))
         )
         scores = Scores(units, rates_info, evidence={PAIRS: evidence}, task=_TASK)

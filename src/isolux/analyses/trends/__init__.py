@@ -212,7 +212,8 @@ def _build_membership_of_largest_groups(
 
 def _is_group_of_number_expr(name: str) -> pl.Expr:
     """Build the mask of groups that are made of the number itself."""
-    return pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).str.split("*").list.contains(name)
+    attribute = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
+    return attribute.str.split("*").list.contains(name)
 
 
 def _build_unknown_value_notes(comparison: ExtremeBins, terms: RunTerms) -> list[str]:
@@ -283,8 +284,9 @@ def _adjust_p_over_attributes_and_models(
         model_index = np.array(
             [k for k, comparison in enumerate(comparisons) if comparison.scores.model == model]
         )
+        contrasts = [comparisons[k].contrast for k in model_index]
         adjusted = adjust_contrast_p_max_t(
-            [comparisons[k].contrast for k in model_index],
+            contrasts,
             replicates=spec.replicates,
             seed=spec.seed,
             one_sided=False,

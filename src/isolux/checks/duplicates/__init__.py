@@ -153,8 +153,9 @@ def check(
 def _image_people(dataset: Dataset, split: str) -> pl.DataFrame:
     """List the subjects and splits of each image: ``image_id, subjects, splits`` (lists)."""
     people = INSTANCES.conform(dataset.instances)
+    splits = read_splits(dataset, split)
     with_splits = people.select("instance_id", "image_id", "subject_id").join(
-        read_splits(dataset, split), on="instance_id", how="left"
+        splits, on="instance_id", how="left"
     )
     return with_splits.group_by("image_id").agg(
         subjects=pl.col("subject_id").drop_nulls().unique(),

@@ -139,7 +139,8 @@ def find_district_of_points(
         step = max(_MAX_COMPARISONS // max(len(edges), 1), 1)
         for chunk in (rows[i : i + step] for i in range(0, len(rows), step)):
             district_index[chunk[_is_inside_polygon(edges, longitude[chunk], latitude[chunk])]] = k
-    return pl.Series("district", districts.names, dtype=pl.String).gather(
+    names = pl.Series("district", districts.names, dtype=pl.String)
+    return names.gather(
         pl.Series(district_index, dtype=pl.Int64).set(pl.Series(district_index < 0), None)
     )
 
@@ -169,8 +170,9 @@ def read_income_by_district(path: str | Path, inputs: Inputs) -> pl.DataFrame:
     )
     district_incomes = rows.drop_nulls().unique(maintain_order=True)
     repeated = district_incomes["district"].filter(district_incomes["district"].is_duplicated())
+    is_repeated = rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct()
     refuse_cells(
-        rows["district"].is_in(repeated.implode()) & ~rows["district"].is_first_distinct(),
+        is_repeated,
         table[_INCOME_COLUMN],
         "a district has two incomes",
         expected,

@@ -261,8 +261,9 @@ def _build_pair_scores(
     source: str,
 ) -> pl.DataFrame:
     score = as_numbers(frame[columns.score], source=source, column=columns.score).fill_nan(None)
+    is_infinite = score.is_infinite().fill_null(value=False)
     refuse_cells(
-        score.is_infinite().fill_null(value=False),
+        is_infinite,
         score,
         "{n} score(s) are infinite",
         "how alike the two are, or nothing where the comparison failed",

@@ -79,9 +79,10 @@ def add_clusters_of_images(
         if has_subjects
         else pl.Series(merged).cast(pl.String)
     )
-    return unit_rows.with_columns(
-        cluster_id=label, pair_id=pl.lit(None, dtype=pl.String)
-    ), f"Clusters are {cluster_meaning}" + (f"; {_LONE_PAIR_NOTE}." if has_lone_pairs else ".")
+    with_clusters = unit_rows.with_columns(cluster_id=label, pair_id=pl.lit(None, dtype=pl.String))
+    return with_clusters, f"Clusters are {cluster_meaning}" + (
+        f"; {_LONE_PAIR_NOTE}." if has_lone_pairs else "."
+    )
 
 
 def _merge_lone_pairs(

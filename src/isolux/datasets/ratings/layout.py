@@ -404,7 +404,8 @@ def transpose_row_per_annotator(
         "annotator": annotator_column,
         "answer": _choose_unused_column_name("answer", other_columns),
     }
-    rows = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns).unpivot(
+    texts = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns)
+    rows = texts.unpivot(
         item_columns,
         index=[annotator_column, *other_columns],
         variable_name=names["item"],

@@ -108,8 +108,9 @@ def _list_captions_by_person(dataset: Dataset) -> pl.DataFrame:
     if CAPTION in people.columns:
         tables.append(people.select("instance_id", text=pl.col(CAPTION).cast(pl.String)))
     if CAPTION in dataset.images.columns:
+        image_captions = dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String))
         person_captions = people.select("instance_id", "image_id").join(
-            dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String)), on="image_id"
+            image_captions, on="image_id"
         )
         tables.append(person_captions.select("instance_id", "text"))
     captions = pl.concat(tables).drop_nulls()

@@ -22,9 +22,10 @@ _MIN_PEOPLE = 50
 
 def build_recall_by_skin_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
     """Lay recall by perceived skin tone out as Tables 5 and 14 do."""
-    return _select_overall_recall_percent_by_group(
+    recalls = _select_overall_recall_percent_by_group(
         source, "skin_tone", {tone: tone for tone in TONES}
-    ).rename({"group": "mst"})
+    )
+    return recalls.rename({"group": "mst"})
 
 
 def build_recall_by_gender_and_age(source: Run | pl.DataFrame) -> pl.DataFrame:

@@ -163,9 +163,10 @@ def _average_overall_ap_over_classes(
         overall = overall.unique("class", keep="first", maintain_order=True)
     if "class" not in index:
         rows = values.select(index)
-        return (
+        overall_rows = (
             rows.join(overall, on="model") if keys else rows.join(overall.head(1), how="cross")
-        ).select(*index, "overall")
+        )
+        return overall_rows.select(*index, "overall")
     by_class = values.select(index).join(overall, on=keys).select(*index, "overall")
     counts = _find_confounder_table_or_empty(run, "People by class and group")
     if counts.is_empty():

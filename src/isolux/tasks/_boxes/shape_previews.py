@@ -106,7 +106,8 @@ def select_preview_rows(predictions: object, people: AnnotatedInstances) -> list
     for model in models or ["model"]:
         rows = frame.filter(model=model) if len(models) > 1 else frame
         rows = rows.filter(is_selected)
-        kept_people = thin_crowds(person_rows, people.truths.image, rows["image"].to_numpy())
+        image = rows["image"].to_numpy()
+        kept_people = thin_crowds(person_rows, people.truths.image, image)
         previews.append(PreviewRows(model, kept_people, rows))
     return [rows for rows in previews if rows.predicted.height >= _MIN_ROWS]
 

@@ -35,7 +35,8 @@ def split_words(texts: pl.Series) -> pl.Series:
     """
     whole_texts = texts.cast(pl.String).str.normalize("NFKC").str.replace_all(_BREAK_IN_WORD, "")
     lower_texts = whole_texts.str.to_lowercase().str.replace_all(_SHE_OR_HE, "she he")
-    return lower_texts.str.extract_all(_WORD).list.eval(pl.element().str.replace(_CONTRACTION, ""))
+    words = lower_texts.str.extract_all(_WORD)
+    return words.list.eval(pl.element().str.replace(_CONTRACTION, ""))
 
 
 def classify_mentions(texts: pl.Series, words: WordList) -> pl.Series:

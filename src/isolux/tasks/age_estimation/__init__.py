@@ -298,7 +298,8 @@ def _select_metrics(
             raise SpecError(
                 f"the metric {name!r} cannot be measured", found=unmeasurable[name], where="metrics"
             )
-    return (set(requested) or {m.name for m in METRICS} - CORRELATIONS) - set(unmeasurable)
+    names = set(requested) or {m.name for m in METRICS} - CORRELATIONS
+    return names - set(unmeasurable)
 
 
 def _build_score_rows(

@@ -152,10 +152,11 @@ def collect_by_item(
     item_rows = pl.concat(
         [units.with_columns(model=pl.lit(c, dtype=pl.String)) for c in group_names]
     )
+    items = item_rows.join(lists, on=["model", "unit_id"], how="left", maintain_order="left")
     # Items without answers stay, so that the number of items does not depend on the group.
-    return item_rows.join(
-        lists, on=["model", "unit_id"], how="left", maintain_order="left"
-    ).with_columns(pl.col("codes", "numbers", "positions", "annotators").fill_null([])), values
+    return items.with_columns(
+        pl.col("codes", "numbers", "positions", "annotators").fill_null([])
+    ), values
 
 
 def _refuse_any_row(bad_rows: pl.DataFrame, problem: str, expected: str) -> None:

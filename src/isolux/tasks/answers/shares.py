@@ -81,7 +81,8 @@ def _build_scores(
     rows = people.select("model", "unit_id", "cluster_id", "reason").join(
         shares, on=_JOIN_COLUMNS, how="left", maintain_order="left"
     )
-    reason = pl.coalesce("reason", pl.when(pl.col("value").is_null()).then(pl.lit("no prediction")))
+    no_prediction = pl.when(pl.col("value").is_null()).then(pl.lit("no prediction"))
+    reason = pl.coalesce("reason", no_prediction)
     return score_rows(rows, "answers", metric, pl.col("value"), label=label, reason=reason)
 
 

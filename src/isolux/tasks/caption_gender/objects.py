@@ -21,7 +21,8 @@ def read_true_objects(
     dataset: Dataset, objects: str, unknown_values: Sequence[str]
 ) -> pl.DataFrame:
     """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
-    return instances_with_truth(dataset, objects, {}, unknown_values).select(
+    truth = instances_with_truth(dataset, objects, {}, unknown_values)
+    return truth.select(
         "unit_id", objects=pl.col("truth").fill_null(pl.lit([], pl.List(pl.String)))
     )
 

@@ -366,8 +366,9 @@ def score(
         rates = names_that_need("answers", "positive")
         missing = {name: requirement for name, requirement in missing.items() if name not in rates}
     names = select_metrics(INFO, requested, missing, undetected=undetected, top_k=ks)
+    leave_out = undetected == "leave-out"
     outcomes = ClassificationOutcomes(
-        units, answers, positive, ks, leave_out=undetected == "leave-out", one_vs_rest=one_vs_rest
+        units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest
     )
     return Scores(
         units=build_metric_rows(outcomes, names),

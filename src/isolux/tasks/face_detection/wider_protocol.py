@@ -199,11 +199,12 @@ def _match_faces(
         lowest_iou=lowest_iou,
         pixel_inclusive=True,
     )
+    rank = ranks_in_image(predictions.detections)
     return _WiderMatches(
         people,
         predictions,
         _best_faces(pairs),
-        ranks_in_image(predictions.detections),
+        rank,
         _threshold_steps(predictions.detections.score),
     )
 

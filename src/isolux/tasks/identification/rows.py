@@ -164,6 +164,7 @@ def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFr
         .when(enrolment_failure == FAILED)
         .then(False)  # noqa: FBT003
     )
+    is_from_embeddings = pl.lit(candidates.is_from_embeddings)
     return (
         roles.units.with_columns(held=candidates.enrolment_failure)
         .filter(pl.Series(roles.is_enrolled))
@@ -172,7 +173,7 @@ def build_gallery_table(candidates: Candidates, roles: SearchRoles) -> pl.DataFr
             "unit_id",
             "cluster_id",
             # Candidate lists do not show which enrolled images failed.
-            template=pl.when(pl.lit(candidates.is_from_embeddings)).then(template),
+            template=pl.when(is_from_embeddings).then(template),
         )
     )
 

@@ -163,8 +163,9 @@ def threshold_at_fpir(
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
     threshold = lowest_threshold_at_far(outcomes.best_other_score[is_sample], fpir)
+    scores = candidates.rows["score"].to_numpy()
     # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
-    return max(threshold, float(candidates.rows["score"].to_numpy().min(initial=np.inf))), n
+    return max(threshold, float(scores.min(initial=np.inf))), n
 
 
 _MIN_SEARCHES = 30  # mated searches below which the check is not made
