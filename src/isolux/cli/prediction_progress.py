@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @contextmanager
 def track_predictions() -> Iterator[tuple[Progress, Callable[[], bool]]]:
     """Yield the progress callback, and a callable that says whether to stop after the shard."""
-    with delay_first_interrupt("the shard at hand") as should_stop, _show_progress_bar() as report:
+    with delay_first_interrupt() as should_stop, _show_progress_bar() as report:
         yield report, should_stop
 
 
