@@ -169,7 +169,7 @@ def _build_box_columns(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, p
 def _read_id_field_as_text(
     rows: Iterable[Any], field: str, source: str, list_name: str
 ) -> pl.Series:
-    return _convert_ids_to_text(list(map(attrgetter(field), rows)), source, f"images.{field}")
+    return _convert_ids_to_text(list(map(attrgetter(field), rows)), source, f"{list_name}.{field}")
 
 
 def _convert_ids_to_text(ids: list[_Id | None], source: str, column: str) -> pl.Series:
