@@ -101,7 +101,7 @@ def parse_coco_json(content: bytes, source: str, *, with_masks: bool = True) -> 
 def _build_coco_image_table(images: list[_CocoImage], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "image_id": _read_id_field_as_text(images, "id", source),
+            "image_id": _read_id_field_as_text(images, "id", source, "images"),
             "uri": pl.Series([row.file_name for row in images], dtype=pl.String),
             "width": _read_pixel_field(images, "width", source),
             "height": _read_pixel_field(images, "height", source),
