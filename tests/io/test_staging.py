@@ -100,17 +100,6 @@ def test_what_only_looks_like_a_stage_is_not_touched(tmp_path):
     assert names(tmp_path) == sorted([*others, ".run.new-0a1b2c3d", "elsewhere"])
 
 
-def test_a_dry_look_changes_nothing(tmp_path):
-    (tmp_path / "deep" / ".run.new-0a1b2c3d").mkdir(parents=True)
-    (tmp_path / "deep" / ".run.old-0a1b2c3d").mkdir()
-    found = list(settle_staging_below(tmp_path, dry=True))
-    assert [(left.path.name, left.is_restored) for left in found] == [
-        (".run.new-0a1b2c3d", False),
-        (".run.old-0a1b2c3d", True),
-    ]
-    assert len(names(tmp_path / "deep")) == 2
-
-
 def test_without_locks_nothing_is_swept(tmp_path, monkeypatch):
     monkeypatch.setattr("isolux.io.staging._acquire_lock", lambda _: None)
     (tmp_path / ".run.new-0a1b2c3d").mkdir()

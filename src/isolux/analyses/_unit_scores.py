@@ -102,6 +102,9 @@ class UnitScores:
         )
 
 
+_DIGITS = 6  # of numbers in tables of findings
+
+
 @dataclass(frozen=True, slots=True)
 class LowScores:
     """Mask of the worst scores ``is_low [n]``, and its description in words."""
@@ -142,6 +145,16 @@ def build_ranked_findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFra
 def nan_to_none(x: Any) -> float | None:
     """Turn NaN into None."""
     return float(x) if x is not None and np.isfinite(x) else None
+
+
+def round_floats(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Round what was measured; null where it is not finite. A threshold stays as it was given."""
+    return {
+        name: (round(float(x), _DIGITS) if np.isfinite(x) else None)
+        if isinstance(x, float | np.ndarray) and name != "threshold"
+        else x
+        for name, x in row.items()
+    }
 
 
 def check_attributes_exist(run: Run, names: Sequence[str], source: str) -> None:

@@ -181,7 +181,7 @@ def _format_performance_table(table: pl.DataFrame) -> pl.DataFrame:
         "model",
         "attribute",
         "group",
-        _round_column_expr("threshold"),
+        pl.col("threshold").round_sig_figs(6),
         *cells,
         remark.alias("read with care"),
     )
@@ -275,7 +275,3 @@ def _format_percent_without_sign_expr(name: str) -> pl.Expr:
     x = pl.col(name) * 100.0
     large = pl.when(x.abs() >= 1.0).then(x).map_elements(format_fixed, return_dtype=pl.String)
     return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
-
-
-def _round_column_expr(name: str) -> pl.Expr:
-    return pl.col(name).round_sig_figs(6)

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks._image_files import INSPECTION_COLUMNS, ImageFiles
-from isolux.core.errors import first_line
+from isolux.core.errors import extract_first_line
 from isolux.io.images import DECODING_ERRORS, MAX_PIXELS, Pixels
 
 _THUMBNAIL_SIDE_PX = 32  # pixels of a thumbnail's side, as phash takes them
@@ -200,7 +200,7 @@ def _apply_orientation(thumbnail: Pixels, orientation: int | None) -> Pixels:
 
 
 def _classify_error(error: BaseException) -> dict[str, str]:
-    message = first_line(error).partition(" <_io.")[0][:120]
+    message = extract_first_line(error).partition(" <_io.")[0][:120]
     truncation_phrases = (
         "truncated",
         "premature",

@@ -22,7 +22,7 @@ def track_predictions() -> Iterator[tuple[Progress, Callable[[], bool]]]:
     """Yield the progress callback, and a callable that says whether to stop after the shard."""
     with (
         listen_to_lines(report_warning),
-        delay_first_interrupt("the shard at hand") as should_stop,
+        delay_first_interrupt() as should_stop,
         _show_progress_bar() as report,
     ):
         yield report, should_stop

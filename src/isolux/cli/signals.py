@@ -60,13 +60,8 @@ def raise_stop_on_signals() -> Iterator[None]:
 
 
 @contextmanager
-def delay_first_interrupt(task_description: str) -> Iterator[Callable[[], bool]]:
+def delay_first_interrupt() -> Iterator[Callable[[], bool]]:
     """Let the first Ctrl-C only ask to stop while the block runs; the second one stops at once.
-
-    Parameters
-    ----------
-    task_description : str
-        What is brought to its end first: ``"the shard at hand"``.
 
     Yields
     ------
@@ -78,7 +73,7 @@ def delay_first_interrupt(task_description: str) -> Iterator[Callable[[], bool]]
     def request_stop(_number: int, _frame: FrameType | None) -> None:
         requests.append(True)
         signal.signal(signal.SIGINT, _raise_stop_signal)
-        os.write(2, f"isolux: finishing {task_description}; Ctrl-C again stops at once\n".encode())
+        os.write(2, b"isolux: finishing the shard at hand; Ctrl-C again stops at once\n")
 
     handler = signal.getsignal(signal.SIGINT)
     if handler is not _raise_stop_signal:  # not the command line's own: whoever set it decides

@@ -178,7 +178,7 @@ class UnknownNameError(IsoluxError):
         )
 
 
-def first_line(error: BaseException, max_length: int = 200) -> str:
+def extract_first_line(error: BaseException, max_length: int = 200) -> str:
     """Return the first line of an error's message, or of what has none its kind."""
     return (str(error).splitlines() or [type(error).__name__])[0][:max_length]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-from isolux.core.errors import SpecError, first_line
+from isolux.core.errors import SpecError, extract_first_line
 
 
 def import_optional(
@@ -29,7 +29,7 @@ def import_optional(
         raise SpecError(
             f"{purpose} needs {package}, which "
             + ("is not installed" if absent else "cannot be imported"),
-            found=None if absent else first_line(error),
+            found=None if absent else extract_first_line(error),
             hint=f"pip install 'isolux[{extra}]'"
             + (f" && pip install --no-deps {no_deps_packages}" if no_deps_packages else ""),
         ) from error

@@ -151,8 +151,8 @@ def join_words(words: Sequence[str], *, conjunction: str = "or") -> str:
 AND_MORE = " and {} more"
 
 
-def join_first(words: Iterable[str], limit: int, rest: str = ", …") -> str:
-    """Join the first words by commas; ``rest`` stands for the others, and may hold their number.
+def join_first(words: Iterable[str], limit: int, ending: str = ", …") -> str:
+    """Join the first words by commas; ``ending`` stands for the others, and may hold their number.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def join_first(words: Iterable[str], limit: int, rest: str = ", …") -> str:
     """
     texts = list(words)
     n_more = len(texts) - limit
-    return ", ".join(texts[:limit]) + (rest.format(f"{n_more:,}") if n_more > 0 else "")
+    return ", ".join(texts[:limit]) + (ending.format(f"{n_more:,}") if n_more > 0 else "")
 
 
 def _flatten_union_types(type_hint: Any) -> list[Any]:

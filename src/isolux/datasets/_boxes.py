@@ -51,8 +51,11 @@ def check_box_columns(
     return frame
 
 
+_TOLERANCE_PX = 1.0  # annotators stop a pixel beyond the border
+
+
 def note_empty_and_overhanging_boxes(
-    instances: pl.DataFrame, images: pl.DataFrame, *, tolerance_px: float = 1.0
+    instances: pl.DataFrame, images: pl.DataFrame
 ) -> tuple[str, ...]:
     """Write notes of boxes without an area, and of boxes that reach beyond their image.
 
@@ -67,10 +70,10 @@ def note_empty_and_overhanging_boxes(
         )
     sizes = images.select("image_id", "width", "height").drop_nulls()
     with_sizes = instances.select("image_id", *BOX_COLUMNS).join(sizes, on="image_id")
-    outside = with_sizes.filter(reaches_beyond(tolerance_px=tolerance_px)).height
+    outside = with_sizes.filter(reaches_beyond(tolerance_px=_TOLERANCE_PX)).height
     if outside:
         notes.append(
-            f"{outside:,} box(es) reach beyond their image by more than {tolerance_px:g} pixel;"
+            f"{outside:,} box(es) reach beyond their image by more than {_TOLERANCE_PX:g} pixel;"
             " they are kept as they are."
         )
     return tuple(notes)

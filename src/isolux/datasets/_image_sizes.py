@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.core.errors import FileError, first_line
+from isolux.core.errors import FileError, extract_first_line
 from isolux.datasets._files import Inputs
 from isolux.datasets._relative_paths import IMAGE_NAME_PATTERN, list_relative_file_paths
 from isolux.datasets._tables import left_join_in_order
@@ -107,7 +107,7 @@ def read_oriented_image_size(file: Path) -> ImageSize:
     except (*_DAMAGE_ERRORS, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FileError(
             "the size of a picture cannot be read from its header",
-            found=first_line(error).partition(" <_io.")[0][:120],
+            found=extract_first_line(error).partition(" <_io.")[0][:120],
             where=str(file),
         ) from error
     shown_size = (height, width) if is_turned else (width, height)

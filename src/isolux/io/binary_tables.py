@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.core.errors import FileError, first_line
+from isolux.core.errors import FileError, extract_first_line
 from isolux.io.polars_panics import silence_panics
 
 _FEATHER_1 = b"FEA1"
@@ -209,4 +209,4 @@ def first_error_line(error: BaseException) -> str:
     """Return the first line of an error; a fixed text for a panic of polars' engine."""
     if isinstance(error, pl.exceptions.PanicException):
         return "polars, which reads it, cannot make sense of it"
-    return first_line(error)
+    return extract_first_line(error)

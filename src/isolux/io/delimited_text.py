@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.core.errors import FileError, TableError, first_line, format_location
+from isolux.core.errors import FileError, TableError, extract_first_line, format_location
 from isolux.io.text import check_utf8
 
 _MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
@@ -208,7 +208,7 @@ def _parse(body: bytes, names: list[str], separator: str, source: str) -> pl.Dat
     try:
         return pl.read_csv(body, has_header=False, schema=schema, separator=separator)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise _quote_error(source, first_line(error, 120)) from error
+        raise _quote_error(source, extract_first_line(error, 120)) from error
 
 
 def _quote_error(source: str, description: str) -> FileError:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.core.errors import FileError, first_line
+from isolux.core.errors import FileError, extract_first_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -232,5 +232,5 @@ def _decompression_bomb_error(size_text: str, source: str) -> FileError:
 
 def _format_error(error: BaseException) -> str:
     """Format the first line of an error, without addresses of objects in memory."""
-    text = first_line(error).partition(" <_io.")[0]
+    text = extract_first_line(error).partition(" <_io.")[0]
     return text[:120] or type(error).__name__

@@ -93,12 +93,10 @@ def _read_attribute(attributes: bytes, name: str) -> str:
     return html.unescape(regex_match.group(1).decode("utf-8", "replace")) if regex_match else ""
 
 
-def find_linked_files(
-    archive_files: Mapping[str, bytes], book: str = "workbook.xml"
-) -> dict[str, str]:
+def find_linked_files(archive_files: Mapping[str, bytes]) -> dict[str, str]:
     """Find the files that a workbook's main part names, by the names that it has for them."""
     files = {}
-    links = archive_files.get(f"xl/_rels/{book}.rels", b"")
+    links = archive_files.get("xl/_rels/workbook.xml.rels", b"")
     for link in re.finditer(rb"<\w*:?Relationship\b([^>]*)>", links):
         target = posixpath.normpath(posixpath.join("/xl", _read_attribute(link.group(1), "Target")))
         files[_read_attribute(link.group(1), "Id")] = target.removeprefix("/")

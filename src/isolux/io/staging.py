@@ -143,7 +143,7 @@ def remove_stale_staging(
     ]
     if include_contents:
         paths += _list_staging_paths(target)
-    removed = [stale for path in paths if not (stale := _settle_stale(path, dry=False)).is_active]
+    removed = [stale for path in paths if not (stale := _settle_stale(path)).is_active]
     for stale in removed:
         action = "put back" if stale.is_restored else "removed"
         logging.getLogger("isolux").warning(
@@ -152,12 +152,12 @@ def remove_stale_staging(
     return removed
 
 
-def settle_staging_below(folder: str | Path, *, dry: bool = False) -> Iterator[StaleStaging]:
+def settle_staging_below(folder: str | Path) -> Iterator[StaleStaging]:
     """Remove or restore every stale staging path below a folder, whatever its target."""
     for root, folders, _ in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_staging_name(name))
         for path in _list_staging_paths(Path(root)):
-            yield _settle_stale(path, dry=dry)
+            yield _settle_stale(path)
 
 
 def _list_staging_paths(folder: Path) -> list[Path]:
@@ -170,7 +170,7 @@ def _list_staging_paths(folder: Path) -> list[Path]:
     return [p for p, m in zip(paths, modes, strict=True) if stat.S_ISDIR(m) or stat.S_ISREG(m)]
 
 
-def _settle_stale(path: Path, *, dry: bool) -> StaleStaging:
+def _settle_stale(path: Path) -> StaleStaging:
     """Remove a staging path that no process has locked, or restore an old result from it."""
     match = _STAGING_NAME.fullmatch(path.name)
     assert match is not None  # noqa: S101 - callers look by that name
@@ -184,9 +184,9 @@ def _settle_stale(path: Path, *, dry: bool) -> StaleStaging:
             return StaleStaging(path, target, is_active=True)
         os.close(lock)
         is_lost = match["word"] == "old" and not os.path.lexists(target)
-        if is_lost and not dry:
+        if is_lost:
             path.rename(target)
-        elif not dry:
+        else:
             remove_path(path)
         return StaleStaging(path, target, is_active=False, is_restored=is_lost)
 

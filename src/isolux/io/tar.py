@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from isolux.core.errors import FileError, first_line
+from isolux.core.errors import FileError, extract_first_line
 from isolux.io.bounded_zlib import LimitedStream, TooLargeError, max_unpacked_bytes
 
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -72,7 +72,7 @@ def read_tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, b
     except _DAMAGE_ERRORS as error:
         raise FileError(
             "this archive is damaged, cut off or no tar archive",
-            found=first_line(error, 120),
+            found=extract_first_line(error, 120),
             where=source,
         ) from error
 

@@ -101,10 +101,10 @@ def pivot_metrics_by_class_and_group(
 
 
 def map_known_groups_to_columns(
-    source: Run | pl.DataFrame, metric: str, attribute: str
+    source: Run | pl.DataFrame, attribute: str
 ) -> dict[str, dict[str, str]]:
     """Name the known groups of one attribute as columns for ``pivot_metric_by_group``."""
-    table = _select_metric_rows_or_raise(source, metric)
+    table = _select_metric_rows_or_raise(source, "accuracy")
     rows = table.filter(attribute=_find_attribute_or_raise(table, [attribute]))
     values = rows["values"].list.first().unique(maintain_order=True)
     return {group: {attribute: group} for group in values if group != UNKNOWN}

@@ -17,7 +17,7 @@ from isolux.core.errors import (
     InputError,
     SpecError,
     TableError,
-    first_line,
+    extract_first_line,
     format_location,
 )
 from isolux.core.info import FormatInfo, Reference
@@ -190,7 +190,7 @@ def _map_array(path: Path, source: str) -> npt.NDArray[np.generic]:
         raise FileError(
             "this is not an array of numbers",
             expected="what numpy.save writes, without Python objects",
-            found=first_line(error, 120),
+            found=extract_first_line(error, 120),
             where=source,
         ) from error
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.analyses._unit_scores import round_floats
 from isolux.analyses.confounders.audit_tests import MaxStatistic
 from isolux.analyses.confounders.metric_cases import (
     PROBABLE,
@@ -21,7 +22,6 @@ from isolux.analyses.confounders.metric_cases import (
 from isolux.analyses.confounders.regression import RegressionGap
 
 _MAX_ROWS, _MAX_VALUES = 72, 2_000
-_DIGITS = 6
 
 Row = dict[str, Any]
 
@@ -50,7 +50,7 @@ def build_tables_by_caption(
             row
             for case in cases
             if is_for_all_cases or case.pair is not None
-            for row in map(_round_floats, build_rows(case))
+            for row in map(round_floats, build_rows(case))
         ]
         max_rows = (
             _MAX_VALUES if build_rows in (_iterate_value_rows, _iterate_group_rows) else _MAX_ROWS
@@ -75,16 +75,6 @@ def _build_case_key_cells(case: MetricCase) -> Row:
 
 def _build_interval_cells(name: str, x: ValueWithInterval) -> Row:
     return {name: x.value, f"{name}_low": x.low, f"{name}_high": x.high}
-
-
-def _round_floats(row: Row) -> Row:
-    """Round what was measured; null where it is not finite. A threshold stays as it was given."""
-    return {
-        name: (round(float(x), _DIGITS) if np.isfinite(x) else None)
-        if isinstance(x, float | np.ndarray) and name != "threshold"
-        else x
-        for name, x in row.items()
-    }
 
 
 def _iterate_dispersion_rows(case: MetricCase) -> Iterator[Row]:

@@ -28,7 +28,7 @@ from isolux.analyses._regrouping import read_run_settings
 from isolux.analyses._unit_scores import (
     build_ranked_findings_table,
     check_attributes_exist,
-    nan_to_none,
+    round_floats,
 )
 from isolux.analyses.label_errors.annotators import (
     warn_of_unreliable_annotators as doubts_of_annotators,
@@ -307,9 +307,7 @@ def _iterate_label_error_findings(
         yield {
             **common,
             "claim": format_corrected_gap(people, corrected, gap, k, terms),
-            "effect": _round_or_none_if_not_finite(corrected_gap),
-            "low": _round_or_none_if_not_finite(low),
-            "high": _round_or_none_if_not_finite(high),
+            **round_floats({"effect": corrected_gap, "low": low, "high": high}),
             "reference": ANNOTATORS if corrected.method == ANNOTATORS_METHOD else MATRIX_METHOD,
             "status": _choose_corrected_gap_status(people, corrected, k),
         }
@@ -324,8 +322,7 @@ def _iterate_label_error_findings(
             **common,
             "claim": claim,
             "effect": gap.labelled,
-            "low": _round_or_none_if_not_finite(bounds.low),
-            "high": _round_or_none_if_not_finite(bounds.high),
+            **round_floats({"low": bounds.low, "high": bounds.high}),
             "reference": BOUNDS,
         }
 
@@ -350,24 +347,27 @@ def _iterate_group_mean_rows(
 ) -> Iterator[dict[str, Any]]:
     for g, group in enumerate(people.groups):
         group_scores = people.score[people.label_code == g]
-        yield {
-            **{name: people.row[name] for name in MEASURE},
-            "attribute": people.attribute,
-            "group": group,
-            "n": len(group_scores),
-            "as labelled": _round_or_none_if_not_finite(float(group_scores.mean()))
-            if len(group_scores)
-            else None,
-            "corrected": _round_or_none_if_not_finite(corrected.value[g]),
-            "low": _round_or_none_if_not_finite(corrected.low[g]),
-            "high": _round_or_none_if_not_finite(corrected.high[g]),
-        }
+        yield round_floats(
+            {
+                **{name: people.row[name] for name in MEASURE},
+                "attribute": people.attribute,
+                "group": group,
+                "n": len(group_scores),
+                "as labelled": group_scores.mean() if len(group_scores) else None,
+                "corrected": corrected.value[g],
+                "low": corrected.low[g],
+                "high": corrected.high[g],
+            }
+        )
 
 
 def _build_corrected_gap_row(
     people: LabelledScores, corrected: CorrectedGaps, gap: LabelErrorGap, k: int
 ) -> dict[str, Any]:
-    numbers = {
+    row = {
+        **{name: people.row[name] for name in MEASURE},
+        "attribute": people.attribute,
+        "group": people.groups[gap.group],
         "as labelled": gap.labelled,
         "corrected": corrected.gap[k],
         "corrected_low": corrected.gap_low[k],
@@ -380,14 +380,4 @@ def _build_corrected_gap_row(
         "least with unknown": gap.unknown_bounds.low if gap.unknown_bounds else None,
         "largest with unknown": gap.unknown_bounds.high if gap.unknown_bounds else None,
     }
-    return {
-        **{name: people.row[name] for name in MEASURE},
-        "attribute": people.attribute,
-        "group": people.groups[gap.group],
-        **{name: _round_or_none_if_not_finite(x) for name, x in numbers.items()},
-    }
-
-
-def _round_or_none_if_not_finite(x: Any) -> float | None:
-    finite = nan_to_none(x)
-    return None if finite is None else round(finite, 6)
+    return round_floats(row)

@@ -103,8 +103,8 @@ def _build_coco_image_table(images: list[_CocoImage], source: str) -> pl.DataFra
         {
             "image_id": _read_id_field_as_text(images, "id", source, "images"),
             "uri": pl.Series([row.file_name for row in images], dtype=pl.String),
-            "width": _read_pixel_field(images, "width", source, "images"),
-            "height": _read_pixel_field(images, "height", source, "images"),
+            "width": _read_pixel_field(images, "width", source),
+            "height": _read_pixel_field(images, "height", source),
         }
     )
     refuse_repeats(frame["image_id"], _REPEATED_ID_PROBLEM, "every id once", source, "images.id")
@@ -184,7 +184,7 @@ def _read_boolean_field(rows: Iterable[Any], field: str) -> pl.Series:
     return pl.Series([bool(flag) for flag in map(attrgetter(field), rows)], dtype=pl.Boolean)
 
 
-def _read_pixel_field(rows: Iterable[Any], field: str, source: str, list_name: str) -> pl.Series:
+def _read_pixel_field(rows: Iterable[Any], field: str, source: str) -> pl.Series:
     values = list(map(attrgetter(field), rows))
     # COCO's tools keep sides in 32 bits with a sign.
     bad = next(
@@ -196,7 +196,7 @@ def _read_pixel_field(rows: Iterable[Any], field: str, source: str, list_name: s
             f"an image's {field} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
-            where=format_location(source, bad + 1, f"{list_name}.{field}"),
+            where=format_location(source, bad + 1, f"images.{field}"),
         )
     return pl.Series(values, dtype=pl.Int64, strict=False)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.core.errors import FileError, TableError, first_line, format_location
+from isolux.core.errors import FileError, TableError, extract_first_line, format_location
 from isolux.datasets._files import MAX_ANNOTATION_BYTES
 from isolux.io.bounded_zlib import max_unpacked_bytes
 
@@ -80,7 +80,7 @@ def read_mat5_variables(
         raise FileError(
             "this is not a MATLAB file, or it is damaged",
             expected="a .mat of version 5 to 7.2",
-            found=first_line(error, 120),
+            found=extract_first_line(error, 120),
             where=source,
         ) from error
     for name in variable_names:
@@ -271,7 +271,7 @@ def read_mat73_variables(
         raise FileError(
             "this is not a MATLAB file, or it is damaged",
             expected="a .mat of version 7.3",
-            found=first_line(error, 120),
+            found=extract_first_line(error, 120),
             where=source,
         ) from error
 

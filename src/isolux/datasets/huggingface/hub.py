@@ -11,7 +11,7 @@ import os
 import re
 from pathlib import Path
 
-from isolux.core.errors import FileError, UnknownNameError, first_line
+from isolux.core.errors import FileError, UnknownNameError, extract_first_line
 
 _ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
 _PARQUET_REVISION = "refs/convert/parquet"
@@ -54,7 +54,7 @@ def download_dataset_folder(address: str | Path, configuration: str | None) -> P
         raise FileError(
             "the hub does not give this data set",
             expected="a data set that the hub shows as Parquet, and a way to reach the hub",
-            found=first_line(error),
+            found=extract_first_line(error),
             where=str(address),
         ) from error
     return folder / _choose_configuration_or_raise(folder, configuration, str(address))

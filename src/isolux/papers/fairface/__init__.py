@@ -222,7 +222,7 @@ def mean_and_sd_across_races_and_ages(source: Run | pl.DataFrame) -> pl.DataFram
     """
     summaries = []
     for attribute, plural in (("race", "races"), ("age", "ages")):
-        columns = map_known_groups_to_columns(source, "accuracy", attribute)
+        columns = map_known_groups_to_columns(source, attribute)
         accuracy_by_group = pivot_metric_by_group(source, "accuracy", columns)
         summary = summarise_across_columns(accuracy_by_group, list(columns))
         means = {f"mean_across_{plural}": summary["mean"], f"sd_across_{plural}": summary["sd"]}

@@ -211,14 +211,13 @@ def select_prompts(
     share: float,
     *,
     is_requested: bool,
-    seed: int = 0,
 ) -> SelectedPrompts:
     """Keep the prompt of each question that is answered most often, for each model."""
     prompt_counts = answers.rows.select("question", "prompt").unique().group_by("question").len()
     # With one wording each there is nothing to select.
     if not (is_requested and answers.has_wordings and (prompt_counts["len"] > 1).any()):
         return SelectedPrompts(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
-    selector_ids = _sample_selectors(clusters, share, seed)
+    selector_ids = _sample_selectors(clusters, share)
     selection_rows = (
         answers.rows.filter(pl.col("unit_id").is_in(selector_ids.implode()))
         if share
@@ -245,13 +244,13 @@ def select_prompts(
     )
 
 
-def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
+def _sample_selectors(clusters: pl.DataFrame, share: float) -> pl.Series:
     """Sample clusters of people to select prompts: the same ones for any order of rows."""
     # Whole clusters: photos of one person in both parts would undo the separation.
     clusters_by_unit = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
     # Sorted, so that the sample does not depend on the order of rows.
     cluster_names = clusters_by_unit["cluster"].unique().sort()
-    order = np.random.default_rng(seed).permutation(len(cluster_names))
+    order = np.random.default_rng(0).permutation(len(cluster_names))
     sampled_clusters = cluster_names.gather(order[: round(share * len(cluster_names))].tolist())
     return clusters_by_unit.filter(pl.col("cluster").is_in(sampled_clusters.implode()))["unit_id"]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.core.errors import FileError, first_line
+from isolux.core.errors import FileError, extract_first_line
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -124,7 +124,7 @@ def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
         raise FileError(
             "a picture is damaged or cut off",
             expected="a whole PNG file",
-            found=first_line(error, 120),
+            found=extract_first_line(error, 120),
             where=source,
         ) from error
     return image
