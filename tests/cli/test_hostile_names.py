@@ -152,6 +152,7 @@ STEPS = [
     ("curate tasks {f}/{faces} --stage count --out {f}/{work}", 0),
     ("curate sample {f}/{faces} --type subject --size 2 --out {f}/{sheet}", 2),
     ("curate suspects {f}/{faces} --out {f}/{suspects}.csv", 2),
+    ("curate unset {f}/{faces} {hair} --sheet photos", 0),
     ("curate show raters {f}/{faces}", 0),
     ("curate show {other} {f}/{faces}", 2),
 ]  # fmt: skip

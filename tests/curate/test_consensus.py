@@ -96,6 +96,32 @@ def test_annotators_who_share_nothing_are_a_caution():
     assert "2 of 2 annotators share fewer than 10 items" in told
 
 
+@pytest.mark.parametrize("method", ["dawid-skene", "glad"])
+def test_of_two_annotators_no_one_knows_who_errs(method):
+    """They agree on 30 items, answers 0 and 1 by turns, and differ on 6."""
+    rows = [f"i{k} {who} {k % 2}" for k in range(30) for who in "xy"]
+    rows += [f"d{k} {who} {int(who == 'x') ^ (k > 1)}" for k in range(6) for who in "xy"]
+    found = find_consensus_labels(said(*rows), method=method)
+    assert found.annotators.select("right", "low", "high").unique().rows() == [(None, None, None)]
+    assert "2 of 2 annotators share items with one other alone (x, y)" in found.notes[0]
+    status = labels(found)
+    assert {status[f"d{k}"] for k in range(6)} == {(None, "needs more votes")}
+    assert [status[f"i{k}"] for k in range(2)] == [("0", "agreed"), ("1", "agreed")]
+    more = [*rows, *(f"i{k} z {k % 2}" for k in range(30)), *(f"d{k} z 1" for k in range(6))]
+    found = find_consensus_labels(said(*more), method=method)
+    assert found.notes == ()
+    assert found.annotators["right"].null_count() == 0
+
+
+@pytest.mark.parametrize("method", ["dawid-skene", "glad"])
+def test_one_answer_for_all_items_says_nothing_about_annotators(method):
+    found = find_consensus_labels(said(*(f"i{k} {w} yes" for k in range(20) for w in "xyz")),
+                                  method=method)  # fmt: skip
+    assert found.annotators.select("right", "low", "high").unique().rows() == [(None, None, None)]
+    assert found.notes == ("All answers are the same: how often annotators err cannot be known.",)
+    assert found.labels["status"].unique().to_list() == ["agreed"]
+
+
 @pytest.mark.parametrize(
     ("given", "settings", "words"),
     [

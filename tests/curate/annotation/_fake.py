@@ -28,6 +28,7 @@ class Fake:
         self.tasks: dict[int, dict[str, Any]] = {}
         self.files: dict[str, bytes] = {}
         self.sent = 0
+        self.made = 0
         self.asked: list[str] = []
         self.faults: list[Callable[[str, str], int | str | None]] = []
         self.token = TOKEN
@@ -103,7 +104,8 @@ class Fake:
             return {"file_upload_ids": list(range(len(body)))}
         ids = []
         for task in body:
-            ids.append(len(self.tasks) + 1)
+            self.made += 1  # as in a database, numbers of deleted tasks are not used again
+            ids.append(self.made)
             self.tasks[ids[-1]] = {"id": ids[-1], "project": number, "annotations": [], **task}
         return {"task_count": len(ids), "task_ids": ids}
 

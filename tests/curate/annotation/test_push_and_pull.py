@@ -6,6 +6,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from isolux.core.errors import FileError, SpecError
@@ -29,7 +30,8 @@ from isolux_curate.project.queries import (
     read_images,
     read_people_in_photos,
 )
-from tests.curate.annotation._fake import Fake
+from isolux_curate.project.verdicts import record_changed_verdicts
+from tests.curate.annotation._fake import Fake, running
 from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
 from tests.curate.annotation._projects import annotated_project, box, chosen, tone
 
@@ -200,6 +202,67 @@ def test_photos_with_no_one_or_too_many_leave(project: Project, fake: Fake) -> N
         "more than 5",
         "no one matches",
     ]
+
+
+def test_tasks_of_photos_that_left_are_taken_off_the_server_once_their_answers_are_here(
+    project: Project, fake: Fake
+) -> None:
+    plan_and_upload_tasks(project, "count", _server(fake))
+    numbers = read_database_table(project, "tasks").select("server_task", "image_id")
+    photo = {n: image for n, image in numbers.iter_rows() if n <= 3}
+    fake.annotate(1, chosen(people=["0"]))  # no one matches: the first photo leaves by its answer
+    fake.annotate(2, chosen(people=["2"]))
+    blurred = [photo[2], photo[3]]
+    out = pl.DataFrame({"unit_id": blurred, "reason": ["Blurred."] * 2})
+    record_changed_verdicts(project, "quality", "blur", out, examined_units=blurred)
+    assert plan_and_upload_tasks(project, "count", _server(fake)).notes == ()
+    done = import_and_apply_server_answers(project, "count", _server(fake))
+    assert done.n_new == 2
+    assert "3 tasks of photos or people that left the project were removed" in done.notes[0]
+    assert sorted(fake.tasks) == list(range(4, 26))
+    assert len(fake.files) == 22
+    again = import_and_apply_server_answers(project, "count", _server(fake))
+    assert (again.n_new, again.notes) == (0, ())
+    # Photos that come back are asked about again, unless their answer is here.
+    record_changed_verdicts(project, "quality", "blur", out.clear(), examined_units=blurred)
+    assert plan_and_upload_tasks(project, "count", _server(fake)).n_sent == 1
+    verify_journal_and_seals(project)
+
+
+def test_another_spelling_of_the_servers_address_is_the_same_server(
+    project: Project, fake: Fake
+) -> None:
+    other = fake.url.replace("http://127.0.0.1", "HTTP://LocalHost") + "/"
+    assert plan_and_upload_tasks(project, "count", _server(fake)).n_sent == 25
+    server = LabelStudioServer.from_url_with_environment_token(other)
+    assert server.url.startswith("http://localhost:")
+    assert plan_and_upload_tasks(project, "count", server).n_sent == 0
+    fake.annotate(1, chosen(people=["2"]))
+    assert import_and_apply_server_answers(project, "count", server).n_new == 1
+    assert import_and_apply_server_answers(project, "count", _server(fake)).n_new == 0
+    server = LabelStudioServer.from_url_with_environment_token(other)
+    assert plan_and_upload_tasks(project, "boxes", server).n_sent == 25
+    assert len(fake.projects) == 2
+    assert read_database_table(project, "tasks")["server"].unique().to_list() == [fake.url]
+
+
+def test_another_server_is_refused_for_a_stage_and_not_for_the_next_one(
+    project: Project, fake: Fake
+) -> None:
+    plan_and_upload_tasks(project, "count", _server(fake))
+    with running() as second:
+        other = LabelStudioServer.from_url_with_environment_token(second.url)
+        for act in (plan_and_upload_tasks, import_and_apply_server_answers):
+            with pytest.raises(SpecError, match=f"(?s)was pushed to another server.*{fake.url}"):
+                act(project, "count", other)
+        assert second.projects == {}
+        assert plan_and_upload_tasks(project, "boxes", other).n_sent == 25
+
+
+def test_a_stage_about_boxes_without_any_says_so(project: Project, fake: Fake) -> None:
+    with pytest.raises(SpecError, match=r"(?s)no box was drawn yet.*push .* --stage boxes"):
+        plan_and_upload_tasks(project, "skin_tone", _server(fake))
+    assert fake.projects == {}
 
 
 def _drawn(project: Project, fake: Fake) -> list[int]:

@@ -24,7 +24,8 @@ NOUNS = """  1 This software and database is being provided to you, the LICENSEE
 10679174 18 n 01 surgeon 0 001 @ 10020890 n 0000 | who operates
 10000000 18 n 01 bad_word 0 001 @ 00007846 n 0000 | an insult
 10111111 18 n 01 good_child_of_bad 0 001 @ 10000000 n 0000 | no insult
-10222222 18 n 02 tooth_doctor 0 dentist 0 002 @ 10020890 n 0000 @i 09605289 n 0000 | teeth
+10222222 18 n 02 tooth_doctor 0 dentist 0 002 @ 10020890 n 0000 @ 09605289 n 0000 | teeth
+10333333 18 n 01 Hippocrates 0 001 @i 10020890 n 0000 | of Kos
 """
 
 
@@ -35,7 +36,7 @@ def nouns(tmp_path: Path) -> pl.DataFrame:
 
 
 def test_wordnets_file_is_read(nouns: pl.DataFrame) -> None:
-    assert nouns.height == 8
+    assert nouns.height == 9
     row = nouns.row(by_predicate=pl.col("synset") == "n10222222", named=True)
     assert row["lemmas"] == ["tooth doctor", "dentist"]
     assert row["parents"] == ["n10020890", "n09605289"]
@@ -49,14 +50,29 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
                               "n10222222": 499},
     )  # fmt: skip
     assert dict(found.select("synset", "reason").iter_rows()) == {
-        "n09605289": "another concept is below it",
+        "n09605289": None,
         "n10000000": "offensive by the list",
-        "n10020890": "another concept is below it",
+        "n10020890": None,
+        "n10333333": "a real person",
         "n10111111": "0 examples, fewer than 500",
         "n10222222": "499 examples, fewer than 500",
         "n10679174": None,
     }
     assert dict(found.select("synset", "depth").iter_rows())["n10222222"] == 2  # the shortest way
+
+
+def test_no_chosen_class_lies_under_another(nouns: pl.DataFrame) -> None:
+    """Doctor and surgeon: surgeon is the one too many, whatever stands between them."""
+    for chosen, wrong in (
+        (["n10020890"], {}),
+        (["n10679174", "n10222222"], {}),
+        (["n09605289", "n10679174"], {"n10679174": "under the chosen adult"}),
+    ):
+        found = list_concepts_with_exclusion_reasons(nouns, chosen_synsets=chosen)
+        reasons = dict(found.select("synset", "reason").iter_rows())
+        assert {s: reasons[s] for s in chosen if reasons[s]} == wrong
+    with pytest.raises(UnknownNameError, match="there is no synset named 'n1'"):
+        list_concepts_with_exclusion_reasons(nouns, chosen_synsets=["n1"])
 
 
 def test_depth_counts_from_person(nouns: pl.DataFrame, monkeypatch) -> None:

@@ -77,7 +77,8 @@ def test_concepts_candidates_and_quotas(run, tmp_path: Path) -> None:
     told = run("concepts", "data.noun", "--out", "concepts.csv").out
     assert "WARNING: the rule on 500 examples was not applied" in told
     assert "WARNING: no --offensive" in told
-    assert "6 concepts of people: 3 stand" in told
+    assert "7 concepts of people: 6 stand" in told
+    assert "1 a real person" in told
     (tmp_path / "captions.csv").write_text("image_id,caption\na,Two nurses\nb,A dog\nc,A nurse\n")
     (tmp_path / "terms.csv").write_text("class,term\nnurse,nurse\n")
     shown = run("candidates", "captions.csv", "--terms", "terms.csv", "--out", "round1.csv").out

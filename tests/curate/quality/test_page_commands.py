@@ -23,8 +23,15 @@ from tests.curate.annotation._projects import annotated_project
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/methods/quality.md").read_text("utf-8")
-COMMANDS = [line.strip().split(" #")[0].split(maxsplit=1)[1] for line in PAGE.splitlines()
-            if line.startswith("    isolux curate ")]  # fmt: skip
+CURATION = (ROOT / "docs/methods/curation.md").read_text("utf-8")
+
+
+def _commands(page: str) -> list[str]:
+    lines = [line.strip() for line in page.splitlines() if line.startswith("    isolux curate ")]
+    return [line.split(" #")[0].removeprefix("isolux ") for line in lines]
+
+
+COMMANDS = _commands(PAGE)
 N = 60
 ATTRIBUTES = {
     "perceived gender presentation": "non-binary", "perceived age group": "older",
@@ -123,3 +130,26 @@ def test_a_sample_of_people_draws_boxes_and_named_people_where_nobody_was_drawn(
         assert isolux(monkeypatch, capsys, "curate", "sample", "faces", *flags).code == 0
         drawn = pl.read_csv(f"{unit_type}/sample.csv", infer_schema=False)["unit_id"]
         assert sorted(drawn) == sorted(units)
+
+
+def test_the_consensus_of_the_page_on_curation_runs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of every question of the stage, several types of hair by one annotator among them."""
+    project = open_project("faces", curator="ada")
+    person = read_people_in_photos(project).drop_nulls("x")["instance_id"][0]
+    rows = "".join(
+        f'{person},"{q}",{a}\n' for q, a in [*ATTRIBUTES.items(), ("hair type", "curly")]
+    )
+    for name in ("cy", "di"):
+        Path("more.csv").write_text("instance_id,question,answer\n" + rows)
+        import_and_apply_sheet_answers(project, "attributes", "more.csv", default_annotator=name)
+    lines = [c for c in _commands(CURATION) if "--stage attributes --out" in c or "consensus" in c]
+    assert len(lines) == 2
+    for line in lines:
+        done = isolux(monkeypatch, capsys, *shlex.split(line))
+        assert done.code == 0, (line, done.plain)
+    labels = pl.read_csv("labels/labels.csv")
+    assert labels.filter(instance_id=person).select("label", "status").rows() == [
+        ("older", "agreed")
+    ]

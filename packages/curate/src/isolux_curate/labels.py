@@ -20,7 +20,13 @@ import polars as pl
 
 from isolux.core.errors import SpecError
 from isolux.core.notes import Caution
-from isolux.stats.annotators import AnnotatorLabels, AnnotatorModel, fit_dawid_skene, fit_glad
+from isolux.stats.annotators import (
+    AnnotatorLabels,
+    AnnotatorModel,
+    fit_dawid_skene,
+    fit_glad,
+    label_shares_by_item,
+)
 from isolux.stats.statistic import FloatArray
 from isolux_curate.table_folder import write_csv_tables_and_record
 
@@ -97,6 +103,7 @@ MIN_LABEL_CHANCE, SEED = (
 _MAX_CLASSES = 500
 _REPLICATES, _LEVEL = 200, 0.95
 _MIN_SHARED_ITEMS = 10  # with fewer items in common, error rates of annotators cannot be estimated
+_MIN_OTHERS = 2  # other annotators of the same items, below which error rates are not identified
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,8 @@ class Consensus:
         ``instance_id`` and a column for each answer: its chance, or its share of the votes.
     annotators : polars.DataFrame
         ``annotator, answers, right, low, high``: the share of an annotator's answers that the
-        consensus takes for right, with an interval (null for a majority, which weighs all alike).
+        consensus takes for right, with an interval (null for a majority, which weighs all alike,
+        and for annotators whose errors the answers do not determine).
     notes : tuple of str
     record : mapping of str to object
         The data, their hashes, the settings.
@@ -184,16 +192,19 @@ def find_consensus_labels(
         if fitted_model.has_converged
         else (Caution(f"{method} did not settle: read it with care."),)
     )
-    isolation_notes = _caution_on_isolated_annotators(encoded_answers, annotators_sorted)
-    labels = _choose_labels_or_null(fitted_model.posterior, items, values, encoded_answers)
+    can_be_judged, judging_notes = _flag_judgeable_annotators(encoded_answers, annotators_sorted)
+    labels = _choose_labels_or_null(
+        fitted_model.posterior, items, values, encoded_answers, can_be_judged
+    )
     annotators = _bootstrap_annotator_accuracy(
         encoded_answers, annotators_sorted, fitted_model, fit_model
     )
+    judged = pl.Series(can_be_judged)
     return Consensus(
         labels,
         _build_label_probability_table(items, values, fitted_model.posterior),
-        annotators,
-        (*isolation_notes, *notes),
+        annotators.with_columns(pl.when(judged).then(pl.col("right", "low", "high"))),
+        (*judging_notes, *notes),
     )
 
 
@@ -226,8 +237,8 @@ def _refuse_unusable_answers(answer_rows: pl.DataFrame) -> None:
             expected="one answer of an annotator about an item",
             found=f"{first['annotator'][0]!r} about {first['instance_id'][0]!r}:"
             f" {first['label'][0]!r} and {first['label'][1]!r}",
-            hint="several marks by one annotator, as for skin tones, are not a single answer: "
-            "isolux curate publish merges them into one value",
+            hint="several marks by one annotator, as for hair types, are not a single answer:"
+            " isolux curate publish takes those that more than half of the annotators made",
         )
     classes = answer_rows["label"].n_unique()
     if classes > _MAX_CLASSES:
@@ -265,6 +276,7 @@ def _choose_labels_or_null(
     items: pl.Series,
     label_values: pl.Series,
     encoded_answers: AnnotatorLabels,
+    can_be_judged: npt.NDArray[np.bool_],
 ) -> pl.DataFrame:
     label_index = posterior.argmax(axis=1)
     n_answers = np.bincount(encoded_answers.item_index, minlength=encoded_answers.n_items)
@@ -272,8 +284,11 @@ def _choose_labels_or_null(
     is_tied = (
         np.isclose(posterior, max_chance[:, None]).sum(axis=1) > 1
     )  # ties stay unresolved: the order of answers is arbitrary
+    is_weighed = np.zeros(encoded_answers.n_items, dtype=np.bool_)
+    is_weighed[encoded_answers.item_index[can_be_judged[encoded_answers.annotator_index]]] = True
+    is_unanimous = label_shares_by_item(encoded_answers).max(axis=1, initial=0.0) == 1.0
     has_label = (
-        (max_chance > MIN_LABEL_CHANCE) & (n_answers > 1) & ~is_tied
+        (max_chance > MIN_LABEL_CHANCE) & (n_answers > 1) & ~is_tied & (is_weighed | is_unanimous)
     )  # one answer is no agreement
     return pl.DataFrame(
         {
@@ -347,28 +362,50 @@ def _bootstrap_annotator_accuracy(
     ).with_columns(pl.col("right", "low", "high").fill_nan(None))
 
 
-def _caution_on_isolated_annotators(
+def _flag_judgeable_annotators(
     encoded_answers: AnnotatorLabels, annotators: pl.Series
-) -> tuple[str, ...]:
-    """Build a caution about annotators who share almost no items with another."""
-    has_several_answers = (
-        np.bincount(encoded_answers.item_index, minlength=encoded_answers.n_items) > 1
-    )
-    n_shared = np.bincount(
-        encoded_answers.annotator_index,
-        has_several_answers[encoded_answers.item_index],
-        encoded_answers.n_annotators,
-    )
-    isolated_annotators = [
-        str(annotators[int(k)]) for k in np.flatnonzero(n_shared < _MIN_SHARED_ITEMS)
-    ]
-    if not isolated_annotators:
-        return ()
-    name_list = ", ".join(isolated_annotators[:3]) + (", …" if len(isolated_annotators) > 3 else "")
-    return (
-        Caution(
-            f"{len(isolated_annotators):,} of {len(annotators):,} annotators share fewer than"
-            f" {_MIN_SHARED_ITEMS}"
-            f" items with another ({name_list}): how often they err is all but a guess."
+) -> tuple[npt.NDArray[np.bool_], tuple[str, ...]]:
+    """Flag annotators whose error rates the answers determine, with cautions about the others.
+
+    Of two annotators who differ, no data say which one errs: error rates are identified from three
+    annotators on (Dawid & Skene's model is a latent class model; Kruskal 1977).
+    """
+    from scipy.sparse import coo_array
+
+    n_labels = len(encoded_answers.item_index)
+    has_answered = coo_array(
+        (np.ones(n_labels), (encoded_answers.item_index, encoded_answers.annotator_index)),
+        shape=(encoded_answers.n_items, encoded_answers.n_annotators),
+    ).tocsr()
+    has_answered.data[:] = 1.0  # one for several rounds
+    n_others = np.diff((has_answered.T @ has_answered).tocsr().indptr) - 1
+    is_shared_item = np.asarray(has_answered.sum(axis=1)) > 1
+    n_shared = is_shared_item.astype(np.float64) @ has_answered
+    if encoded_answers.n_classes == 1:
+        sentence = "All answers are the same: how often annotators err cannot be known."
+        return np.zeros(encoded_answers.n_annotators, dtype=np.bool_), (Caution(sentence),)
+    is_isolated = n_shared < _MIN_SHARED_ITEMS
+    is_paired = ~is_isolated & (n_others < _MIN_OTHERS)
+    notes = []
+    for mask, verb_phrase, consequence in (
+        (
+            is_isolated,
+            f"share fewer than {_MIN_SHARED_ITEMS} items with another",
+            "how often they err cannot be known.",
         ),
-    )
+        (
+            is_paired,
+            "share items with one other alone",
+            "which of two errs cannot be known. Where they differ, there is no label.",
+        ),
+    ):
+        names = [str(annotators[int(k)]) for k in np.flatnonzero(mask)]
+        if names:
+            name_list = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+            notes.append(
+                Caution(
+                    f"{len(names):,} of {len(annotators):,} annotators {verb_phrase} ({name_list}):"
+                    f" {consequence}"
+                )
+            )
+    return ~(is_isolated | is_paired), tuple(notes)

@@ -17,12 +17,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from isolux.core.errors import SpecError
-from isolux.core.formatting import pluralise
 from isolux.core.notes import Caution
-from isolux.io.consent.chain import hash_fields
 from isolux_curate.annotation.answer_format import parse_label_studio_answer
 from isolux_curate.annotation.server import LabelStudioServer
-from isolux_curate.annotation.stages import AnnotationStage, format_label_studio_config
+from isolux_curate.annotation.server_projects import (
+    find_or_create_server_project,
+    find_server_project_or_none,
+    remove_tasks_of_left_photos,
+)
+from isolux_curate.annotation.stages import AnnotationStage
 from isolux_curate.annotation.task_updates import (
     caution_on_crowded_photos,
     update_photos_from_stage_answers,
@@ -45,8 +48,7 @@ from isolux_curate.project.database import (
     update_rows_by_key,
 )
 from isolux_curate.project.folder import PROJECT_FILE, Project, append_signed_journal_row
-from isolux_curate.project.queries import find_photos_of_revoked_consent
-from isolux_curate.project.tables import annotations_table, images, settings, tasks
+from isolux_curate.project.tables import annotations_table, images, tasks
 from isolux_curate.project.verdicts import refuse_undecided_hash_matches
 
 _READ_TOGETHER = 100
@@ -78,17 +80,13 @@ def import_and_apply_server_answers(
 ) -> ImportResult:
     """Import a stage's answers from the server."""
     stage_spec = find_stage(stage)
-    setting_name = _name_server_project_setting(server, stage, training=training)
-    setting_rows = project.fetch_rows(
-        sa.select(settings.c.value).where(settings.c.name == setting_name)
-    )
-    if not setting_rows:
+    project_number = find_server_project_or_none(project, stage, server, training=training)
+    if project_number is None:
         raise SpecError(
             f"nothing of the stage {stage} was pushed to this server",
             where=server.url,
             hint=f"isolux curate push {project.folder} --stage {stage}",
         )
-    project_number = int(setting_rows[0].value)
     foreign_task_ids: list[int] = []
     consenting_annotators = ConsentingAnnotators(project)
     n_answers = n_new = n_refused = n_excluded = 0
@@ -112,28 +110,11 @@ def import_and_apply_server_answers(
         _count_answers_missing_on_server(project, server, project_number, n_answers),
     )
     notes = (
-        *caution_on_revoked_server_tasks(project, server),
+        *remove_tasks_of_left_photos(project, server, project_number),
         *caution_on_crowded_photos(project),
         *notes,
     )
     return ImportResult(n_answers, n_new, n_refused, n_sent_back, notes)
-
-
-def _name_server_project_setting(server: LabelStudioServer, stage: str, *, training: bool) -> str:
-    """Name the setting that stores the number of a stage's project on the server."""
-    return f"{server.url} {stage}" + (" training" if training else "")
-
-
-def caution_on_revoked_server_tasks(project: Project, server: LabelStudioServer) -> tuple[str, ...]:
-    """Count tasks on the server that still show people who revoked their consent, as a note."""
-    revoked = find_photos_of_revoked_consent(project)
-    query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
-    n = sum(image in revoked for (image,) in project.fetch_rows(query))
-    message = (
-        f"The server still shows people who took their consent back, in {pluralise(n, 'task')}:"
-        f" `isolux withdraw {project.folder} --who ID --server {server.url}` deletes them."
-    )
-    return (Caution(message),) if n else ()
 
 
 def _iterate_answers_collecting_foreign_tasks(
@@ -144,7 +125,7 @@ def _iterate_answers_collecting_foreign_tasks(
     while page := list(islice(server_tasks, _READ_TOGETHER)):
         with open_read_transaction(project.engine) as connection:
             query = sa.select(tasks.c.server_task, tasks.c.task_id).where(
-                tasks.c.server == server.url, tasks.c.server_project == project_number
+                tasks.c.server == server.known_url, tasks.c.server_project == project_number
             )
             task_id_by_number = {
                 int(server_task): str(task) for server_task, task in connection.execute(query)
@@ -159,18 +140,18 @@ def _iterate_answers_collecting_foreign_tasks(
                 continue
             task_id = task_id_by_number[int(task["id"])]
             for row in task.get("annotations") or ():
-                yield _parse_server_annotation(row, task_id, server.url, photo_sizes[task_id])
+                yield _parse_server_annotation(row, task_id, server.known_url, photo_sizes[task_id])
 
 
 def _parse_server_annotation(
-    annotation: Mapping[str, Any], task_id: str, server_url: str, photo_size: tuple[int, int]
+    annotation: Mapping[str, Any], task_id: str, source: str, photo_size: tuple[int, int]
 ) -> SubmittedAnswer:
     completed_by = annotation.get("completed_by")
     user_id = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
     return SubmittedAnswer(
         task_id=task_id,
         annotator_id=f"user-{user_id}",
-        source=server_url,
+        source=source,
         source_id=str(annotation["id"]),
         answer=parse_label_studio_answer(annotation.get("result") or (), *photo_size),
         made_at=annotation.get("created_at"),
@@ -202,7 +183,7 @@ def _count_answers_missing_on_server(
     query = (
         sa.select(sa.func.count(table.source_id.distinct()))
         .join(tasks, tasks.c.task_id == table.task_id)
-        .where(table.source == server.url, tasks.c.server_project == project_number)
+        .where(table.source == server.known_url, tasks.c.server_project == project_number)
     )
     return max(int(project.fetch_rows(query)[0][0]) - n_server_answers, 0)
 
@@ -239,7 +220,6 @@ def _build_import_notes(
 TASK_ID_FIELD = "isolux_task"
 """The field of a server's task that holds the project's task id."""
 _UPLOAD_BATCH_SIZE = 20
-_MAX_GOLDEN_ANNOTATORS = 1000  # annotators of a golden task
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +247,7 @@ def plan_and_upload_tasks(
         )
     n_planned = 0 if training else plan_new_and_redo_tasks(project, stage)
     project_number = find_or_create_server_project(project, stage_spec, server, training=training)
+    removal_notes = remove_tasks_of_left_photos(project, server)
     n_sent = n_already_sent = 0
     while True:
         refuse_undecided_hash_matches(project)
@@ -283,46 +264,7 @@ def plan_and_upload_tasks(
                 break
             _upload_and_record_tasks(connection, project, stage_spec, server, project_number, batch)
             n_sent += len(batch)
-    return UploadResult(
-        n_planned,
-        n_sent,
-        n_already_sent,
-        project_number,
-        caution_on_revoked_server_tasks(project, server),
-    )
-
-
-def find_or_create_server_project(
-    project: Project, stage: AnnotationStage, server: LabelStudioServer, *, training: bool = False
-) -> int:
-    """Find the number of a stage's project on the server, or create the project once."""
-    setting_name = _name_server_project_setting(server, stage.name, training=training)
-    with open_write_transaction(project.engine) as connection:
-        query = sa.select(settings.c.value).where(settings.c.name == setting_name)
-        stored_number = connection.execute(query).scalar()
-        if stored_number is not None:
-            return int(stored_number)
-        title_digest = hash_fields({"key": project.key.hex(), "stage": setting_name})[:8]
-        title = f"{project.name}: {stage.title}{' (training)' if training else ''}"[:40]
-        title += f" {title_digest}"
-        project_number = next(
-            (int(p["id"]) for p in server.list_projects() if p["title"] == title), None
-        )
-        if project_number is None:
-            project_number = server.create_project(
-                {
-                    "title": title,
-                    "label_config": format_label_studio_config(stage, project.classes),
-                    "expert_instruction": stage.instruction,
-                    "show_instruction": True,
-                    "maximum_annotations": _MAX_GOLDEN_ANNOTATORS
-                    if training
-                    else stage.n_annotators,
-                    "sampling": "Uniform sampling",
-                }
-            )
-        connection.execute(sa.insert(settings), [{"name": setting_name, "value": project_number}])
-    return project_number
+    return UploadResult(n_planned, n_sent, n_already_sent, project_number, removal_notes)
 
 
 def _read_next_unsent_tasks(
@@ -348,7 +290,7 @@ def _record_tasks_already_on_server(
     """Record tasks that the server has and the database does not know; their number."""
     count_query = sa.select(sa.func.count()).select_from(tasks)
     count_query = count_query.where(
-        tasks.c.server == server.url, tasks.c.server_project == project_number
+        tasks.c.server == server.known_url, tasks.c.server_project == project_number
     )
     if server.count_tasks(project_number) == connection.execute(count_query).scalar():
         return 0
@@ -369,7 +311,7 @@ def _record_server_task_numbers(
     project_number: int,
     number_by_task: Mapping[str, int],
 ) -> None:
-    server_fields = {"server": server.url, "server_project": project_number}
+    server_fields = {"server": server.known_url, "server_project": project_number}
     rows = {
         task: server_fields | {"server_task": server_task}
         for task, server_task in number_by_task.items()

@@ -23,6 +23,7 @@ from isolux.core.errors import FileError, SpecError
 TOKEN_VARIABLE = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
 _TRIES, _FIRST_WAIT_S = 4, 0.5
 _PAGE = 100
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _RETRY_STATUS_CODES = (429, 500, 502, 503, 504)
 _MISSING_FILE_STATUS_CODES = (
     404,
@@ -44,11 +45,14 @@ class LabelStudioServer:
         A legacy token, or a personal access token (which is changed for short-lived ones).
     timeout_s : float
         Of one request.
+    stored_url : str
+        The address under which a project knows this server; empty: ``url``.
     """
 
     url: str
     token: str = field(repr=False)
     timeout_s: float = 60.0
+    stored_url: str = ""
     _bearer: str = field(default="", repr=False)
 
     @classmethod
@@ -68,7 +72,16 @@ class LabelStudioServer:
             raise SpecError(
                 "this is not the address of a server", expected="http://host:port", found=repr(url)
             )
-        return cls(url.rstrip("/"), token, timeout_s)
+        host = (url_parts.hostname or "").lower()
+        host = f"[{host}]" if ":" in host else host
+        is_default_port = url_parts.port in (None, _DEFAULT_PORTS[url_parts.scheme])
+        address = host if is_default_port else f"{host}:{url_parts.port}"
+        return cls(f"{url_parts.scheme}://{address}{url_parts.path.rstrip('/')}", token, timeout_s)
+
+    @property
+    def known_url(self) -> str:
+        """The address under which a project knows this server."""
+        return self.stored_url or self.url
 
     def list_projects(self) -> Iterator[dict[str, Any]]:
         """List the server's projects."""

@@ -18,7 +18,7 @@ import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from isolux.core.errors import UnknownNameError
+from isolux.core.errors import SpecError, UnknownNameError
 from isolux.io.consent.chain import compute_commitment, new_salt
 from isolux.io.images import read_image
 from isolux_curate.annotation.answer_format import Answer, describe_answer_fault
@@ -119,9 +119,14 @@ def plan_new_and_redo_tasks(project: Project, stage: str) -> int:
 def _read_annotation_units(project: Project, stage: AnnotationStage) -> pl.DataFrame:
     if stage.unit_kind == "image":
         return read_images(project).select("image_id", image="image_id")
-    people = read_people_in_photos(project)
-    boxed_people = people.filter(pl.col("x").is_not_null())
-    return boxed_people.select("instance_id", "image_id")
+    if read_people_in_photos(project, include_excluded=True).drop_nulls("x").is_empty():
+        raise SpecError(
+            f"the stage {stage.name} is about people in boxes, and no box was drawn yet",
+            expected="answers of the stage boxes",
+            where=str(project.folder),
+            hint=f"isolux curate push {project.folder} --stage boxes --server URL, then pull",
+        )
+    return read_people_in_photos(project).drop_nulls("x").select("instance_id", "image_id")
 
 
 def build_open_tasks_query(stage: str, *, training: bool) -> sa.Select[Any]:

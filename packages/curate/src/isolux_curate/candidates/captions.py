@@ -3,10 +3,12 @@
 Concepts: the synsets of WordNet under *person* that remain after FACET's rules.
 
 FACET (section 3) takes all synsets under *person*, leaves out offensive ones, those that are not in
-ImageNet-21k or have fewer than 500 examples there, and those more than five steps below *person*;
-no class lies under another (A.1). The rest it chose by hand: occupations, sports, art and leisure.
-That choice has no rule, so the 52 classes of the paper cannot be made by this file alone: what
-stands after the rules is a list for people to choose from.
+ImageNet-21k or have fewer than 500 examples there, and those more than five steps below *person*.
+The rest it chose by hand: occupations, sports, art and leisure, on roughly the same basic level, of
+which none lies under another (A.1): *doctor* is one of them, and *surgeon*, below it, is not. That
+choice has no rule, so the 52 classes of the paper cannot be made by this file alone: what stands
+after the rules is a list for people to choose from, and their choice is checked. WordNet's
+instances (*Einstein*, of *physicist*) are real people, and never stand.
 
 Candidates: photos whose caption and tags contain terms of a class, most terms first.
 
@@ -36,11 +38,13 @@ PERSON_SYNSET = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
 MIN_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
 _SYNSET_LINE = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
-_HYPERNYM_POINTERS = ("@", "@i")  # hypernym and instance hypernym
+_INSTANCE_POINTER = "@i"  # instance hypernym: of one individual
+_HYPERNYM_POINTERS = ("@", _INSTANCE_POINTER)
 _SCHEMA: dict[str, Any] = {
     "synset": pl.String,
     "lemmas": pl.List(pl.String),
     "parents": pl.List(pl.String),
+    "is_instance": pl.Boolean,
 }
 
 
@@ -67,7 +71,7 @@ def read_wordnet_nouns(path: str | Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[str]]:
+def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[str], bool]:
     lemmas = [cells[4 + 2 * k].replace("_", " ").lower() for k in range(n_words)]
     pointer_start = 4 + 2 * n_words
     pointers = [
@@ -79,7 +83,8 @@ def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[
         for pointer_type, offset, part_of_speech in pointers
         if pointer_type in _HYPERNYM_POINTERS and part_of_speech == "n"
     ]
-    return f"n{cells[0]}", lemmas, parents
+    is_instance = any(pointer_type == _INSTANCE_POINTER for pointer_type, _, _ in pointers)
+    return f"n{cells[0]}", lemmas, parents, is_instance
 
 
 def list_concepts_with_exclusion_reasons(
@@ -88,18 +93,22 @@ def list_concepts_with_exclusion_reasons(
     offensive_synsets_or_lemmas: Collection[str] = (),
     imagenet_synsets: Collection[str] | None = None,
     n_examples_by_synset: Mapping[str, int] | None = None,
+    chosen_synsets: Collection[str] = (),
     root_synset: str = PERSON_SYNSET,
 ) -> pl.DataFrame:
     """Apply FACET's rules to all synsets under a root, with the reason for each excluded one.
 
+    Of chosen synsets, none may lie under another one.
+
     Examples
     --------
-    >>> nouns = pl.DataFrame({"synset": ["n1", "n2", "n3"],
+    >>> nouns = pl.DataFrame({"synset": ["n1", "n2", "n3"], "is_instance": [False] * 3,
     ...                       "lemmas": [["person"], ["doctor"], ["surgeon"]],
     ...                       "parents": [[], ["n1"], ["n2"]]})
-    >>> concepts = list_concepts_with_exclusion_reasons(nouns, root_synset="n1")
+    >>> concepts = list_concepts_with_exclusion_reasons(nouns, root_synset="n1",
+    ...                                                 chosen_synsets=["n2", "n3"])
     >>> concepts.select("synset", "depth", "reason").rows()
-    [('n2', 1, 'another concept is below it'), ('n3', 2, None)]
+    [('n2', 1, None), ('n3', 2, 'under the chosen doctor')]
     """
     depth = _compute_depths_below_root(nouns, root_synset)
     table = nouns.filter(
@@ -109,7 +118,10 @@ def list_concepts_with_exclusion_reasons(
     is_offensive = pl.col("synset").is_in(list(offensive_entries)) | (
         pl.col("lemmas").list.set_intersection(list(offensive_entries)).list.len() > 0
     )
-    rules: list[tuple[pl.Expr, pl.Expr]] = [(is_offensive, pl.lit("offensive by the list"))]
+    rules: list[tuple[pl.Expr, pl.Expr]] = [
+        (pl.col("is_instance"), pl.lit("a real person")),
+        (is_offensive, pl.lit("offensive by the list")),
+    ]
     if imagenet_synsets is not None:
         rules.append(
             (~pl.col("synset").is_in(list(imagenet_synsets)), pl.lit("not in ImageNet-21k"))
@@ -122,17 +134,28 @@ def list_concepts_with_exclusion_reasons(
         rules.append((n_examples < MIN_EXAMPLES, too_few_examples))
     too_deep = pl.format("{} steps below, more than {}", "depth", pl.lit(DEEPEST))
     rules.append((pl.col("depth") > DEEPEST, too_deep))
+    upper_by_synset = _find_chosen_above_each(nouns, chosen_synsets)
+    upper_lemma = pl.col("synset").replace_strict(
+        upper_by_synset, default=None, return_dtype=pl.String
+    )
+    rules.append((upper_lemma.is_not_null(), pl.format("under the chosen {}", upper_lemma)))
     reasons = pl.coalesce(pl.when(is_broken).then(rule_reason) for is_broken, rule_reason in rules)
-    table = table.with_columns(reason=reasons)
-    ancestors = _find_ancestors(nouns, table.filter(pl.col("reason").is_null())["synset"].to_list())
-    is_ancestor = pl.col("reason").is_null() & pl.col("synset").is_in(list(ancestors))
-    reason = pl.when(is_ancestor).then(pl.lit("another concept is below it")).otherwise("reason")
     first_lemma = pl.col("lemmas").list.first()
     return (
-        table.with_columns(reason=reason)
+        table.with_columns(reason=reasons)
         .sort("depth", first_lemma)
         .select("synset", "lemmas", "depth", "reason")
     )
+
+
+def _find_chosen_above_each(nouns: pl.DataFrame, chosen_synsets: Collection[str]) -> dict[str, str]:
+    """Find for chosen synsets that lie under another chosen one the first lemma of that one."""
+    lemmas = dict(nouns.select("synset", pl.col("lemmas").list.first()).iter_rows())
+    for synset in chosen_synsets:
+        if synset not in lemmas:
+            raise UnknownNameError("synset", synset, lemmas)
+    upper = {s: sorted(_find_ancestors(nouns, [s]) & set(chosen_synsets)) for s in chosen_synsets}
+    return {synset: str(lemmas[above[0]]) for synset, above in upper.items() if above}
 
 
 def _compute_depths_below_root(nouns: pl.DataFrame, root_synset: str) -> dict[str, int]:
