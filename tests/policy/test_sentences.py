@@ -15,8 +15,8 @@ POLICY = Policy(rules=(), source="policy.yaml")
     ("more", "text"),
     [
         (9_900, "About 9,900 more people of night would decide it (probability 0.8)."),
-        (14_000, "night is so close to the limit that more people will hardly decide it "
-                 "(about 14,000 more, 140 times as many as now)."),
+        (14_000, ("night is so close to the limit that more people will hardly decide it "
+                 "(about 14,000 more, 140 times as many as now).")),
         (None, "A value is so close to the limit that more people will hardly decide it."),
     ],
 )  # fmt: skip
