@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 
 _MAX_LISTED = 4
+_MAX_MULTIPLE = 100
+"""Times a group's present size beyond which more people are not asked for: its value is at most a
+quarter of a standard error from the limit (2.5 / sqrt(100)), and as likely on either side."""
 _DIFFERENCE_KINDS = ("max_difference", "max_deficit", "max_drop", "no_finding_above")
 
 
@@ -280,32 +283,7 @@ def describe_needed_people(
     cases: Sequence[RuleCase], policy: Policy, *, baseline: bool = False, noun: str = "people"
 ) -> str:
     """Describe how many more people of which groups would decide the undecided cases."""
-    needed_by_group: dict[str, tuple[int, int | None]] = {}
-    for case in cases:
-        for group, n, clusters in (
-            (case.group, case.more, case.more_clusters),
-            (case.other, case.more_other, None),
-        ):
-            if n and group is not None and case.reason is None:
-                previous = needed_by_group.get(group, (0, None))
-                needed_by_group[group] = (n, clusters) if n > previous[0] else previous
-    text = []
-    if needed_by_group:
-        largest_first = sorted(needed_by_group.items(), key=lambda entry: -entry[1][0])
-        phrases = [
-            _format_needed_people_of_group(shorten_name(name), *number, noun)
-            for name, number in largest_first[:_MAX_LISTED]
-        ]
-        phrases += (
-            [f"more of {len(largest_first) - _MAX_LISTED:,} other groups"]
-            if largest_first[_MAX_LISTED:]
-            else []
-        )
-        both_runs_text = " in both runs" if baseline else ""
-        text.append(
-            f"About {_join_phrases_with_and(phrases)}{both_runs_text} would decide it "
-            f"(probability {policy.power:g})."
-        )
+    text = list(_iterate_needed_people(cases, policy, baseline=baseline, noun=noun))
     too_small = [case for case in cases if case.reason and (case.more or case.more_clusters)]
     if too_small:
         missing_phrases = [
@@ -333,11 +311,51 @@ def describe_needed_people(
         text.append(f"How many more {noun} of {names}{remaining_text} it takes cannot be told.")
     if not text:
         text.append(
-            "Even more than a million times as many people would not be sure to decide it."
+            f"A value is so close to the limit that more {noun} will hardly decide it."
             if any(case.reason is None for case in cases)
             else "More people would not help: look at the finding."
         )
     return " ".join(text)
+
+
+def _iterate_needed_people(
+    cases: Sequence[RuleCase], policy: Policy, *, baseline: bool, noun: str
+) -> Iterator[str]:
+    """Yield how many more people would decide the judged cases, or that hardly any number would."""
+    needed_by_group: dict[str, tuple[int, int | None]] = {}
+    multiples: dict[str, float] = {}
+    for case in cases:
+        for group, n, n_now, clusters in (
+            (case.group, case.more, case.n, case.more_clusters),
+            (case.other, case.more_other, case.n_other, None),
+        ):
+            if n and group is not None and case.reason is None:
+                previous = needed_by_group.get(group, (0, None))
+                needed_by_group[group] = (n, clusters) if n > previous[0] else previous
+                multiples[group] = max(n / max(n_now or 0, 1), multiples.get(group, 0.0))
+    if needed_by_group and max(multiples.values()) > _MAX_MULTIPLE:
+        name = max(multiples, key=lambda group: multiples[group])
+        yield (
+            f"{shorten_name(name)} is so close to the limit that more {noun} will hardly decide it "
+            f"(about {_round_up_to_two_digits(needed_by_group[name][0])} more, "
+            f"{multiples[name]:,.0f} times as many as now)."
+        )
+    elif needed_by_group:
+        largest_first = sorted(needed_by_group.items(), key=lambda entry: -entry[1][0])
+        phrases = [
+            _format_needed_people_of_group(shorten_name(name), *number, noun)
+            for name, number in largest_first[:_MAX_LISTED]
+        ]
+        phrases += (
+            [f"more of {len(largest_first) - _MAX_LISTED:,} other groups"]
+            if largest_first[_MAX_LISTED:]
+            else []
+        )
+        both_runs_text = " in both runs" if baseline else ""
+        yield (
+            f"About {_join_phrases_with_and(phrases)}{both_runs_text} would decide it "
+            f"(probability {policy.power:g})."
+        )
 
 
 def _format_needed_people_of_group(name: str, n: int, clusters: int | None, noun: str) -> str:
