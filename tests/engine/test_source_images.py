@@ -163,7 +163,8 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
     still = SourceImage("a", "still.gif", None, None, (Unit("a"),), needs_annotated_size=False)
     (cut,) = opened(people, still).crops
     assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12
-    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "an animation of 2 pictures"),
+    for name, said in (("deep.png", "8 bits a channel"),
+                       ("moving.gif", "an animation of 2 pictures"),
                        ("moving.webp", "an animation of 2 pictures"),
                        ("moving.png", "an animation of 2 pictures")):  # fmt: skip
         picture = SourceImage(name, name, None, None, (Unit(name),), needs_annotated_size=False)
@@ -180,7 +181,9 @@ def test_what_is_transparent_lies_on_white(tmp_path, name):
     Image.fromarray(pixels).save(tmp_path / name, **({"lossless": True} if "webp" in name else {}))
     half = 0 if name == "a.gif" else 127
     found = read_image(tmp_path / name)
-    assert np.abs(found[0].astype(int) - [[255, 0, 0], [255, half, half], [255, 255, 255]]).max() <= 1
+    assert (
+        np.abs(found[0].astype(int) - [[255, 0, 0], [255, half, half], [255, 255, 255]]).max() <= 1
+    )
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.bmp", "a.gif"])
