@@ -84,9 +84,7 @@ def explain(run: Run) -> AnalysisResult:
     if not rows:
         return AnalysisResult(FINDINGS.empty())
     table = pl.DataFrame(rows, infer_schema_length=None)
-    nearest = pl.max_horizontal(
-        pl.col("log odds low"), -pl.col("log odds high"), pl.lit(0.0)
-    )
+    nearest = pl.max_horizontal(pl.col("log odds low"), -pl.col("log odds high"), pl.lit(0.0))
     ordered = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
         "nearest",
         "size",
