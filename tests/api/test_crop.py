@@ -291,3 +291,53 @@ def test_a_photo_without_its_person_needs_a_mask_and_says_so_where_there_is_none
         assert shown.shape == (10, 12, 3)
         if recipe != "whole":
             assert found.crops.filter(id="2")["reason"].item() == "no mask of the person"
+
+
+CONVERSATIONS = {
+    name: {"files": [f"CC/{name}/{name}_00.MP4"],
+           "label": {"age": "20", "gender": "Female", "skin-type": "5"}}
+    for name in ("0001", "0002")
+}  # fmt: skip
+DETECTOR = """
+import polars as pl
+
+class Faces:
+    predicts = "boxes"
+    def __call__(self, pictures):
+        rows = [(k, "face", 40.0, 30.0, 20.0, 20.0, 0.9) for k in range(len(pictures))]
+        rows += [(k, "face", 0.0, 0.0, 5.0, 5.0, 0.2) for k in range(len(pictures))]
+        names = ["picture", "label", "box_x", "box_y", "box_w", "box_h", "score"]
+        return pl.DataFrame(rows, schema=names, orient="row")
+
+faces = Faces
+"""
+
+
+def test_faces_of_conversations_are_cut_by_the_boxes_of_a_detector(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "CasualConversations.json").write_text(json.dumps(CONVERSATIONS))
+    (tmp_path / "isolux_face_nets.py").write_text(DETECTOR)
+    pixels = np.random.default_rng(1).integers(0, 256, (90, 120, 3)).astype(np.uint8)
+    for name in CONVERSATIONS:
+        (tmp_path / "frames" / f"{name}_00").mkdir(parents=True)
+        Image.fromarray(pixels).save(tmp_path / "frames" / f"{name}_00" / "000007.png")
+    data = ["casual_conversations:CasualConversations.json", "--images", "frames"]
+    asked = ["--recipe", "casual-conversations", "--out", "faces"]
+    ran = command(monkeypatch, capsys, "crop", *data, *asked)
+    assert (ran.code, "--boxes found" in ran.plain) == (2, True), ran.plain
+    found = ["--model", "python:isolux_face_nets:faces", "--out", "found"]
+    assert command(monkeypatch, capsys, "predict", *data, *found).code == 0
+    ran = command(monkeypatch, capsys, "crop", *data, *asked, "--boxes", "found")
+    assert ran.code == 0, ran.plain
+    rows = pl.read_csv("faces/crops.csv", infer_schema=False)
+    assert rows["id"].to_list() == ["0001_00#7", "0002_00#7"]
+    # The box of score .9, 1.5 times as large about its middle (50, 40): x 35 to 65, y 25 to 55.
+    expected = Image.fromarray(pixels[25:55, 35:65]).resize((256, 256), Image.Resampling.BILINEAR)
+    assert np.array_equal(read_image(tmp_path / "faces" / rows["file"][0]), np.asarray(expected))
+
+
+def test_boxes_of_images_with_several_people_or_of_another_kind_are_refused(folder, tmp_path):
+    pl.DataFrame({"image_id": ["a.png"], "label": ["face"]}).write_csv("labels.csv")
+    people = load("coco", "people.json")
+    with pytest.raises(SpecError, match="whose box is whose"):
+        isolux.crop(people, recipe="box", out="x", boxes="labels.csv")

@@ -260,7 +260,9 @@ def test_folders_without_frames_are_refused(tmp_path):
     with pytest.raises(SpecError, match=r"(?s)frames cannot be set.*1 or more.*0"):
         load(path, frames=0)
     with pytest.raises(SpecError, match="this list names pictures, not videos"):
-        load(put(tmp_path, LIST, "cc.json"), pictures=tmp_path)
+        load(put(tmp_path, LIST, "cc.json"), pictures=tmp_path, frames=2)
+    of_pictures = load(put(tmp_path, LIST, "cc.json"), pictures=tmp_path)  # their folder alone
+    assert of_pictures.instances.height == 2
 
 
 def test_one_name_in_two_folders_is_told_apart_by_its_path(tmp_path):

@@ -37,11 +37,11 @@ def net():
     Path(f"opened-{os.getpid()}").touch()
     return brightness
 
-def killed(*, times: int = 1):
+def killed(*, times: int = 1, everywhere: bool = False):
     """End the process at picture 5, the first times."""
     def answer(pictures):
         before = len(list(Path().glob("killed-*")))
-        if any(one.mean() == 25 for one in pictures) and before < times:
+        if any(everywhere or one.mean() == 25 for one in pictures) and before < times:
             Path(f"killed-{before}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return brightness(pictures)
@@ -49,6 +49,9 @@ def killed(*, times: int = 1):
 
 def deadly():
     return killed(times=1000)
+
+def hopeless():
+    return killed(times=1000, everywhere=True)
 
 def stuck():
     """Hang at picture 5 with Python's lock held: no thread of the process gets on."""
@@ -150,26 +153,35 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(people, tmp_path):
 def test_a_picture_that_kills_each_worker_is_a_reason_and_asked_again(people, tmp_path):
     ran, found = run(people, tmp_path / "out", "deadly", retries=1, workers=1)
     why = "its worker was lost: its process ended with -9"
-    assert reasons(found) == {f"00{k}.png": why for k in (4, 5, 6, 7)}
-    assert found.inferences.drop_nulls("fault")["fault"].unique().to_list() == ["model"]
-    assert len(list(tmp_path.glob("killed-*"))) == 2  # a try, and one more
+    assert reasons(found) == {"005.png": why}
+    assert found.predictions["label"].to_list() == [str(5 * k) for k in range(12) if k != 5]
+    assert found.inferences.drop_nulls("fault")["fault"].to_list() == ["model"]
+    assert len(list(tmp_path.glob("killed-*"))) == 3  # a try, one more, and the picture alone
     ran, _ = run(people, tmp_path / "out", "deadly", retries=0)
     assert ran.n_computed == 1
-    with pytest.raises(InputError, match=r"(?s)too many pictures.*4 × its worker was lost"):
-        run(people, tmp_path / "few", "deadly", retries=0, max_failures=0.3)
+    with pytest.raises(InputError, match=r"(?s)too many pictures.*1 × its worker was lost"):
+        run(people, tmp_path / "few", "deadly", retries=0, max_failures=0.05)
+
+
+def test_a_shard_whose_pictures_all_end_their_worker_is_given_up_after_two(people, tmp_path):
+    _, found = run(people, tmp_path / "out", "hopeless", retries=0, workers=1)
+    why = "its worker was lost: its process ended with -9"
+    assert reasons(found) == {f"{k:03}.png": why for k in range(12)}
+    assert len(list(tmp_path.glob("killed-*"))) == 9  # of three shards: once, and two pictures
 
 
 def test_a_worker_that_holds_pythons_lock_is_ended_and_the_rest_is_done(
     people, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(remote_prediction, "_TIME_LIMIT_MARGIN", (1.0, 2.0))
+    monkeypatch.setattr(remote_prediction, "_TIME_LIMIT_FACTOR", 1.0)
+    monkeypatch.setattr(remote_prediction, "_MIN_MARGIN_S", 2.0)
     began = time.monotonic()
     _, found = run(people, tmp_path / "out", "stuck", workers=1, time_limit=1.0)
     assert time.monotonic() - began < 50
     late = "not answered within the time limit of its shard"
-    assert reasons(found) == {f"00{k}.png": late for k in (4, 5, 6, 7)}
-    assert found.inferences.drop_nulls("fault")["fault"].unique().to_list() == ["time"]
-    assert found.predictions.height == 8
+    assert reasons(found) == {"005.png": late}
+    assert found.inferences.drop_nulls("fault")["fault"].to_list() == ["time"]
+    assert found.predictions.height == 11
 
 
 def test_a_worker_keeps_its_time_limit_as_one_process_does(people, tmp_path):

@@ -163,7 +163,8 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
     still = SourceImage("a", "still.gif", None, None, (Unit("a"),), needs_annotated_size=False)
     (cut,) = opened(people, still).crops
     assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12
-    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "an animation of 2 pictures"),
+    for name, said in (("deep.png", "8 bits a channel"),
+                       ("moving.gif", "an animation of 2 pictures"),
                        ("moving.webp", "an animation of 2 pictures"),
                        ("moving.png", "an animation of 2 pictures")):  # fmt: skip
         picture = SourceImage(name, name, None, None, (Unit(name),), needs_annotated_size=False)

@@ -53,8 +53,9 @@ def explain(run: Run) -> AnalysisResult:
     AnalysisResult
         No findings, and one table: ``model`` (of several), ``answer``, ``attribute, group``,
         ``said, of`` (counts of people; sums of shares where one has several answers), ``others
-        said, of others``, ``share, others' share`` (fractions), ``log odds, low, high``
-        (natural logarithm, 0: alike), ``p adjusted`` (the audit's, of the group against everyone).
+        said, of others``, ``share, others' share`` (fractions), ``log odds, log odds low, log odds
+        high`` (natural logarithm, 0: alike), ``p adjusted`` (the audit's, of the group against
+        everyone).
         Groups below the audit's minimum are left out. Of two groups, each other's others, the one
         with the higher odds is listed.
 
@@ -83,7 +84,7 @@ def explain(run: Run) -> AnalysisResult:
     if not rows:
         return AnalysisResult(FINDINGS.empty())
     table = pl.DataFrame(rows, infer_schema_length=None)
-    nearest = pl.max_horizontal(pl.col("low"), -pl.col("high"), pl.lit(0.0))
+    nearest = pl.max_horizontal(pl.col("log odds low"), -pl.col("log odds high"), pl.lit(0.0))
     ordered = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
         "nearest",
         "size",
@@ -182,7 +183,7 @@ def _build_association_row(
         "share": log_odds.n_with_answer / log_odds.n_asked,
         "others' share": log_odds.other_n_with_answer / log_odds.other_n_asked,
         "log odds": log_odds.value,
-        "low": log_odds.low,
-        "high": log_odds.high,
+        "log odds low": log_odds.low,
+        "log odds high": log_odds.high,
         "p adjusted": row["p_adjusted"],
     }

@@ -135,6 +135,8 @@ def load_with_open_clusters(
                 expected="one of " + ", ".join(option_names),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
+    if images is not None and "pictures" in option_names:  # frames of videos, found by their names
+        given_settings.setdefault("pictures", images)
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given_settings))
     terms = replace_licence_terms_from_neighbours(loaded.info, loaded.inputs)
     dataset = replace(loaded, info=terms)

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.core.errors import IsoluxError, SpecError
 from isolux.engine import source_images as of_pictures
-from isolux.engine.inference import LATE_REASON
+from isolux.engine.inference import LATE_REASON, MIN_TIME_ALONE_S
 from isolux.engine.jobs import Executor, Job, JobLimits, JobRequest, JobStore, Tables
 from isolux.engine.settings import Failures, PredictionSettings, Progress, RunOutcome
 from isolux.engine.shard_predictor import ShardPredictor
@@ -154,10 +154,11 @@ def _check_same_model(model: Model, request: ModelRequest) -> None:
     )
 
 
-_TIME_LIMIT_MARGIN = 2.1, 30.0
-"""Factor of a shard's time limit, and seconds added to it, after which a worker is killed. A worker
-keeps the limit itself, and takes as much again to retry pictures one by one; it cannot if a call
-hangs without releasing Python's lock."""
+_TIME_LIMIT_FACTOR, _MIN_MARGIN_S, _MAX_MARGIN_S = 2.1, 5.0, 30.0
+"""Factor of a shard's time limit, and seconds added to it (as many as the limit, between the two),
+after which a worker is killed. A worker keeps the limit itself, and takes as much again to retry
+pictures one by one; it cannot if a call hangs without releasing Python's lock."""
+_MAX_LOST_IN_ROW = 2  # pictures of a shard, each alone: a third would be lost too
 
 
 def predict_missing_shards_remotely(
@@ -204,6 +205,12 @@ def predict_missing_shards_remotely(
         stage.discard()
 
 
+def _build_limits(time_limit: float, retries: int) -> JobLimits:
+    """Build the limits of a job; a late one is not tried again as it is."""
+    margin_s = min(max(time_limit, _MIN_MARGIN_S), _MAX_MARGIN_S)
+    return JobLimits(time_limit * _TIME_LIMIT_FACTOR + margin_s, retries, retries_late=False)
+
+
 def check_model_has_spec(model: Model) -> None:
     """Refuse a model that other processes cannot open by its name."""
     if model.spec.startswith("("):
@@ -227,6 +234,7 @@ class _RemoteRun:
     n_computed: int = 0
     n_computed_images: int = 0
     n_finished_images: int = 0
+    lost_tables: dict[int, pl.DataFrame] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.batch = self.settings.batch
@@ -237,21 +245,22 @@ class _RemoteRun:
         self.run_key = str(self.request["run_key"])
 
     def execute(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> RunOutcome:
-        factor, extra_s = _TIME_LIMIT_MARGIN
-        limits = JobLimits(self.settings.time_limit * factor + extra_s, retries, retries_late=False)
         first = Job("open", self.model.spec, OPEN_MODEL_CALL, {"request": self.request})
         executor(
             JobRequest(
                 self._build_jobs(),
                 len(self.shards),
                 self.job_store,
-                limits,
+                _build_limits(self.settings.time_limit, retries),
                 self._commit_shard,
                 first,
                 stop,
                 self._build_failed_shard,
             )
         )
+        for position, lost_rows in self.lost_tables.items():
+            if not stop():
+                self._retry_images_alone(executor, first, position, lost_rows, stop)
         keys = [
             (s, self.key_by_index[s.index]) for s in self.shards if s.index in self.key_by_index
         ]
@@ -276,13 +285,18 @@ class _RemoteRun:
             )
 
     def _commit_shard(self, job: Job) -> None:
-        """Commit the result of a shard's job."""
-        shard = self.shards[int(job.key)]
+        """Commit the result of a shard's job; the images of a lost one are tried alone first."""
         tables = self.job_store.pop(job.key)
+        inferences = tables.get("inferences")
+        if int(job.key) in self.lost_tables:
+            return
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
         self.batch = min(self.batch, batch)
+        self._record_shard(self.shards[int(job.key)], key, inferences)
+
+    def _record_shard(self, shard: Shard, key: str, inferences: pl.DataFrame | None) -> None:
+        """Commit a shard's inferences (None: they are there), and count them."""
         self.n_finished_images += len(shard.images)
-        inferences = tables.get("inferences")
         if inferences is None:
             self.failures.add_earlier_failures(
                 self.store.select_keys_without_retry(shard, [shorten_key_for_file_name(key)]).get(
@@ -300,7 +314,45 @@ class _RemoteRun:
 
     def _build_failed_shard(self, job: Job, loss_reason: str, is_late: bool) -> Tables:
         """Build a failed shard, which the next command predicts again."""
-        shard = self.shards[int(job.key)]
+        tables = self._build_failed_tables(self.shards[int(job.key)], loss_reason, is_late)
+        if len(self.shards[int(job.key)].images) > 1:
+            self.lost_tables[int(job.key)] = tables["inferences"]
+        return tables
+
+    def _retry_images_alone(
+        self,
+        executor: Executor,
+        first: Job,
+        position: int,
+        lost_rows: pl.DataFrame,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Predict each image of a lost shard alone: the one that hangs or ends its worker stays."""
+        shard = self.shards[position]
+        alone = _ImagesAlone(shard, self.request, self.job_store, self._build_failed_tables)
+        limit, n_images = self.settings.time_limit, len(shard.images)
+        time_alone = max(limit / n_images, min(limit, MIN_TIME_ALONE_S))
+        executor(
+            JobRequest(
+                alone.build_jobs(),
+                n_images,
+                self.job_store,
+                _build_limits(time_alone, 0),
+                alone.keep_rows,
+                first,
+                stop,
+                alone.build_failed,
+            )
+        )
+        if stop():  # the next command tries the rest
+            return
+        inferences = alone.combine_rows(lost_rows)
+        hash_by_id = dict(inferences.select("image_id", "sha256").iter_rows())
+        hashes = [hash_by_id[image.image_id] for image in shard.images]
+        self._record_shard(shard, compute_shard_key(self.run_key, shard, hashes), inferences)
+
+    def _build_failed_tables(self, shard: Shard, loss_reason: str, is_late: bool) -> Tables:
+        """Build the tables of images whose worker was lost or late."""
         reason, fault = (
             (LATE_REASON, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")
         )
@@ -313,3 +365,49 @@ class _RemoteRun:
         key = compute_shard_key(self.run_key, shard, [None] * len(shard.images))
         job_result = pl.DataFrame({"key": [key], "batch": [self.batch]})
         return {"made": job_result, "inferences": pl.DataFrame(rows, schema=schema, orient="row")}
+
+
+@dataclass
+class _ImagesAlone:
+    """The images of a shard whose worker was lost or late, each as a job of its own."""
+
+    shard: Shard
+    request: Mapping[str, Any]
+    job_store: JobStore
+    build_failed_tables: Callable[[Shard, str, bool], Tables]
+    row_tables: dict[int, pl.DataFrame] = field(default_factory=dict)
+    lost_keys: set[str] = field(default_factory=set)
+    n_lost_in_row: int = 0
+
+    def build_jobs(self) -> Iterator[Job]:
+        for k, image in enumerate(self.shard.images):
+            if self.n_lost_in_row < _MAX_LOST_IN_ROW:
+                arguments = shard_to_json(Shard(self.shard.index, (image,)))
+                yield Job(
+                    f"{self.shard.index}-{k}",
+                    f"shard {self.shard.index}, picture {k}",
+                    PREDICT_SHARD_CALL,
+                    {"request": self.request, **arguments},
+                )
+
+    def keep_rows(self, job: Job) -> None:
+        self.row_tables[_read_image_index(job)] = self.job_store.pop(job.key)["inferences"]
+        if job.key not in self.lost_keys:
+            self.n_lost_in_row = 0
+
+    def build_failed(self, job: Job, loss_reason: str, is_late: bool) -> Tables:
+        self.lost_keys.add(job.key)
+        self.n_lost_in_row += 1  # here, before the worker takes its next job
+        image = self.shard.images[_read_image_index(job)]
+        return self.build_failed_tables(Shard(self.shard.index, (image,)), loss_reason, is_late)
+
+    def combine_rows(self, lost_rows: pl.DataFrame) -> pl.DataFrame:
+        """Put the images' rows in the shard's order; those not tried have the rows of the loss."""
+        return pl.concat(
+            self.row_tables.get(k, lost_rows.filter(pl.col("image_id") == image.image_id))
+            for k, image in enumerate(self.shard.images)
+        )
+
+
+def _read_image_index(job: Job) -> int:
+    return int(job.key.rpartition("-")[2])

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from isolux.api.audit.inputs import OpenProgress
-from isolux.api.crop import list_crop_per_person
+from isolux.api.crop.crop_store import list_crop_per_person
 from isolux.api.predict import PredictionResult, is_answers, predict_people, read_prediction_dir
 from isolux.core import registry
 from isolux.core.containers import Dataset

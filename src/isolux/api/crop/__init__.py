@@ -18,7 +18,12 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.api.crop import recipes as of_recipes
-from isolux.api.crop.crop_store import CropFolder, CropRow, compute_crop_key, read_crops
+from isolux.api.crop.crop_store import (
+    CropFolder,
+    CropRow,
+    compute_crop_key,
+)
+from isolux.api.crop.predicted_boxes import attach_predicted_boxes
 from isolux.api.crop.recipes import (
     NO_BOX,
     NO_MASK,
@@ -32,12 +37,10 @@ from isolux.api.crop.recipes import (
 )
 from isolux.core import progress
 from isolux.core.containers import Dataset
-from isolux.core.errors import InputError, IsoluxError, SpecError
+from isolux.core.errors import InputError, IsoluxError
 from isolux.core.notes import Caution
-from isolux.core.tables import INSTANCES
 from isolux.engine.source_images import (
     SourceImage,
-    Unit,
     decode_and_crop_units,
     find_image_folder,
     hash_image_file,
@@ -86,6 +89,7 @@ def crop(
     size: int | None = None,
     padding: float | None = None,
     square_position: Literal["left", "centre"] | None = None,
+    boxes: str | None = None,
     images: str | None = None,
     only: Sequence[str] = (),
     withdrawn: str | None = None,
@@ -116,6 +120,8 @@ def crop(
         For fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
     square_position : {"left", "centre"}, optional
         For miap: where the square of a wide box lies; default: left, as in the paper.
+    boxes : str, optional
+        Boxes for data without any, one person an image: a directory of isolux predict, or a file.
     images : str, optional
         The folder that contains the pictures; default: looked for near the annotation.
     only : sequence of str
@@ -170,6 +176,8 @@ def crop(
         data_option=data_option,
         images=images,
     )
+    if boxes is not None:
+        dataset = attach_predicted_boxes(dataset, boxes)
     crop_run = _CropRun(
         dataset,
         crop_recipe,
@@ -180,43 +188,10 @@ def crop(
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,
         "recipe": recipe,
-        "settings": asdict(options),
+        "settings": asdict(options) | ({} if boxes is None else {"boxes": str(boxes)}),
         "inputs": dict(dataset.inputs),
     }
     return crop_run.execute(record, overwrite=overwrite)
-
-
-def list_crop_per_person(
-    dataset: Dataset, crops: str | Path
-) -> tuple[list[SourceImage], ImageFolder]:
-    """List one image per person: the crop, or the reason for none."""
-    table = read_crops(crops)
-    row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
-    ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()
-    if ids and not any(name in row_by_id for name in ids):
-        raise SpecError(
-            "these are crops of other people",
-            expected=f"ids such as {ids[0]!r}",
-            found=", ".join(map(repr, list(row_by_id)[:_MAX_LISTED])) or "nobody",
-            where=str(crops),
-            hint="cut out the people of these data: isolux crop",
-        )
-    images = []
-    for name in ids:
-        row = row_by_id.get(name) or {"file": None, "reason": "not among the crops"}
-        reason = None if row["file"] else f"no crop: {row['reason']}"
-        images.append(
-            SourceImage(
-                row["file"] or name,
-                row["file"],
-                None,
-                None,
-                (Unit(name),),
-                needs_annotated_size=False,
-                reason=reason,
-            )
-        )
-    return images, ImageFolder(Path(crops).expanduser())
 
 
 @dataclass
@@ -371,8 +346,8 @@ class _CropRun:
 
 _NO_MASK_HINT = "--data-option segments=true loads FHIBE's parts, whose union is the person's mask"
 _NO_BOX_HINT = (
-    "a table has no boxes, only attributes: load the dataset by its own name, or write it as COCO "
-    "(coco:people.json)"
+    "find them by a detector (isolux predict … --model mtcnn: --out found; then --boxes found), or "
+    "load data that have them, such as coco:people.json"
 )
 
 

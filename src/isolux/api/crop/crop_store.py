@@ -25,10 +25,14 @@ from typing import Any
 import polars as pl
 
 from isolux.api.crop.recipes import CropOptions, Person
-from isolux.core.errors import FileError, OutputError
+from isolux.core.containers import Dataset
+from isolux.core.errors import FileError, OutputError, SpecError
+from isolux.core.tables import INSTANCES
+from isolux.engine.source_images import SourceImage, Unit
 from isolux.geometry.crops import Pixels
 from isolux.io.atomic import refuse_existing, write_bytes, write_text
 from isolux.io.csv_text import to_safe_csv
+from isolux.io.image_folder import ImageFolder
 from isolux.io.staging import is_staging_name
 
 CROP_RECORD = "crop.json"
@@ -36,6 +40,7 @@ CROP_RECORD = "crop.json"
 CROP_TABLE = "crops.csv"
 _KEY_LENGTH = 16  # hex digits of a key in a file's name
 _MAX_NAME_LENGTH = 120
+_MAX_LISTED = 3
 _CROP_FILE_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY_LENGTH}}}\.png")
 
 
@@ -184,6 +189,39 @@ def read_crops(path: str | Path) -> pl.DataFrame:
             where=str(folder / CROP_TABLE),
             hint="make them again: isolux crop … --overwrite",
         ) from error
+
+
+def list_crop_per_person(
+    dataset: Dataset, crops: str | Path
+) -> tuple[list[SourceImage], ImageFolder]:
+    """List one image per person: the crop, or the reason for none."""
+    table = read_crops(crops)
+    row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
+    ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()
+    if ids and not any(name in row_by_id for name in ids):
+        raise SpecError(
+            "these are crops of other people",
+            expected=f"ids such as {ids[0]!r}",
+            found=", ".join(map(repr, list(row_by_id)[:_MAX_LISTED])) or "nobody",
+            where=str(crops),
+            hint="cut out the people of these data: isolux crop",
+        )
+    images = []
+    for name in ids:
+        row = row_by_id.get(name) or {"file": None, "reason": "not among the crops"}
+        reason = None if row["file"] else f"no crop: {row['reason']}"
+        images.append(
+            SourceImage(
+                row["file"] or name,
+                row["file"],
+                None,
+                None,
+                (Unit(name),),
+                needs_annotated_size=False,
+                reason=reason,
+            )
+        )
+    return images, ImageFolder(Path(crops).expanduser())
 
 
 def _read_record(folder: Path) -> dict[str, Any]:

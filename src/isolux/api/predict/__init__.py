@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.api.crop import list_crop_per_person
+from isolux.api.crop.crop_store import list_crop_per_person
 from isolux.api.predict.record import (
     build_notes,
     build_record,

@@ -30,6 +30,8 @@ BLANK_TEXT = '""'
 """How text names the empty cells of the truth in a label map."""
 
 _PARAMETER_BY_FLAG = {"metric": "metrics"}
+_COMMA_LISTS = ("metrics", "read", "between")
+"""Lists of names, of rules, of two values: `--metric recall,precision` is `--metric` twice."""
 """A flag that is given several times has a singular name."""
 
 
@@ -52,6 +54,14 @@ class Task(SettingsStage):
     def get(self, name: str) -> Any:
         """Return one of the task's own settings; None where it was not given."""
         return self.settings.get(name)
+
+
+def _split_comma_list(raw_value: Any) -> Any:
+    """Split the only entry of a list at its commas; one with an equals sign names a question."""
+    entries = [raw_value] if isinstance(raw_value, str) else raw_value
+    if not entries or len(entries) > 1 or not isinstance(entries[0], str) or "=" in entries[0]:
+        return entries
+    return [name.strip() for name in entries[0].split(",")]
 
 
 def flag_to_score_parameter(flag_name: str) -> str:
@@ -130,7 +140,7 @@ def validate_task_settings(
             parsed_settings[name] = parse_option_value(
                 function,
                 name,
-                raw_value,
+                _split_comma_list(raw_value) if name in _COMMA_LISTS else raw_value,
                 owner=f"the task {task.name}",
                 displayed_name=score_parameter_to_flag(name),
                 source=source,

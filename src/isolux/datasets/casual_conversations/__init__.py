@@ -102,7 +102,8 @@ def load(
         ``CasualConversationsV2.json``, Fairness Indicators' list, or a folder that holds one.
     pictures : str or Path, optional
         The folder of extracted frames or face crops: ``<video>_raw_frame00000012.jpg``, as version
-        2 publishes them, or ``<video>/<number>.jpg``. Not given: a video is judged as a whole.
+        2 publishes them, or ``<video>/<number>.jpg``. Not given: ``images`` (``--images``), else a
+        video is judged as a whole. Of a list of pictures only their folder.
     frames : int
         How many of a video's pictures to take, evenly over those there are. 1: the middle one,
         which among face crops is the middle frame with a face (Fairness Indicators, appendix B.1;
@@ -192,7 +193,7 @@ def _build_video_units(
 ) -> _VideoUnits:
     """Make a unit of each chosen frame, or of each video."""
     videos = conversations.table
-    if pictures is None:
+    if pictures is None or (conversations.has_pictures and frames == 1):
         units = videos.with_columns(instance_id="video", frame_index=pl.lit(None, dtype=pl.Int64))
         return _VideoUnits(units, ())
     if conversations.has_pictures:

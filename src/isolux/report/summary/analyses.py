@@ -51,6 +51,7 @@ SHARES = frozenset(
         "first in",
         "low-performing",
         "low-performing without",
+        "others' share",
         "people compared",
         "share",
         "share left",
