@@ -23,6 +23,7 @@ from isolux.core.tables import (
 )
 from isolux.disparity.biometrics import (
     build_age_performance_table,
+    count_comparisons,
     count_gallery_by_group,
     cross_group_false_match_rates,
     cross_group_false_positive_rates,
@@ -178,6 +179,21 @@ def test_the_impostor_matrix_is_that_of_plain_loops():
     own = run.group_metrics.filter((pl.col("metric") == FMR) & (pl.col("group") == "a"))
     same = found.filter(pl.col("group_a") == "a", pl.col("group_b") == "a")
     assert own["value"].item() == same["false_match_rate"].item()
+
+
+def test_the_performance_table_counts_comparisons_and_not_pictures():
+    """Of 12 pictures there are 66 pairs, 6 of them genuine; 15 within a tone, 3 genuine."""
+    dataset, ids = six()
+    rng = np.random.default_rng(1)
+    pairs = [(i, j, float(rng.random())) for i, j in combinations(ids, 2)]
+    given = pl.DataFrame(pairs, schema=["instance_id", "other_id", "score"], orient="row")
+    scores = isolux.score(
+        "face_verification", dataset, given.with_columns(model=pl.lit("m")), threshold=0.6
+    )
+    run = isolux.audit(scores, dataset, by="tone", min_units=1, min_clusters=1, replicates=100,
+                       keep_pairs=True).run  # fmt: skip
+    counts = performance(run).select("group", "fmr_n", "fnmr_n")
+    assert sorted(counts.rows()) == [("a", 12, 3), ("b", 12, 3), ("overall", 60, 6)]
 
 
 def test_many_pairs_with_two_people_are_two_people():
