@@ -23,7 +23,6 @@ from isolux.core.tables import (
 )
 from isolux.disparity.biometrics import (
     build_age_performance_table,
-    count_comparisons,
     count_gallery_by_group,
     cross_group_false_match_rates,
     cross_group_false_positive_rates,
