@@ -2,8 +2,8 @@
 
     run directories → what a page holds of them → one file that opens by a double click
 
-The page shows what the run's tables hold and measures nothing. What of people it may hold, and what
-never enters it: ``docs/how_to/viewer.md``.
+The page shows what the run's tables hold; changes between two runs are tested when it is written.
+What of people it may hold, and what never enters it: ``docs/how_to/viewer.md``.
 """
 
 from __future__ import annotations

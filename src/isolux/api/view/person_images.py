@@ -181,11 +181,12 @@ class RunImages:
             x, y, width, height = box
             margin = _THUMBNAIL_MARGIN * max(width, height)
             edges = (x - margin, y - margin, x + width + margin, y + height + margin)
-            left, top = (max(0, round(edge)) for edge in edges[:2])
-            right = min(image.width, max(round(edges[2]), left + 1))
-            bottom = min(image.height, max(round(edges[3]), top + 1))
-            if left < right and top < bottom:
-                image = image.crop((left, top, right, bottom))
+            x1, y1, x2, y2 = (
+                min(max(round(edge), 0), limit)
+                for edge, limit in zip(edges, image.size * 2, strict=True)
+            )
+            if x1 < x2 and y1 < y2:
+                image = image.crop((x1, y1, x2, y2))
         image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
         return _to_jpeg(image)
 
