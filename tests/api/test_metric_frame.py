@@ -381,8 +381,8 @@ def test_a_frame_prints_a_row_a_group_and_a_column_a_metric():
 
 def test_a_long_frame_prints_sixty_rows_and_says_how_many_more():
     groups = [f"g{k}" for k in range(100)] * 12
-    frame = isolux.metric_frame(metrics="accuracy", y_true=[0, 1] * 600,
-                                y_pred=[0, 1, 0, 1, 0, 0] * 200,
+    pred = [0, 1, 0, 1, 0, 0] * 200
+    frame = isolux.metric_frame(metrics="accuracy", y_true=[0, 1] * 600, y_pred=pred,
                                 sensitive_features=groups, replicates=100)  # fmt: skip
     lines = str(frame).splitlines()
     assert len(lines) == 63

@@ -7,18 +7,23 @@ import gzip
 import io
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
 import isolux
+from isolux.api.publish import publish
+from isolux.api.view import compare_displayed_runs, load_runs_for_display
 from isolux.cli import main
-from isolux.core.errors import FileError, RunError, SpecError, UnknownNameError
+from isolux.core.errors import FileError, IsoluxError, RunError, SpecError, UnknownNameError
 from isolux.io import run_directory
 from isolux.io.run_changes import list_changed_files
+from isolux.viewer import build_page_contents
 from tests.report import _runs as runs
 from tests.viewer._pages import table_of
-from tests.viewer._runs import audited
+from tests.viewer._runs import audited, people
 
 
 def manifest(page):
@@ -161,3 +166,54 @@ def test_names_that_turn_the_writing_around_are_shown_as_in_the_report(tmp_path)
     assert "\u202eelbuort" not in text
     (held,) = [table for table in tables if "unit_id" in table.columns]
     assert held["unit_id"][0] == "p0\u202e"
+
+
+# Changes between two runs.
+
+
+def audit_two_months():
+    """Audit 2,000 people twice; in June half of those in dusk who were wrong are right."""
+    draw = np.random.default_rng(5)
+    may = people(2000)
+    is_mended = (may["light"] == "dusk").to_numpy() & (draw.random(2000) < 0.5)
+    june = may.with_columns(
+        value=pl.when(pl.Series(is_mended)).then(1.0).otherwise(pl.col("value")),
+    )
+    return [
+        isolux.audit(table.with_columns(model=pl.lit(name)), by=["light", "tone"], replicates=200)
+        for name, table in (("may", may), ("june", june))
+    ]
+
+
+def test_changes_between_two_runs_are_those_that_compare_tests():
+    may, june = audit_two_months()
+    displayed = load_runs_for_display([may, june])
+    comparisons, untested = compare_displayed_runs(displayed)
+    contents = build_page_contents(displayed, comparisons=comparisons, untested=untested)
+    changes = contents.tables["changes"]
+    assert changes.select("run", "run_b").unique().rows() == [(0, 1)]
+    expected = isolux.compare(may, june).run.disparities.filter(
+        pl.col("kind") == "model_difference"
+    )
+    assert sorted(changes["value"].drop_nulls()) == sorted(expected["value"].drop_nulls())
+    dusk = changes.filter(group="dusk").row(0, named=True)
+    assert 0.1 < dusk["value"] < 0.2
+    assert dusk["p_adjusted"] < 0.01
+    assert contents.manifest["holds"]["untested"] == ""
+
+
+def test_runs_of_other_people_are_shown_untested_with_the_reason():
+    may, _ = audit_two_months()
+    others = people(2000).with_columns(pl.format("other {}", "unit_id").alias("unit_id"))
+    displayed = load_runs_for_display([may, isolux.audit(others, by="light", replicates=200)])
+    comparisons, untested = compare_displayed_runs(displayed)
+    assert comparisons == {}
+    with pytest.raises(IsoluxError) as refused:
+        isolux.compare(*[one.run for one in displayed])
+    assert untested == str(refused.value).splitlines()[0]
+
+
+def test_runs_that_are_reduced_for_publishing_are_not_tested():
+    displayed = load_runs_for_display(audit_two_months())
+    published = [replace(one, run=publish(one.run, 10)) for one in displayed]
+    assert compare_displayed_runs(published) == ({}, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ import isolux
 from isolux.api.view.person_images import (
     BLUR_PERSON_PX,
     MAX_SIDE_PX,
+    THUMBNAIL_PX,
     PredictedBoxes,
     RunImages,
     find_person_images,
@@ -141,6 +143,30 @@ def test_of_a_run_pictures_are_shown_where_somebody_states_that_they_may(files):
     (files / "gone.txt").write_text(unit)
     left = find_person_images([run], files / "images", may_show=True, withdrawn=files / "gone.txt")
     assert "not in the dataset" in left.around(0, unit)["why"]
+
+
+def test_synthetic_pictures_are_shown_whatever_the_licence_of_their_layout(files, tmp_path):
+    run = isolux.audit(
+        f"coco:{files / 'truth.json'}", task="detection", predictions=files / "found.json",
+        by=["category"], min_units=5, min_clusters=2, replicates=100,
+    ).run  # fmt: skip
+    shutil.copytree(files / "images", tmp_path / "world" / "images")
+    with pytest.raises(SpecError, match="licence does not say"):
+        find_person_images([run], tmp_path / "world" / "images")
+    (tmp_path / "world" / "SYNTHETIC.txt").write_text("A program painted them.")
+    found = find_person_images([run], tmp_path / "world" / "images")
+    assert found.around(0, run.scores["unit_id"][0])["width"] == 90
+
+
+def test_a_thumbnail_is_the_person_with_a_margin_and_blurred_as_the_picture_is(tmp_path):
+    """The box is 100 by 200 at (30, 40); 50 points more on each side: x 0 to 180, y 0 to 290."""
+    small = pixels(held(tmp_path, blurred=False).thumbnail(0, "a"))
+    assert small.shape[:2] == (THUMBNAIL_PX, round(180 / 290 * THUMBNAIL_PX))
+    assert small.std() > 4 * pixels(held(tmp_path, blurred=True).thumbnail(0, "a")).std()
+    whole = dict.fromkeys(("box_x", "box_y", "box_w", "box_h"))
+    assert pixels(held(tmp_path, blurred=True, **whole).thumbnail(0, "a")).shape[:2] == (192, 144)
+    outside = held(tmp_path, blurred=True, box_x=900.0)
+    assert pixels(outside.thumbnail(0, "a")).shape[:2] == (192, 144)
 
 
 def detected(files, name="found.json"):

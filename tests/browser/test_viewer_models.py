@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import isolux
 from isolux.statements.numbers import format_bare_value, format_interval
-from tests.browser._viewing import CUT, DESK, PHONE, resized, silent, violations
+from tests.api.test_view import audit_two_months
+from tests.browser._viewing import CUT, DESK, PHONE, hashed, resized, silent, violations
 from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
@@ -35,6 +37,22 @@ def test_two_runs_side_by_side_are_plainly_not_tested(look):
     assert "Changes are descriptive here" in page.locator(".lead").inner_text()
     changes = page.locator(".body .cell.change").all_inner_texts()
     assert all("not tested" in text or text.strip() == "–" for text in changes), changes
+
+
+def test_two_runs_of_the_same_people_have_tested_changes_in_place(tab, tmp_path):
+    page_path = isolux.view(audit_two_months(), tmp_path / "two.html")
+    page, watch = tab.open(page_path.as_uri() + hashed(view="compare", by="light"))
+    page.wait_for_selector("main .body .row")
+    assert "Changes are descriptive" not in page.locator(".lead").inner_text()
+    dusk = page.locator(".body .row", has_text="dusk").first
+    change = dusk.locator(".cell.change").inner_text()
+    assert change.startswith("+")
+    assert "not tested" not in change
+    assert dusk.locator(".cell.p").inner_text().strip() not in ("", "–")
+    page.get_by_label("From").select_option("june")  # the other way round
+    turned = page.locator(".body .row", has_text="dusk").first.locator(".cell.change").inner_text()
+    assert turned.startswith("−")
+    assert silent(page, watch)
 
 
 def test_the_tables_of_a_paper_stand_about_the_run(look):

@@ -109,3 +109,26 @@ def test_without_the_token_a_browser_sees_what_to_do(chromium, address):
     page.goto(address.partition("?")[0])
     assert "needs the whole address" in page.inner_text("body")
     page.close()
+
+
+def test_pictures_stand_in_a_grid_worst_first_and_open_a_person(chromium, address):
+    page, watch = chromium.new_page(viewport={"width": 1280, "height": 900}), Watch()
+    page.on("pageerror", lambda error: watch.messages.append(str(error)))
+    page.goto(f"{address}#view=people")
+    page.get_by_label("Show").select_option("pictures")
+    tiles = page.locator(".tiles button")
+    tiles.first.wait_for()
+    captions = [float(text.split()[0]) for text in tiles.all_inner_texts() if text[:1].isdigit()]
+    assert captions == sorted(captions)
+    assert tiles.count() == 60
+    page.get_by_role("button", name="Show more of").click()
+    assert tiles.count() == 120
+    page.get_by_label("Search ids").fill("p0")
+    page.wait_for_load_state("networkidle")
+    tile = page.get_by_role("button", name="p0, ").first
+    assert "thumbnail" in tile.locator("img").get_attribute("src")
+    assert tile.locator("img").evaluate("image => image.naturalWidth") > 0
+    tile.click()
+    page.wait_for_selector(".photo image")
+    assert violations(page) == []
+    assert watch.messages == []

@@ -180,6 +180,21 @@ def test_the_impostor_matrix_is_that_of_plain_loops():
     assert own["value"].item() == same["false_match_rate"].item()
 
 
+def test_the_performance_table_counts_comparisons_and_not_pictures():
+    """Of 12 pictures there are 66 pairs, 6 of them genuine; 15 within a tone, 3 genuine."""
+    dataset, ids = six()
+    rng = np.random.default_rng(1)
+    pairs = [(i, j, float(rng.random())) for i, j in combinations(ids, 2)]
+    given = pl.DataFrame(pairs, schema=["instance_id", "other_id", "score"], orient="row")
+    scores = isolux.score(
+        "face_verification", dataset, given.with_columns(model=pl.lit("m")), threshold=0.6
+    )
+    run = isolux.audit(scores, dataset, by="tone", min_units=1, min_clusters=1, replicates=100,
+                       keep_pairs=True).run  # fmt: skip
+    counts = performance(run).select("group", "fmr_n", "fnmr_n")
+    assert sorted(counts.rows()) == [("a", 12, 3), ("b", 12, 3), ("overall", 60, 6)]
+
+
 def test_many_pairs_with_two_people_are_two_people():
     """30 people of tone a and 2 of b: the 240 pairs across rest on the two, not on 32."""
     rng = np.random.default_rng(2)

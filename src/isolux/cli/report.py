@@ -97,6 +97,7 @@ def _warn_of_other_pages(path: Path) -> None:
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
     from isolux.core.spec import read_recorded_spec
     from isolux.people.loading import load_audit_people
+    from isolux.people.synthetic import find_synthetic_marker_file
     from isolux.report.error_gallery import write_error_gallery
 
     gallery = write_error_gallery(
@@ -105,7 +106,7 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
         report.with_name("gallery.html"),
         images=images,
         per_group=n,
-        may_show=may_show,
+        may_show=may_show or find_synthetic_marker_file([images]) is not None,
     )
     for note in gallery.notes:
         command_output.report_note(note)

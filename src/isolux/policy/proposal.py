@@ -121,16 +121,19 @@ def _propose_required_analyses_lines(inputs: PolicyInputs) -> list[str]:
     return ["", *_align_yaml_comments([(rule, "without them the run is not what was agreed")])]
 
 
-def _choose_main_attributes(inputs: PolicyInputs, metric: str, found: Sequence[str]) -> list[str]:
+def _choose_main_attributes(
+    inputs: PolicyInputs, metric: str, found_attributes: Sequence[str]
+) -> list[str]:
     """Choose attributes that can be decided: no intersections; found differences first."""
     names = [name for name in inputs.estimates.domain_rows if not _is_intersection(name)]
     names = names or list(inputs.estimates.domain_rows)
     decidable_names = [
         name
         for name in names
-        if name in found or compute_gap_margin(inputs, metric, name, among_large=False) is not None
+        if name in found_attributes
+        or compute_gap_margin(inputs, metric, name, among_large=False) is not None
     ]
-    return sorted(decidable_names, key=lambda name: name not in found)[:MAX_ATTRIBUTES]
+    return sorted(decidable_names, key=lambda name: name not in found_attributes)[:MAX_ATTRIBUTES]
 
 
 def _is_intersection(attribute: str) -> bool:

@@ -78,6 +78,9 @@ class ServedImages(Protocol):
     def picture(self, run: int, unit: str) -> bytes:
         """Give a person's picture as JPEG."""
 
+    def thumbnail(self, run: int, unit: str) -> bytes:
+        """Give a small JPEG of a person."""
+
     def mask(self, run: int, unit: str) -> bytes:
         """Give a person's mask as PNG, clear outside of it."""
 
@@ -103,6 +106,7 @@ def build_viewer_app(site: Site, port: int) -> Starlette:
         "/table": answers.table,
         "/person": answers.person,
         "/picture": answers.picture,
+        "/thumbnail": answers.thumbnail,
         "/mask": answers.mask,
     }
     return Starlette(
@@ -165,6 +169,10 @@ class _RequestHandlers:
     def picture(self, request: Request) -> Response:
         pictures, run, unit = self._find_requested_person(request)
         return _build_bytes_response(pictures.picture(run, unit), "image/jpeg")
+
+    def thumbnail(self, request: Request) -> Response:
+        pictures, run, unit = self._find_requested_person(request)
+        return _build_bytes_response(pictures.thumbnail(run, unit), "image/jpeg")
 
     def mask(self, request: Request) -> Response:
         pictures, run, unit = self._find_requested_person(request)

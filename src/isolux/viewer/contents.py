@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -63,9 +64,17 @@ class Contents:
 
 
 def build_page_contents(
-    displayed_runs: Sequence[DisplayedRun], *, people: bool = False, figures: bool = False
+    displayed_runs: Sequence[DisplayedRun],
+    *,
+    people: bool = False,
+    figures: bool = False,
+    comparisons: Mapping[tuple[int, int], Run] = MappingProxyType({}),
+    untested: str = "",
 ) -> Contents:
-    """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
+    """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread.
+
+    ``comparisons`` are tested changes between two of the runs; ``untested`` says why some lack.
+    """
     if not displayed_runs:
         raise SpecError("there is nothing to look at", expected="one run or more", found="none")
     report_step("writing the page's sentences and figures")
@@ -118,6 +127,7 @@ def build_page_contents(
             "whole": is_complete,
             "figures": figures,
             "undrawn": undrawn,
+            "untested": untested,
         },
     )
     groups = tables.build_group_metric_table(runs, coding)
@@ -130,7 +140,7 @@ def build_page_contents(
                 "groups": groups,
                 "pairs": tables.build_pair_difference_table(runs, coding),
                 "tests": tables.build_omnibus_test_table(runs, coding),
-                "changes": tables.build_model_change_table(runs, coding),
+                "changes": tables.build_model_change_table(runs, coding, comparisons),
                 "findings": tables.build_findings_table(runs),
                 **({} if figure_table is None else {"figures": figure_table}),
                 **_build_count_tables(bare, coding, bins, None if people else groups),

@@ -7,6 +7,7 @@ Nothing is measured here. Values, intervals and p-values are those of ``group_me
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -96,20 +97,35 @@ def build_omnibus_test_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataF
     return _narrow_integers(pl.concat(run_tables))
 
 
-def build_model_change_table(runs: Sequence[Run], coding: NameCodes) -> pl.DataFrame:
-    """Lay out, of runs that compare two models, each group's tested change (second less first)."""
+def build_model_change_table(
+    runs: Sequence[Run],
+    coding: NameCodes,
+    comparisons: Mapping[tuple[int, int], Run] = MappingProxyType({}),
+) -> pl.DataFrame:
+    """Lay out each group's tested change (second less first) between models of ``run, run_b``.
+
+    Both are one run where it compares two models itself; ``comparisons`` are those of two runs.
+    """
+    within_runs = {
+        (i, i): run for i, run in enumerate(runs) if "model_a" in run.disparities.columns
+    }
     run_tables = [
         coding.encode(
-            run_index, run.disparities.filter(pl.col("kind") == "model_difference"), model=None
+            first, run.disparities.filter(pl.col("kind") == "model_difference"), model=None
         ).select(
-            "line", "attribute", *_COMPARED, "n_units_a", group="group_a", run=pl.lit(run_index)
+            "line",
+            "attribute",
+            *_COMPARED,
+            "n_units_a",
+            group="group_a",
+            run=pl.lit(first),
+            run_b=pl.lit(second),
         )
-        for run_index, run in enumerate(runs)
-        if "model_a" in run.disparities.columns
+        for (first, second), run in {**within_runs, **comparisons}.items()
     ]
     if run_tables:
         return _narrow_integers(pl.concat(run_tables))
-    types = dict.fromkeys(("line", "attribute", "run"), pl.Int32) | {"group": pl.String}
+    types = dict.fromkeys(("line", "attribute", "run", "run_b"), pl.Int32) | {"group": pl.String}
     return pl.DataFrame(schema=types)
 
 

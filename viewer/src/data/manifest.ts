@@ -83,6 +83,7 @@ export interface Holds {
   fewest: number; // a group of fewer has no spread and no gained and lost; 0: each group has
   figures: boolean; // whether the report's figures were asked for
   undrawn: string; // what of them is not there, and why
+  untested: string; // why changes between runs are not tested, where they were tried
   whole: boolean; // false: people withdrew since, and no one is counted by score
 }
 

@@ -55,6 +55,7 @@ export interface Test {
 
 export interface Change {
   run: number;
+  run_b: number; // the second model's run: the same, where one run compares two models
   line: number;
   attribute: number;
   group: string;

@@ -72,7 +72,7 @@ export function Compare({ book, state, set }: { book: Book } & Store) {
       <div class="lead">
         {moved ? <p><strong>{movedText(moved, said.direction)}</strong> of {count(moved.up + moved.down + moved.same)} units whom both scored{said.bins?.two ? "" : ", by any amount"}.</p> : <p>{book.said.holds.whole ? "These two models did not score the same units by id, or the page keeps no scores: who gained and who lost cannot be counted." : "People withdrew after these audits: who gained and who lost is not told. Audit again with --withdrawn."}</p>}
         {moved && book.said.holds.fewest ? <p class="note">No count of who gained and lost in groups of fewer than {book.said.holds.fewest} units, in groups whose value is withheld, or in one that would give those away.</p> : null}
-        {tests.size ? null : <p class="note"><strong>Changes are descriptive here:</strong> one value less the other, not tested. <code>isolux compare</code> of the two runs tests them on the same people; its directory can be viewed too.</p>}
+        {tests.size ? null : <p class="note"><strong>Changes are descriptive here:</strong> one value less the other, not tested. <code>isolux compare</code> of the two runs tests them on the same people; its directory can be viewed too.{book.said.holds.untested ? <> Here it says: <bdi>{book.said.holds.untested}</bdi>.</> : null}</p>}
       </div>
       <p class="counted" role="status" aria-live="polite">{rows.length === every.length ? `${count(rows.length)} groups` : `${count(rows.length)} of ${count(every.length)} groups`}</p>
       {rows.length ? (
@@ -106,12 +106,14 @@ function pair(group: string, attribute: number, a: Group | null, b: Group | null
 function testsOf(book: Book, a: number, b: number, line: number): Map<string, Change> {
   const found = new Map<string, Change>();
   const [first, second] = [book.said.models[a]!, book.said.models[b]!];
-  const run = first.run === second.run ? book.said.runs[first.run]! : null;
-  if (!run?.comparison) return found;
-  const turned = run.models.indexOf(first.model) > run.models.indexOf(second.model);
+  const within = first.run === second.run;
+  const run = book.said.runs[first.run]!;
+  if (within && !run.comparison) return found;
+  const turned = within ? run.models.indexOf(first.model) > run.models.indexOf(second.model) : first.run > second.run;
+  const [from, to] = turned ? [second.run, first.run] : [first.run, second.run];
   const minus = (value: number | null) => (value === null ? null : -value);
   for (const one of book.changes) {
-    if (one.run !== first.run || one.line !== line) continue;
+    if (one.run !== from || one.run_b !== to || one.line !== line) continue;
     const own = turned ? { ...one, value: minus(one.value), low: minus(one.high), high: minus(one.low) } : one;
     found.set(place(0, 0, one.attribute, one.group), own);
   }

@@ -5,6 +5,7 @@ import { groupNames, people, pickedText, readPicked, scoresOf, select, textOf, t
 import { Choose, Search } from "../parts/Field";
 import { Histogram } from "../parts/Histogram";
 import { Rows, type Column } from "../parts/Rows";
+import { Tiles } from "../parts/Tiles";
 import { matcher, sorted } from "../select";
 import type { Store } from "../state";
 import { count, percent, plural, unitOf, valueText, withUnit } from "../words";
@@ -48,13 +49,16 @@ function Explorer({ book, state, set, held }: { book: Book; held: Held } & Store
   const found = useMemo(() => select(held, scores, picked, state.q ? matcher(state.q) : null), [held, scores, picked, state.q]);
   const scored = useMemo(() => found.chosen.filter((i) => scores[i] !== null && scores[i] !== undefined), [found, scores]);
   const mean = scored.length ? scored.reduce((sum, i) => sum + scores[i]!, 0) / scored.length : null;
+  const tiled = book.said.holds.pictures && state.draw === "pictures";
+  // Pictures stand worst first, until the list was sorted otherwise.
+  const order = state.sort || (tiled ? (said.direction === "lower" ? "-score" : "score") : "");
   const rows = useMemo(() => {
     const key = {
       person: (i: number) => held.ids[i]!, score: (i: number) => scores[i] ?? null,
       said: (i: number) => textOf(held, `answer${model}`, i),
-    }[state.sort.replace(/^-/, "")];
-    return key ? sorted(found.chosen, key, state.sort.startsWith("-")) : found.chosen;
-  }, [found, scores, state.sort]);
+    }[order.replace(/^-/, "")];
+    return key ? sorted(found.chosen, key, order.startsWith("-")) : found.chosen;
+  }, [found, scores, order]);
   const pick = (next: Picked) => set({ pick: pickedText(next) });
   const toggle = (name: string, value: string) => {
     const next: Picked = new Map([...picked].map(([key, values]) => [key, new Set(values)]));
@@ -77,6 +81,7 @@ function Explorer({ book, state, set, held }: { book: Book; held: Held } & Store
           <Choose label="Model" value={book.said.models[model]!.name} choices={book.said.models.map((one) => ({ value: one.name, text: one.name }))} onChange={(value) => set({ model: value })} />
         ) : null}
         <Choose label="Metric" value={lineKey(said)} choices={lines.map((i) => ({ value: lineKey(book.said.lines[i]!), text: book.said.lines[i]!.title }))} onChange={(metric) => set({ metric })} />
+        {book.said.holds.pictures ? <Choose label="Show" value={tiled ? "pictures" : "list"} choices={[{ value: "list", text: "a list" }, { value: "pictures", text: "pictures, worst first" }]} onChange={(value) => set({ draw: value === "pictures" ? value : "intervals" })} /> : null}
         <Search label="Search ids" value={state.q} onInput={(q) => set({ q })} />
         {state.pick || state.q ? <button type="button" onClick={() => set({ pick: "", q: "" })}>Choose everyone again</button> : null}
       </div>
@@ -97,11 +102,16 @@ function Explorer({ book, state, set, held }: { book: Book; held: Held } & Store
       </div>
       <div class={`split${open >= 0 ? " with" : ""}`}>
         <div class="listing">
-          <Rows
+          {tiled ? (
+            <Tiles
+              key={`${state.pick} ${state.q} ${order} ${line}`} run={held.run} rows={rows} id={(i) => held.ids[i]!} caption={(i) => withUnit(scores[i] ?? null, said.unit)}
+              open={open >= 0 ? held.ids[open]! : null} onOpen={(i) => set({ person: held.ids[i] === state.person ? "" : held.ids[i]! }, true)}
+            />
+          ) : <Rows
             label="People who fit" class="people" rows={rows} id={(i) => held.ids[i]!} name={(i) => held.ids[i]!} height={narrow ? 62 : 40}
             columns={columns(held, model, scores, said.unit, said.title)} sort={state.sort} onSort={(sort) => set({ sort })}
             open={open >= 0 ? held.ids[open]! : null} onOpen={(i) => set({ person: held.ids[i] === state.person ? "" : held.ids[i]! }, true)}
-          />
+          />}
         </div>
         {open >= 0 ? <Person book={book} held={held} person={open} onClose={close} /> : null}
       </div>

@@ -81,8 +81,8 @@ def format_frame_text(heading: str, columns: Sequence[str], rows: Sequence[Seque
 def format_frame_html(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table as HTML, with every text escaped."""
     n_more = len(rows) - _MAX_ROWS
-    more = f"<p>… {n_more:,} more in <code>.by_group</code></p>" if n_more > 0 else ""
-    return build_table_html(columns, rows[:_MAX_ROWS], caption=heading) + more
+    remainder_html = f"<p>… {n_more:,} more in <code>.by_group</code></p>" if n_more > 0 else ""
+    return build_table_html(columns, rows[:_MAX_ROWS], caption=heading) + remainder_html
 
 
 def build_pandas_table(by_group: pl.DataFrame) -> pd.DataFrame:

@@ -2,8 +2,8 @@
 
     run directories → what a page holds of them → one file that opens by a double click
 
-The page shows what the run's tables hold and measures nothing. What of people it may hold, and what
-never enters it: ``docs/how_to/viewer.md``.
+The page shows what the run's tables hold; changes between two runs are tested when it is written.
+What of people it may hold, and what never enters it: ``docs/how_to/viewer.md``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from pathlib import Path
 import polars as pl
 
 from isolux.api._tables_from_memory import RunHolder, RunSource, run_of
+from isolux.api.compare import compare
 from isolux.api.compare.person_matching import list_scored_units
 from isolux.api.publish import publish
 from isolux.api.view.person_images import find_person_images
 from isolux.core.containers import Run
 from isolux.core.counts import COUNTS
-from isolux.core.errors import OutputError, SpecError, UnknownNameError
+from isolux.core.errors import IsoluxError, OutputError, SpecError, UnknownNameError
 from isolux.core.progress import report_step
 from isolux.io import run_directory, write_text
 from isolux.io.run_changes import explain_changes, list_changed_files
@@ -30,6 +31,9 @@ from isolux.people.withdrawal import remove_withdrawn_from_runs
 from isolux.people.withdrawal_lists import read_withdrawn_list
 from isolux.viewer import Contents, DisplayedRun, Site, build_page_contents, serve_until_interrupted
 from isolux.viewer import build_standalone_page as page_of
+
+MAX_COMPARED_RUNS = 3
+"""Changes are tested between so many runs: each two of them are resampled together."""
 
 
 def view(
@@ -208,7 +212,43 @@ def _build_contents(
         for source in sources:
             if isinstance(source, str | Path):
                 error_contexts.enter_context(explain_changes(source))
-        return build_page_contents(displayed_runs, people=people, figures=True)
+        comparisons, untested = compare_displayed_runs(displayed_runs)
+        return build_page_contents(
+            displayed_runs,
+            people=people,
+            figures=True,
+            comparisons=comparisons,
+            untested=untested,
+        )
+
+
+def compare_displayed_runs(
+    displayed_runs: Sequence[DisplayedRun],
+) -> tuple[dict[tuple[int, int], Run], str]:
+    """Test the changes between runs of one model each, or say why they cannot be compared."""
+    comparisons: dict[tuple[int, int], Run] = {}
+    pairs = list(combinations(enumerate(displayed_runs), 2))
+    if not pairs or len(displayed_runs) > MAX_COMPARED_RUNS:
+        return {}, ""
+    reason = ""
+    for (i, first), (j, second) in pairs:
+        if not all(map(_can_be_compared, (first, second))):
+            continue
+        report_step(f"comparing {first.name} and {second.name}")
+        try:
+            comparisons[i, j] = compare(first.run, second.run).run
+        except IsoluxError as error:  # runs of other people are shown beside each other, untested
+            reason = str(error).splitlines()[0]
+    return comparisons, reason
+
+
+def _can_be_compared(displayed: DisplayedRun) -> bool:
+    """Return whether a run is an audit of one model, complete and not reduced for publishing."""
+    run = displayed.run
+    is_audit = "model_a" not in run.disparities.columns and run.scores.height > 0
+    has_one_model = run.group_metrics["model"].n_unique() == 1
+    is_published = bool(run.record.get("publish_min"))
+    return is_audit and has_one_model and displayed.is_complete and not is_published
 
 
 def _to_displayed_run(source: RunSource, position: int) -> DisplayedRun:

@@ -29,6 +29,7 @@ from isolux.geometry.rle import masks_from_counts
 from isolux.io.image_folder import ImageFolder
 from isolux.io.images import read_image
 from isolux.people.loading import load_audit_people
+from isolux.people.synthetic import find_synthetic_marker_file
 from isolux.report.error_gallery import check_image_permission
 
 # Predicted boxes for an image in the local viewer: read when first requested.
@@ -121,6 +122,8 @@ _BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
 _MASK_COLUMNS = ("mask_counts", "mask_height", "mask_width")
 _KEYPOINT_COLUMNS = ("keypoints_x", "keypoints_y", "keypoints_v")
 _MAX_COORDINATE_PX = 1e9
+THUMBNAIL_PX = 192
+_THUMBNAIL_MARGIN = 0.25  # of the box's longer side, on each side
 
 
 @dataclass(frozen=True)
@@ -168,17 +171,36 @@ class RunImages:
 
     def picture(self, run: int, unit: str) -> bytes:
         """Give the picture as JPEG, written anew: EXIF and its places stay behind."""
+        image, _ = self._read_picture(run, unit)
+        return _to_jpeg(image)
+
+    def thumbnail(self, run: int, unit: str) -> bytes:
+        """Give a small JPEG of the person: what is around their box, or the whole picture."""
+        image, box = self._read_picture(run, unit)
+        if box is not None:
+            x, y, width, height = box
+            margin = _THUMBNAIL_MARGIN * max(width, height)
+            edges = (x - margin, y - margin, x + width + margin, y + height + margin)
+            x1, y1, x2, y2 = (
+                min(max(round(edge), 0), limit)
+                for edge, limit in zip(edges, image.size * 2, strict=True)
+            )
+            if x1 < x2 and y1 < y2:
+                image = image.crop((x1, y1, x2, y2))
+        image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
+        return _to_jpeg(image)
+
+    def _read_picture(self, run: int, unit: str) -> tuple[Any, list[float] | None]:
+        """Read the picture, blurred unless faces may be shown, and the box in its pixels."""
         from PIL import Image
 
         row, pixels, scale = self._find_person(run, unit)
+        box = _read_box(row)
+        scaled_box = None if box is None else [scale * edge for edge in box]
         image = Image.fromarray(pixels)
         if self.blurred:
-            box = _read_box(row)
-            person = None if box is None else scale * max(box[2], box[3])
-            image = _blur_image(image, person)
-        buffer = io.BytesIO()
-        image.save(buffer, format="JPEG", quality=85)
-        return buffer.getvalue()
+            image = _blur_image(image, None if scaled_box is None else max(scaled_box[2:]))
+        return image, scaled_box
 
     def mask(self, run: int, unit: str) -> bytes:
         """Give the person's mask as PNG: a tint inside it, clear outside."""
@@ -222,6 +244,8 @@ def find_person_images(
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
+    # Synthetic pictures show nobody, whichever dataset's layout they are written in.
+    may_show = may_show or find_synthetic_marker_file([root]) is not None
     people, predicted_boxes = [], []
     for run in runs:
         spec = read_recorded_spec(run.record)
@@ -265,6 +289,12 @@ def _read_downscaled_image(path: Path) -> tuple[Any, float]:
     scale = MAX_SIDE_PX / longer_side_px
     size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
     return np.asarray(Image.fromarray(pixels).resize(size)), scale
+
+
+def _to_jpeg(image: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=85)
+    return buffer.getvalue()
 
 
 def _blur_image(image: Any, person_px: float | None) -> Any:
