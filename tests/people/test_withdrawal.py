@@ -348,6 +348,24 @@ def _people(path):
                 )
 
 
+def test_a_ledger_whose_people_are_gone_from_the_data_is_not_told_as_nobody_withdrew(
+    tmp_path, monkeypatch, capsys
+):
+    from isolux.io.consent import SCOPES, compute_keyed_hash, erase_people, read_ledger_key
+    from isolux.io.consent import revoke_consent as revoke
+
+    ledger = tmp_path / "consent.jsonl"
+    revoke(ledger, "subject", ["who007"], [*SCOPES])
+    erase_people(ledger, [compute_keyed_hash("subject", "who007", read_ledger_key(ledger))])
+    (tmp_path / "people.csv").write_text("id,subject_id,race\np1,who001,A\np2,who002,B\n")
+    given = ("describe", f"table:{tmp_path / 'people.csv'}", "--withdrawn", str(ledger))
+    done = isolux(monkeypatch, capsys, *given)
+    assert done.code == 0, done.err
+    said = " ".join((done.out + done.err).split())
+    assert "Of the people who withdrew, none is in the data." in said
+    assert "0 people" not in said
+
+
 def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):
     _people(tmp_path / "people.csv")
     (tmp_path / "gone.csv").write_text("subject\nwho007\nwho123\nwho999\n")
