@@ -101,7 +101,9 @@ def test_ids_of_nobody_are_counted_and_not_named_where_that_is_right():
     listed = WithdrawnList(frozenset({"zoe00"}))
     nobody = remove_withdrawn_people(five(), listed, allow_unmatched=True)
     assert nobody.instances.height == 5
-    assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
+    assert nobody.notes[-1] == (
+        "Of the people who withdrew, none is in the data. 1 id of the list names nobody here."
+    )
 
 
 @pytest.mark.parametrize(
