@@ -101,7 +101,9 @@ def test_ids_of_nobody_are_counted_and_not_named_where_that_is_right():
     listed = WithdrawnList(frozenset({"zoe00"}))
     nobody = remove_withdrawn_people(five(), listed, allow_unmatched=True)
     assert nobody.instances.height == 5
-    assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
+    assert nobody.notes[-1] == (
+        "Of the people who withdrew, none is in the data. 1 id of the list names nobody here."
+    )
 
 
 @pytest.mark.parametrize(
@@ -346,6 +348,24 @@ def _people(path):
                 rows.writerow(
                     [f"p{person:03}-{photo}", f"who{person:03}", race, "x", "xxxy"[photo]]
                 )
+
+
+def test_a_ledger_whose_people_are_gone_from_the_data_is_not_told_as_nobody_withdrew(
+    tmp_path, monkeypatch, capsys
+):
+    from isolux.io.consent import SCOPES, compute_keyed_hash, erase_people, read_ledger_key
+    from isolux.io.consent import revoke_consent as revoke
+
+    ledger = tmp_path / "consent.jsonl"
+    revoke(ledger, "subject", ["who007"], [*SCOPES])
+    erase_people(ledger, [compute_keyed_hash("subject", "who007", read_ledger_key(ledger))])
+    (tmp_path / "people.csv").write_text("id,subject_id,race\np1,who001,A\np2,who002,B\n")
+    given = ("describe", f"table:{tmp_path / 'people.csv'}", "--withdrawn", str(ledger))
+    done = isolux(monkeypatch, capsys, *given)
+    assert done.code == 0, done.err
+    said = " ".join((done.out + done.err).split())
+    assert "Of the people who withdrew, none is in the data." in said
+    assert "0 people" not in said
 
 
 def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):

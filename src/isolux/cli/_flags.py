@@ -276,13 +276,14 @@ def build_command(
 
 
 NEEDED_FLAGS = {"allow_unmatched": "withdrawn", "embedding_option": "embeddings"}
-"""Flags that do nothing without another; an audit's are declared with its settings."""
+"""Flags that do nothing without another, where a command has it; an audit's are declared with its
+settings."""
 
 
 def _refuse_lone_flags(values: Mapping[str, Any]) -> None:
     """Refuse a flag that would do nothing, for want of the flag that it is about."""
     for name, needed in NEEDED_FLAGS.items():
-        if values.get(name) and not values.get(needed):
+        if values.get(name) and needed in values and not values[needed]:
             raise SpecError(
                 f"{format_cli_flag(name)} would do nothing",
                 expected=f"it with {format_cli_flag(needed)}",

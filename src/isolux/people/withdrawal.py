@@ -221,6 +221,8 @@ def _build_withdrawal_note(
     subjects = withdrew["subject_id"].drop_nulls().n_unique()
     n_bystanders = removed.height - withdrew.height
     sentence = f"{format_count(subjects or withdrew.height, 'person', 'people')} withdrew"
+    if withdrew.is_empty():  # an erased id is taken out already: "0 people withdrew" would be wrong
+        sentence = "Of the people who withdrew, none is in the data"
     if len(photos):
         sentence += f"; also left out: {format_count(len(photos), 'photo', 'photos')}"
     if n_bystanders:

@@ -140,3 +140,19 @@ def test_a_photo_that_is_not_there_or_lies_elsewhere(inbox):
         table.write_text(f"file,subject_id,taken\n{name},person-1,2021-03-01\n")
         with pytest.raises(IsoluxError):
             isolux_curate.anonymise(table, **given)
+
+
+def test_who_withdraws_is_in_no_count_of_an_anonymised_folder(inbox, monkeypatch, capsys):
+    """Counts of 3 people less rows of 2 would be the weight of the one who left."""
+    assert run(monkeypatch, capsys, *asked(inbox, "--publish-min", "1")).code == 0
+    out, ledger = inbox / "out", inbox / "consent.jsonl"
+    assert pl.read_csv(out / "counts.csv")["people"].to_list() == [3]
+    done = run(monkeypatch, capsys, "withdraw", out, "--who", "person-1", "--ledger", ledger,
+               "--published-key", inbox / "secret.key", "--allow-unmatched",
+               "--keep-similar-images")  # fmt: skip
+    assert done.code == 0, done.err
+    assert not (out / "counts.csv").exists()
+    record = json.loads((out / "privacy.json").read_text())
+    assert (record["rows"], record["notes"]) == (4, [])
+    assert pl.read_csv(out / "people.csv").height == 4
+    assert "counts and documents" in " ".join(done.out.split())

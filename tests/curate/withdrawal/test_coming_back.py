@@ -224,20 +224,37 @@ def test_several_are_replaced_by_what_is_best_together():
         assert mine[3] <= best[3] + 0.05
 
 
+def kept_statistics(project):
+    with open_read_transaction(project.engine) as connection:
+        query = "SELECT most_common_vals::text, histogram_bounds::text FROM pg_stats"
+        return str(connection.execute(sa.text(f"{query} WHERE schemaname = 'public'")).all())
+
+
 def test_a_project_in_postgresql(tmp_path, postgres):
-    project = project_of(tmp_path / "p", ["i1", "i2"], ["s-17", "s-18"], database=postgres.address)
+    people = {"i1": "s-17", "i2": "s-18", "i3": "s-18"}
+    project = project_of(
+        tmp_path / "p", list(people), list(people.values()), database=postgres.address
+    )
     record_changed_verdicts(
-        project, "review", "ada", refused({"i1": "Of s-17."}), examined_units=["i1", "i2"]
+        project, "review", "ada", refused({"i1": "Of s-17."}), examined_units=list(people)
     )
     append_consent(project.consent_path, "grant", "subject", ["s-17", "s-18"], ["evaluation"])
+    with project.engine.connect() as connection:
+        connection.execute(sa.text("ANALYZE"))
+        connection.commit()
+    assert "s-17" in kept_statistics(project)
     assert withdraw([tmp_path / "p"], who=["s-17"]).receipt is not None
+    assert "s-17" not in kept_statistics(project)
+    assert "s-18" in kept_statistics(project)
     assert [row["subject_id"] for row in rows_of(project, "subjects")] == ["s-18"]
-    assert read_images(project)["image_id"].to_list() == ["i2"]
+    assert read_images(project)["image_id"].to_list() == ["i2", "i3"]
     assert verify_journal_and_seals(project) > 0
     dumped = b"".join(p.read_bytes() for p in (postgres.folder / "data/base").rglob("*")
                       if p.is_file())  # fmt: skip
     assert b"s-18" in dumped
     assert b"s-17" not in dumped
+    assert withdraw([tmp_path / "p"], who=["s-18"]).receipt is not None  # tables are empty now
+    assert "s-18" not in kept_statistics(project)
 
 
 ODD = ["1", "11", "a", "é", "table", "subject_id", "s/1", "day", "2024", "x y", "a_0", "a_0_0"]

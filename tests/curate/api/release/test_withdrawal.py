@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from isolux.datasets import load
 from isolux.io.consent import append_consent
 from isolux.io.hashing import sha256_file
 from isolux_curate.api.withdraw import search_folders_for_people, withdraw
-from isolux_curate.project.folder import verify_journal_and_seals
+from isolux_curate.project.folder import open_project, verify_journal_and_seals
 from isolux_curate.project.queries import read_images
+from isolux_curate.project.verdicts import record_changed_verdicts
+from isolux_curate.withdrawal.workflow import WithdrawalPreview
 from tests.cli._run import isolux as run
+from tests.curate._projects import refused
 from tests.curate.api.release._projects import project_to_publish, published
 from tests.curate.withdrawal._search import hits
 
@@ -47,6 +51,94 @@ def test_a_publication_loses_them_and_can_be_read_as_before(tmp_path: Path) -> N
     left = read_images(project, include_excluded=True)["image_id"].to_list()
     assert sorted(map(int, left)) == [k for k in range(40) if k != 17]
     assert verify_journal_and_seals(project) > 0
+
+
+def numbers_in(text: str) -> set[int]:
+    words = re.findall(r"(?<![\w.])\d[\d,]*(?![\w.])", text)
+    return {int(word.replace(",", "")) for word in words}
+
+
+def test_no_table_or_document_of_the_folder_counts_them_any_more(folder: Path) -> None:
+    """37 people of the documents less 36 rows would be their age group, country and tone."""
+    out, key = folder / "out", str(folder / "key")
+    before = {p.name: p.read_text() for p in out.iterdir() if p.is_file()}
+    assert all(37 in numbers_in(before[f"{name}.md"]) for name in ("data_card", "datasheet"))
+    looked = withdraw([out], who=["s17"], ledger=str(folder / "p" / "consent.jsonl"),
+                      scope=["publication"], published_key=[key], dry_run=True)  # fmt: skip
+    assert isinstance(looked, WithdrawalPreview)
+    done = withdraw([out], who=["s17"], ledger=str(folder / "p" / "consent.jsonl"),
+                    scope=["publication"], published_key=[key],
+                    keep_similar_images=True)  # fmt: skip
+    assert done.receipt is not None
+    assert any("counts and documents" in note for note in done.notes)
+    rows = {"answers.csv", "dataset.json", "objects.json", "people.csv", "publish.json"}
+    assert {p.name for p in out.iterdir() if p.is_file()} == rows
+    deleted = {f"out/{name}" for name in before.keys() - rows}
+    for artefacts in (looked.artefacts, done.artefacts):
+        assert deleted <= {one.where for one in artefacts if one.done == "deleted"}
+    people = pl.read_csv(out / "people.csv", infer_schema=False)
+    manifest = json.loads((out / "publish.json").read_text())
+    assert [manifest[n] for n in ("photos", "people", "subjects")] == [36, people.height, 36]
+    assert json.loads((out / "dataset.json").read_text())["splits"] == {"test": 36}
+    assert load("curated", out).instances.height == 36
+
+
+def test_publishing_again_counts_the_rows_that_are_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project, photos = open_project(folder / "p"), [str(k) for k in range(40)]
+    looked = refused({"1": "too small"})
+    record_changed_verdicts(project, "specifications", "size", looked, examined_units=photos)
+    done = withdraw([folder / "out", folder / "p"], who=["s17"], keep_similar_images=True,
+                    published_key=[str(folder / "key")])  # fmt: skip
+    assert done.receipt is not None, (done.remaining, done.unsearchable)
+    settings = folder / "p" / "project.yaml"
+    settings.write_text(settings.read_text() + "publish: {publish_min: 3}\n")
+    flags = ("--attribute", "age_group", "--attribute", "country", "--overwrite")
+    again = run(monkeypatch, capsys, "curate", "publish", folder / "p", "--out", folder / "out",
+                "--key", folder / "key", *flags)  # fmt: skip
+    assert again.code == 0, again.err
+    people = pl.read_csv(folder / "out" / "people.csv", infer_schema=False)
+    told = pl.read_csv(folder / "out" / "composition.csv", infer_schema=False)
+    told = told.with_columns(pl.col("people").cast(pl.UInt32))
+    for attribute in ("age_group", "country"):
+        counts = told.filter(attribute=attribute).select("group", "people")
+        assert dict(counts.rows()) == dict(people[attribute].value_counts().rows())
+    for name in ("data_card", "datasheet"):
+        text = (folder / "out" / f"{name}.md").read_text()
+        assert "36 photos of 36 subjects" in text
+        assert not {37, 40} & numbers_in(text)
+    assert "Rule of intake size: " in text
+
+
+def test_killed_before_the_documents_are_gone_it_takes_them_out_when_given_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    settings = {"ledger": str(folder / "p" / "consent.jsonl"), "scope": ["publication"],
+                "published_key": [str(folder / "key")], "keep_similar_images": True}  # fmt: skip
+    with monkeypatch.context() as patched:
+        patched.setattr("isolux_curate.withdrawal.published_folders.format_release_manifest", stop)
+        with pytest.raises(KeyboardInterrupt):
+            withdraw([folder / "out"], who=["s17"], **settings)
+    done = withdraw([folder / "out"], **settings)
+    assert done.receipt is not None
+    assert not list((folder / "out").glob("*.md"))
+    assert json.loads((folder / "out" / "publish.json").read_text())["people"] == 36
+
+
+def test_an_archive_of_a_published_folder_is_named(folder: Path) -> None:
+    shutil.make_archive(str(folder / "held" / "out"), "zip", folder / "out")
+    done = withdraw([folder / "held", folder / "p"], who=["s17"], keep_similar_images=True,
+                    published_key=[str(folder / "key")])  # fmt: skip
+    assert done.receipt is None
+    assert [(where, "delete it" in why) for where, why in done.unsearchable] == [
+        ("held/out.zip", True)
+    ]
+    (folder / "held" / "out.zip").unlink()
+    assert withdraw([folder / "held", folder / "p"], keep_similar_images=True).receipt is not None
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +217,20 @@ def test_without_the_key_nothing_is_signed_and_nothing_is_changed(
     proof = run(monkeypatch, capsys, "withdraw", folder / which, "--prove", "--who", "s17", *named)
     assert proof.code == 1
     assert "--published-keyFILE" in "".join(proof.out.split() + proof.err.split())
+
+
+@pytest.mark.parametrize("keys", [0, 1])
+def test_runs_of_what_was_published_lose_their_rows_without_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: int
+) -> None:
+    """The project knows which pseudonyms its people have, given the key; else runs are refused."""
+    key = ("--published-key", folder / "key", "--keep-similar-images") if keys else ()
+    done = run(monkeypatch, capsys, "withdraw", folder / "p", folder / "run", folder / "other",
+               "--who", "s17", *key)  # fmt: skip
+    assert done.code == (0 if keys else 2), done.err
+    rows = [pl.read_parquet(folder / name / "scores.parquet")["unit_id"].n_unique()
+            for name in ("run", "other")]  # fmt: skip
+    assert rows == ([36, 36] if keys else [37, 37])
 
 
 def test_a_run_alone_is_not_searched_even_with_the_key(folder: Path) -> None:

@@ -14,6 +14,7 @@ from isolux.core.errors import SpecError
 from isolux_curate.privacy import (
     DUMMY_KEY,
     KEY_HASH_FIELD,
+    PRIVACY_FILE,
     hash_pseudonym_key,
     read_or_create_pseudonym_key,
     resolve_key_outside_target,
@@ -30,7 +31,6 @@ from isolux_curate.privacy.table import (
 )
 from isolux_curate.user_tables import refuse_missing_columns
 
-PRIVACY_FILE = "privacy.json"
 _FILE_COLUMN = "file"  # the column that names a photo
 _DEFAULT_ID_COLUMNS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
 

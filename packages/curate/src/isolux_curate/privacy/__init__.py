@@ -14,6 +14,8 @@ from isolux.io.consent.chain import compute_keyed_hash, make_key, read_key
 
 DUMMY_KEY = bytes(32)
 """A key to check a table before a real key is created; nothing is written with it."""
+PRIVACY_FILE = "privacy.json"
+"""The record of a folder that `isolux curate anonymise` wrote."""
 KEY_HASH_FIELD = "pseudonym_key_mark"
 """The field of a record with the hash of the key that ids were replaced with."""
 

@@ -146,16 +146,35 @@ def open_write_transaction(engine: Engine, *, has_no_tables: bool = False) -> It
         ) from error
 
 
+_STATISTICS_OF_EMPTY_TABLES = """
+    SELECT 'ALTER TABLE ' || quote_ident(s.tablename) || ' ALTER COLUMN ' || quote_ident(s.attname)
+        || ' TYPE ' || format_type(a.atttypid, a.atttypmod)
+    FROM pg_stats s JOIN pg_attribute a ON a.attname = s.attname JOIN pg_class c
+        ON c.oid = a.attrelid AND c.relname = s.tablename AND c.reltuples = 0
+    WHERE s.schemaname = current_schema() AND c.relnamespace = s.schemaname::regnamespace
+"""
+"""Statements that drop what pg_stats keeps of emptied tables: ANALYZE leaves it, a change of a
+column's type drops it, also a change to the same type."""
+
+
 def vacuum_database(engine: Engine) -> None:
-    """Rewrite the database file, so that no free page holds deleted rows (VACUUM)."""
-    statement = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
+    """Rewrite the database file, so that no free page holds deleted rows (VACUUM).
+
+    PostgreSQL also keeps frequent values and bounds of histograms in ``pg_stats``.
+    """
+    is_sqlite = engine.dialect.name == "sqlite"
     try:
         raw_connection = engine.raw_connection()
         try:
             if engine.dialect.name == "postgresql":
                 raw_connection.driver_connection.autocommit = True  # type: ignore[union-attr]
             cursor = raw_connection.cursor()
-            cursor.execute(statement)
+            cursor.execute("VACUUM" if is_sqlite else "VACUUM (FULL, ANALYZE)")
+            if not is_sqlite:
+                cursor.execute(_STATISTICS_OF_EMPTY_TABLES)
+                for (statement,) in cursor.fetchall():
+                    cursor.execute(statement)
+                cursor.execute("VACUUM FULL pg_statistic")
             cursor.close()
         finally:
             raw_connection.close()

@@ -17,8 +17,9 @@ import polars as pl
 
 from isolux.datasets import TERMS_FORMAT
 from isolux_curate.id_columns import parse_id_column_or_none
-from isolux_curate.privacy import KEY_HASH_FIELD, hash_pseudonym_key
+from isolux_curate.privacy import KEY_HASH_FIELD, PRIVACY_FILE, hash_pseudonym_key
 from isolux_curate.privacy.table import compute_pseudonym
+from isolux_curate.publication.manifest import RELEASE_FILE, ROW_FILES
 from isolux_curate.withdrawal.file_walk import FileLocation
 from isolux_curate.withdrawal.table_references import iterate_id_tables_with_location
 
@@ -41,7 +42,6 @@ def list_published_pseudonyms(
 
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
-_PUBLISHED_FILES = ("people.csv", "answers.csv", "objects.json")
 _PERSON_KINDS = ("subject", "copyright", "annotator")
 _NO_KEY = (
     "people are in it under pseudonyms, which were not searched for: name the key of isolux curate"
@@ -74,8 +74,8 @@ def read_key_hash_or_none(file_name: str, file_bytes: bytes) -> str | None:
         return str(record[KEY_HASH_FIELD])
     is_published = (
         record.get("format") == TERMS_FORMAT
-        or (file == "privacy.json" and "settings" in record)
-        or (file == "publish.json" and {"settings", "files"} <= record.keys())
+        or (file == PRIVACY_FILE and "settings" in record)
+        or (file == RELEASE_FILE and {"settings", "files"} <= record.keys())
     )
     is_of_published = str(source).startswith("curated:") or (
         isinstance(dataset, dict) and dataset.get("name") == "curated"
@@ -96,7 +96,7 @@ def read_columns_replaced_by_anonymise(locations: Iterable[FileLocation]) -> tup
     """Read the names of id columns that `isolux curate anonymise` replaced."""
     columns: dict[str, None] = {}
     for location in locations:
-        if location.path.name == "privacy.json":
+        if location.path.name == PRIVACY_FILE:
             settings = _read_json_object_or_empty(location.name, location.path.read_bytes()).get(
                 "settings"
             )
@@ -184,7 +184,7 @@ def _read_key_hashes_by_folder(locations: Iterable[FileLocation]) -> dict[Path, 
         elif folder not in marks_by_folder:
             inputs = _read_json_object_or_empty(location.name, file_bytes).get("inputs")
             if isinstance(inputs, dict) and any(
-                PurePosixPath(path).name in _PUBLISHED_FILES for path in inputs
+                PurePosixPath(path).name in ROW_FILES for path in inputs
             ):
                 marks_by_folder[folder] = None
     return marks_by_folder

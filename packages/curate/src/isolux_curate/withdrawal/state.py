@@ -12,6 +12,7 @@ name, by which people in a restored backup are recognised (``--replay``).
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -33,6 +34,7 @@ from isolux.io.consent.chain import (
     sign_digest,
 )
 from isolux_curate.project.folder import format_utc_now
+from isolux_curate.withdrawal.file_walk import FileLocation
 from isolux_curate.withdrawal.terms import IdentifyingTerms, separate_own_and_other_names
 
 UNFINISHED_SUFFIX = ".withdrawing"
@@ -126,6 +128,34 @@ class Artefact:
     n: int
     before: str | None = None
     after: str | None = None
+
+
+def format_location_below_root(location: FileLocation) -> str:
+    """Format a file's location as artefacts show it: below the root folder's name."""
+    return f"{location.root.name}/{location.name}"
+
+
+def build_masked_artefact(
+    location: FileLocation,
+    old_bytes: bytes,
+    new_bytes_or_none: bytes | None,
+    n: int,
+    terms: IdentifyingTerms,
+    key: bytes,
+) -> Artefact:
+    """Build the artefact of a change: its path is masked, the old content's hash is keyed."""
+    old_hash = hashlib.sha256(old_bytes).hexdigest()
+    masked_path = terms.mask_names_in_path(format_location_below_root(location))
+    if masked_path != format_location_below_root(location):  # masked paths may coincide
+        masked_path = f"{masked_path} #{compute_keyed_hash('path', location.name, key)[:8]}"
+    return Artefact(
+        masked_path,
+        "file",
+        "deleted" if new_bytes_or_none is None else "rewritten",
+        n,
+        compute_keyed_hash("file", old_hash, key),
+        None if new_bytes_or_none is None else hashlib.sha256(new_bytes_or_none).hexdigest(),
+    )
 
 
 class WithdrawalState:

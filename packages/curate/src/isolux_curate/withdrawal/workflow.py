@@ -32,13 +32,20 @@ from isolux_curate.withdrawal.file_walk import (
 )
 from isolux_curate.withdrawal.planning import list_files_except_own_records, read_names_of_everyone
 from isolux_curate.withdrawal.project_rows import delete_people_and_vacuum
+from isolux_curate.withdrawal.published_folders import (
+    iterate_outdated_records,
+    list_documents_with_counts,
+    update_published_folders,
+)
 from isolux_curate.withdrawal.replacements import ReplacementRows, append_missing_replacement_rows
 from isolux_curate.withdrawal.rewriting import UnsearchableFile, rewrite_file_without_people
 from isolux_curate.withdrawal.state import (
     Artefact,
     WithdrawalPlan,
     WithdrawalState,
+    build_masked_artefact,
     build_state_path,
+    format_location_below_root,
     write_signed_receipt,
 )
 from isolux_curate.withdrawal.terms import IdentifyingTerms
@@ -182,34 +189,6 @@ def iterate_changes_collecting_unsearchable(
             yield location, file_bytes, content, n
 
 
-def format_location_below_root(location: FileLocation) -> str:
-    """Format a file's location as artefacts show it: below the root folder's name."""
-    return f"{location.root.name}/{location.name}"
-
-
-def build_masked_artefact(
-    location: FileLocation,
-    old_bytes: bytes,
-    new_bytes_or_none: bytes | None,
-    n: int,
-    terms: IdentifyingTerms,
-    key: bytes,
-) -> Artefact:
-    """Build the artefact of a change: its path is masked, the old content's hash is keyed."""
-    old_hash = hashlib.sha256(old_bytes).hexdigest()
-    masked_path = terms.mask_names_in_path(format_location_below_root(location))
-    if masked_path != format_location_below_root(location):  # masked paths may coincide
-        masked_path = f"{masked_path} #{compute_keyed_hash('path', location.name, key)[:8]}"
-    return Artefact(
-        masked_path,
-        "file",
-        "deleted" if new_bytes_or_none is None else "rewritten",
-        n,
-        compute_keyed_hash("file", old_hash, key),
-        None if new_bytes_or_none is None else hashlib.sha256(new_bytes_or_none).hexdigest(),
-    )
-
-
 def change_or_delete_files(
     state: WithdrawalState, locations: Sequence[FileLocation], terms: IdentifyingTerms, key: bytes
 ) -> list[tuple[str, str]]:
@@ -322,12 +301,16 @@ def preview_withdrawal(plan: WithdrawalPlan, ledger: Path) -> WithdrawalPreview:
     locations = list_files_except_own_records(folders, ledger, find_project_folders(folders))
     terms = plan.build_identifying_terms(read_names_of_everyone(folders, locations))
     unsearchable: list[tuple[str, str]] = []
-    artefacts = [
-        build_masked_artefact(location, file_bytes, content, n, terms, b"")
-        for location, file_bytes, content, n in iterate_changes_collecting_unsearchable(
-            locations, terms, unsearchable
-        )
-    ]
+    artefacts, changed_paths = [], set[Path]()
+    for location, file_bytes, content, n in iterate_changes_collecting_unsearchable(
+        locations, terms, unsearchable
+    ):
+        changed_paths.add(location.path)
+        artefacts.append(build_masked_artefact(location, file_bytes, content, n, terms, b""))
+    for location, record in iterate_outdated_records(locations, changed_paths):
+        for document in list_documents_with_counts(location, record):
+            document_bytes = document.path.read_bytes()
+            artefacts.append(build_masked_artefact(document, document_bytes, None, 0, terms, b""))
     return WithdrawalPreview(tuple(artefacts), tuple(unsearchable))
 
 
@@ -349,11 +332,12 @@ def execute_plan_write_receipt_if_clean(
     locations = list_files_except_own_records(folders, ledger, find_project_folders(folders))
     terms = plan.build_identifying_terms(read_names_of_everyone(folders, locations))
     unsearchable = change_or_delete_files(state, locations, terms, key)
+    notes = [*update_published_folders(state, locations, terms, key)]
     update_hashes_in_files(state, locations, terms, key)
     if plan.replacing is not None:
         append_missing_replacement_rows(ReplacementRows(**plan.replacing))
     update_changed_runs_and_pages(state, folders)
-    server_notes = delete_from_servers_or_refuse(state, plan, open_server)
+    notes += delete_from_servers_or_refuse(state, plan, open_server)
     for folder in projects:
         _delete_people_and_record_counts(state, open_project(folder), terms, plan.number)
     os.sync()  # deletions must reach the disk before the ids are erased
@@ -383,7 +367,7 @@ def execute_plan_write_receipt_if_clean(
             tuple(state.read_merged_artefacts()),
             tuple(unsearchable),
             remaining,
-            (*server_notes, *proof.notes),
+            (*notes, *proof.notes),
         )
     ledger_head = read_ledger(ledger, key=key_file).rows[-1].hash
     receipt = write_signed_receipt(
@@ -395,7 +379,7 @@ def execute_plan_write_receipt_if_clean(
         search_counts=proof.counts,
     )
     outcome = WithdrawalResult(
-        receipt, tuple(state.read_merged_artefacts()), notes=(*server_notes, *proof.notes)
+        receipt, tuple(state.read_merged_artefacts()), notes=(*notes, *proof.notes)
     )
     state.overwrite_and_delete()
     return outcome

@@ -9,7 +9,6 @@ depend on the time or the order of rows: publishing the same project again gives
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +19,12 @@ import msgspec
 from isolux.core.errors import SpecError
 from isolux.datasets import TERMS_FORMAT
 from isolux_curate.project.folder import Project
+from isolux_curate.publication.manifest import RELEASE_FILE, format_release_manifest
 
 if TYPE_CHECKING:
     from isolux.io.consent.rows import Scope
     from isolux_curate.api.release.documents import Release
 
-RELEASE_FILE = "publish.json"
 UseTerms = Literal["evaluation", "training"]
 _TERMS_SENTENCES = {
     "evaluation": "For evaluation only: no model may be trained on it.",
@@ -214,18 +213,14 @@ def _write_manifest_and_hash_it(
 ) -> str:
     """Write the manifest with the hash of each file; its own hash."""
     from isolux.io.atomic import write_text
-    from isolux.io.hashing import sha256_file
 
-    paths = sorted(p for p in staging_dir.rglob("*") if p.is_file())
-    hashes = {p.relative_to(staging_dir).as_posix(): sha256_file(p) for p in paths}
     record = {
         "settings": dict(settings),
         "photos": release.n_photos,
         "people": release.n_people,
         "subjects": release.n_subjects,
         "left": dict(release.excluded_counts),
-        "files": hashes,
     }
-    text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    text = format_release_manifest(staging_dir, record)
     write_text(staging_dir / RELEASE_FILE, text)
     return hashlib.sha256(text.encode()).hexdigest()

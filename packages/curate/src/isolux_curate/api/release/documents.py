@@ -206,7 +206,7 @@ def _answer_datasheet_from_project(
         for reason, n in release.excluded_counts.items()
     ]
     rules = [
-        f"{row['rule']}: {_format_rule_settings_and_refusals(row['said'])}"
+        f"{row['rule']}: {_format_rule_settings(row['said'])}"
         for row in project_facts.journal.filter(pl.col("step").is_in(_INTAKE_STEPS)).iter_rows(
             named=True
         )
@@ -387,11 +387,11 @@ def _format_count_hiding_small(n_people: int, min_people: int) -> str:
     )
 
 
-def _format_rule_settings_and_refusals(journal_details_json: str) -> str:
+def _format_rule_settings(journal_details_json: str) -> str:
+    """Format a rule's settings; its counts in the journal still count who withdrew since."""
     details = parse_journal_details(journal_details_json)
     setting_values = {k: v for k, v in details.items() if k not in ("looked_at", "out")}
-    words = ", ".join(f"{k} {v}" for k, v in setting_values.items()) or "no settings"
-    return f"{words}; {details.get('out', 0):,} of {details.get('looked_at', 0):,} photos refused"
+    return ", ".join(f"{k} {v}" for k, v in setting_values.items()) or "no settings"
 
 
 def _format_group_counts_by_attribute(release: Release) -> list[str]:

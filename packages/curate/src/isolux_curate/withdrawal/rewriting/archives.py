@@ -9,9 +9,11 @@ import io
 import lzma
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from isolux_curate.privacy import PRIVACY_FILE
+from isolux_curate.publication.manifest import RELEASE_FILE
 from isolux_curate.withdrawal.rewriting.tables import RewriteResult, UnsearchableFile
 
 PartRewriter = Callable[[str, bytes, list[str]], RewriteResult]
@@ -96,7 +98,16 @@ def _rewrite_zip_members(file_bytes: bytes, rewrite_part: PartRewriter) -> Rewri
             n += n_removed
             if content is not None:
                 new.writestr(member, content, member.compress_type)
+        _refuse_published_folder(names, n)
     return out.getvalue(), n
+
+
+def _refuse_published_folder(names: Sequence[str], n: int) -> None:
+    """Refuse an archive of a published folder that lost rows: its documents would count them."""
+    if n and any(name.rpartition("/")[2] in (RELEASE_FILE, PRIVACY_FILE) for name in names):
+        raise UnsearchableFile(
+            "an archive of a published folder, whose counts and documents count them: delete it"
+        )
 
 
 def _rewrite_tar_members(file_bytes: bytes, rewrite_part: PartRewriter) -> RewriteResult:
@@ -117,6 +128,7 @@ def _rewrite_tar_members(file_bytes: bytes, rewrite_part: PartRewriter) -> Rewri
             if content is not None:
                 member.size, member.pax_headers = len(content), {}
                 new.addfile(member, io.BytesIO(content))
+        _refuse_published_folder(names, n)
     return out.getvalue(), n
 
 
