@@ -13,4 +13,4 @@ def e_values(difference, look, n_looks):
     values = np.ascontiguousarray(difference, dtype=np.float64)
     return mixture_capital_by_snapshot(
         values, ends, *schedule_bet_starts_and_weights(n_looks), np.zeros(1)
-    )[0][:, 0]
+    )[:, 0]

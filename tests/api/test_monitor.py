@@ -40,8 +40,8 @@ def test_a_gap_that_begins_is_found_and_dated(runs):
     seen = monitor(runs)
     first = seen.summary.filter(group="b").row(0, named=True)
     assert 7 <= first["alarm_at"] <= 9
-    assert 6 <= first["since"] <= 8
-    assert first["delay"] == first["alarm_at"] - first["since"]
+    assert first["began_from"] <= 7 <= first["began_to"]
+    assert first["is_open"]
     assert first["low"] < -0.3 + 0.05 < first["high"] + 0.2
     assert first["p_adjusted"] < 0.05
     assert seen.findings[0].startswith("Score for b (tone) differs from that for the others: alarm")
@@ -49,7 +49,7 @@ def test_a_gap_that_begins_is_found_and_dated(runs):
     assert not any("mixture" in text for text in seen.findings)
     quiet = seen.summary.filter(group="c").row(0, named=True)
     assert quiet["alarm_at"] is None
-    assert (quiet["since"], quiet["low"], quiet["delay"]) == (None, None, None)
+    assert (quiet["began_from"], quiet["low"], quiet["is_open"]) == (None, None, None)
     (claim,) = (text for text in seen.findings if "for c (tone)" in text)
     assert "no gap to the others is shown in 12 looks" in claim
     assert "an alarm needs 60.0" in claim  # 3 gaps at .05
@@ -206,7 +206,7 @@ def test_a_gap_within_some_clusters_and_between_others_is_called_a_mixture():
     assert "it is a mixture. 40 of 60 differences are within clusters" in claim
 
 
-def test_a_gap_that_closed_has_no_size_since_it_began():
+def test_a_gap_that_closed_is_said_to_be_over():
     """A size "since look 1" would be of a gap that is known not to have stayed the same."""
     rng, runs = np.random.default_rng(0), []
     for look in range(16):
@@ -220,13 +220,15 @@ def test_a_gap_that_closed_has_no_size_since_it_began():
     row = seen.summary.row(0, named=True)
     assert row["alarm_at"] == 1
     assert row["changed_at"] is not None
-    assert row["began_from"] is row["began_to"] is row["low"] is row["high"] is None
-    last = 100 * seen.table["gap"][-1]
+    assert row["began_from"] == row["began_to"] == 1
+    assert row["is_open"] is False
+    assert row["now_low"] < 0 < row["now_high"]
+    assert row["low"] is row["high"] is None
+    assert row["now_looks"] == 1
     assert (
-        "; no gap that began once and kept one size since fits these looks; in the last look a less"
-        f" b is {last:.1f} points. It has changed: no single gap fits all looks"
-    ) in seen.findings[0].replace("\N{MINUS SIGN}", "-")
-    assert "between looks" not in seen.findings[0]
+        "; it began at look 1; in the last look it is not there any more: a less b is from"
+        in (seen.findings[0])
+    )
     assert "for a (tone) has differed from that for b: alarm at look 1" in seen.findings[0]
     # No gap that was the same at all looks is left once it is known that it changed.
     known = row["changed_at"] - 1

@@ -96,7 +96,8 @@ def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Differen
     first, second = models
     left = [r - m.value[:, None] * photos for r, m in zip(right, models, strict=True)]
     covariance = (left[0] * left[1]).sum(axis=1) / (first.n_units * second.n_units)
-    return paired_mean_difference(second, first, covariance)
+    n_changed = (right[0] != right[1]).sum(axis=1).astype(float)
+    return paired_mean_difference(second, first, covariance, n_changed=n_changed)
 
 
 def measured_estimates(estimates: Estimates, spec: ComparisonSettings) -> Estimates:

@@ -153,7 +153,7 @@ def covers(rate, gap, *, worlds, looks=200, clusters=10):
 
 def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
     """Measure how many looks after a gap began the alarm comes, and when it says it began."""
-    late, off, early, held, dated, widths = [], [], 0, [], [], []
+    late, early, held, dated, widths = [], 0, [], [], []
     for seed in range(worlds):
         rng = np.random.default_rng([seed, 11, int(1000 * rate)])
         x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap, begins=begins)
@@ -168,7 +168,6 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
             min(at + 21, looks),
             1 / ALPHA,
         )
-        off.append(abs(found.start - begins))
         if at >= begins and at + 20 < looks:
             dated.append(found.start_range[0] <= begins <= found.start_range[1])
             held.append(found.gap_range[0] <= -gap <= found.gap_range[1])
@@ -178,8 +177,41 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
         "clusters a group and look": clusters, "looks to the alarm, median": float(np.median(late)),
         "90 of 100 within": float(np.quantile(late, 0.9)),
         "alarm before it began, %": early / worlds,
-        "said to begin, looks off (median)": float(np.median(off)),
         "20 looks later: interval of when holds it, %": float(np.mean(dated)),
         "of how large holds it, %": float(np.mean(held)),
         "its width": float(np.median(widths)),
+    }  # fmt: skip
+
+
+def closing(rate, gap, *, worlds, begins=10, ends=40, looks=80, clusters=20):
+    """Ask when a gap began, while it is open and after it closed, and whether it is there now."""
+    dated, held, open_said, dated_after, over = [], [], [], [], []
+    for seed in range(worlds):
+        rng = np.random.default_rng([seed, 13, int(1000 * rate)])
+        x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap, begins=begins)
+        quiet, _ = series(rng, rate, looks=looks, clusters=clusters)
+        x = np.where(look < ends, x, quiet)
+        while_open, after = (
+            run_sequential_gap_test(x[look < n], look[look < n], n, 1 / ALPHA)
+            for n in (ends, looks)
+        )
+        if while_open.e_value.max() < 1 / ALPHA:
+            continue
+        dated.append(while_open.start_range[0] <= begins <= while_open.start_range[1])
+        open_said.append(while_open.now.is_open)
+        if while_open.now.n_snapshots:
+            held.append(while_open.now.low <= -gap <= while_open.now.high)
+        over.append(after.now.is_open)
+        dated_after.append(after.start_range[0] <= begins <= after.start_range[1])
+    later = f"{looks - ends} looks later"
+    return {
+        "rate": rate, "gap": gap, "open at looks": f"{begins + 1} to {ends}",
+        "clusters a group and look": clusters,
+        "start held, %": float(np.mean(dated)),
+        "gap now held, %": float(np.mean(held)),
+        "said to be open, %": float(np.mean([x is True for x in open_said])),
+        "said to be over, %": float(np.mean([x is False for x in open_said])),
+        f"{later}: said to be open, %": float(np.mean([x is True for x in over])),
+        f"{later}: said to be over, %": float(np.mean([x is False for x in over])),
+        f"{later}: start held, %": float(np.mean(dated_after)),
     }  # fmt: skip

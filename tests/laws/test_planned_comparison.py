@@ -21,6 +21,7 @@ GROUPS, CHANGE = 4, 0.05
 CELLS = {
     "120 subjects, 8 photos, rate .8, correlation .3": (120, 8, 0.8, 0.3, 0.5),
     "40 subjects, 8 photos, rate .9, correlation .1": (40, 8, 0.9, 0.1, 0.5),
+    "32 subjects, 8 photos, rate .8, correlation .3": (32, 8, 0.8, 0.3, 0.5),
     "800 people, rate .85, most answers alike": (800, 1, 0.85, 0.0, 0.8),
     "300 people, rate .93, answers drawn anew": (300, 1, 0.93, 0.0, 0.0),
 }
@@ -72,4 +73,4 @@ def test_the_planned_comparison_errs_seldom_and_finds_what_a_paired_t_finds(name
            float(np.mean(found)), "by a paired t, %": float(np.mean(by_t))}  # fmt: skip
     record(f"planned-{k}", [row], worlds=WORLDS, replicates=REPLICATES)
     assert row["errs, %"] <= at_most(0.05, WORLDS, full=0.06), row
-    assert row["5 points found, %"] >= row["by a paired t, %"] - 0.10, row
+    assert row["5 points found, %"] >= row["by a paired t, %"] - 0.05, row

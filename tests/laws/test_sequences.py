@@ -10,7 +10,7 @@ import pytest
 
 from isolux.stats.sequential_tests import pair_group_clusters_for_gap
 from tests.laws._figures import FULL, record, scaled, sized
-from tests.laws._sequences import covers, delay, false_alarms, paired, weighted_alarms
+from tests.laws._sequences import closing, covers, delay, false_alarms, paired, weighted_alarms
 
 pytestmark = pytest.mark.law
 
@@ -70,3 +70,18 @@ def test_a_gap_that_begins_is_found():
         assert row["of how large holds it, %"] >= (0.9 if FULL else 0.7), row
     (tenth,) = (row for row in rows if (row["rate"], row["gap"]) == (0.9, 0.1))
     assert tenth["looks to the alarm, median"] <= 40, rows
+
+
+def test_a_gap_that_closed_is_said_to_be_over():
+    worlds = scaled(200, 10)
+    cells = [(0.5, 0.2), (0.9, 0.1), (0.9, 0.2), (0.95, 0.1)] if FULL else [(0.9, 0.2)]
+    rows = [closing(rate, gap, worlds=worlds) for rate, gap in cells]
+    record("sequences-closing", rows, worlds=worlds, replicates=1)
+    for row in rows:
+        start, now, is_open, is_over, still_open, over, start_later = list(row.values())[4:]
+        assert min(start, now) >= (0.95 if FULL else 0.6), row
+        assert start_later >= (0.92 if FULL else 0.6), row
+        assert is_open >= (0.9 if FULL else 0.5), row
+        assert is_over <= (0.03 if FULL else 0.3), row
+        assert still_open <= (0.05 if FULL else 0.3), row
+        assert over >= (0.65 if FULL else 0.5), row

@@ -254,8 +254,9 @@ def _subtract_changes(
     first_change, second_change = change_values[first], change_values[second]
 
     def compute_bounds(z: ZValues) -> tuple[Interval, Interval]:
-        interval = changes.mover_interval(*changes.group_intervals(z), z)
-        return interval.take(first), interval.take(second)
+        interval = changes.intervals(z, np.concatenate([first, second]))
+        n = len(first)
+        return interval.take(slice(n)), interval.take(slice(n, None))
 
     error = np.hypot(changes.standard_error[first], changes.standard_error[second])
     dof = np.minimum(changes.dof[first], changes.dof[second])

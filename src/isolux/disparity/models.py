@@ -2,10 +2,9 @@
 
 One test is planned: the overall change on the metric that is requested first. It has the whole
 error rate; all other changes are a family, and the changes of gaps another.
-A group's change is paired: both models' values come from the same clusters. Its p-value is the
-larger of two: that of flipping the signs of clusters' changes, which is exact where the two models
-are exchangeable, and that of inverting the change's interval, which holds where one model's errors
-are clustered and the other's are not.
+A group's change is paired: both models' values come from the same clusters. Its test inverts the
+change's interval. For means of numbers p is not smaller than that of flipping the signs of
+clusters' changes, which is exact where the two models are exchangeable.
 """
 
 from __future__ import annotations
@@ -243,11 +242,13 @@ def _test_change(
         return _Change(a, b, groups, null, BOOTSTRAP, differences)
     null = _test_sign_flips(estimates, spec, groups, (mean_a, mean_b))
     z = z_statistics_by_test_inversion(differences, (two_sided_normal_quantile(spec.level),))
-    # Sign flips would add a sampling error that a census does not have.
-    if is_complete_census(estimates.cluster_sums):
-        return _Change(
-            a, b, groups, replace(null, t=z, p_value=two_sided_p_from_z(z)), SCORE, differences
-        )
+    if differences.proportion_differences is not None or is_complete_census(estimates.cluster_sums):
+        # The flips only give the joint null distribution. A change of proportions has an
+        # interval that its test inverts, and a census no sampling error that flips could stand for.
+        p = two_sided_p_from_z(z)
+        is_constant = np.isnan(null.t) & (differences.proportion_differences is not None)
+        t, p = np.where(is_constant, np.nan, z), np.where(is_constant, np.nan, p)
+        return _Change(a, b, groups, replace(null, t=t, p_value=p), SCORE, differences)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
     # all clusters change by the same amount there is no interval, and the flips alone count.
     t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))

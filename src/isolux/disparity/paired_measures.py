@@ -47,6 +47,9 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import SurveyClusterSums
 from isolux.stats.test_inversion import Difference
 
+_ROUNDING = 1e-12
+"""Sums of a cluster that differ by less are equal."""
+
 
 def compare_paired_measures(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare measure ``b`` with measure ``a`` on the same people, group by group: b minus a."""
@@ -83,8 +86,22 @@ def compare_paired_means(
     covariance = estimate_mean_pair_covariance(
         values, (square, cross, reverse_cross, count), weight, is_weighted=is_survey_sample
     )
-    fraction = first_measure.is_fraction and second_measure.is_fraction
-    return paired_mean_difference(first, second, covariance, is_fraction=fraction)
+    return paired_mean_difference(
+        first,
+        second,
+        covariance,
+        is_fraction=first_measure.is_fraction and second_measure.is_fraction,
+        n_changed=_count_changed_clusters(design, groups, s, t),
+    )
+
+
+def _count_changed_clusters(
+    design: ClusterSums, groups: IntArray, first_column: int, second_column: int
+) -> FloatArray:
+    """Count the clusters of each group in which two sums differ."""
+    change = design.group_rows(groups, first_column) - design.group_rows(groups, second_column)
+    is_changed = abs(change) > _ROUNDING
+    return np.asarray(is_changed @ design.multiplicity.astype(np.float64))
 
 
 def _sum_products(

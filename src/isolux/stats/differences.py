@@ -159,11 +159,18 @@ def _numeric_mean_difference(
 
 
 def paired_mean_difference(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, is_fraction: bool = False
+    a: ClusterMeans,
+    b: ClusterMeans,
+    covariance: FloatArray,
+    *,
+    is_fraction: bool = False,
+    n_changed: FloatArray | None = None,
 ) -> Difference:
-    """Compare two means of the same rows, such as two models' on the same people.
+    """Compare two means of the same clusters.
 
-    Shapes: ``covariance`` [h].
+    ``n_changed``: of two models on the same rows, the clusters whose sums differ; without it the
+    rows are of two groups, and proportions are compared by MOVER. Shapes: ``covariance, n_changed``
+    [h].
     """
     no_overlap = np.zeros_like(covariance)
     difference = independent_mean_difference(
@@ -193,8 +200,12 @@ def paired_mean_difference(
             )
         )
 
-    # Two models on the same people: MOVER with their correlation (docs/methods/uncertainty.md).
-    return replace(difference, correlation=correlation, proportion_differences=None)
+    paired = (
+        ProportionDifferences.from_paired_means(a, b, covariance, n_changed)
+        if n_changed is not None and b.is_proportion
+        else None
+    )
+    return replace(difference, correlation=correlation, proportion_differences=paired)
 
 
 def _skewness_adjusted_t_interval(

@@ -90,6 +90,9 @@ class ProportionDifferences:
     dof, independent_dof : [h] float
         Degrees of freedom of the CR2 variance, and those of as many independent rows; both
         infinite where rows are independent.
+    change_term : [h] float, optional
+        Of two models on the same rows: variance of a - b for each row that changes. If they differ
+        by d, at least a share d of the rows changes.
     """
 
     a: FloatArray
@@ -99,6 +102,7 @@ class ProportionDifferences:
     pooled_terms: VarianceTerms
     dof: FloatArray
     independent_dof: FloatArray
+    change_term: FloatArray | None = None
 
     @classmethod
     def from_cluster_means(
@@ -140,9 +144,48 @@ class ProportionDifferences:
             *_cr2_and_independent_dof(a, b),
         )
 
+    @classmethod
+    def from_paired_means(
+        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, n_changed: FloatArray
+    ) -> ProportionDifferences:
+        """Combine two models' proportions of the same rows; ``n_changed``: clusters that differ."""
+        # One variance per model, as of independent groups: a model that is seldom wrong shows too
+        # little of how alike its errors are, so it takes the rate of both.
+        is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # CR2 divides products of residuals by 1 - 1/C, and the effects are over n - 1 rows.
+            cr2_factor = (1.0 - 1.0 / a.n_units) / (
+                1.0 - 1.0 / np.maximum(a.n_effective_clusters, 2.0)
+            )
+            joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
+            correlation = np.where(is_constant, 0.0, cr2_factor * covariance / joint_sd)
+            effects = [np.maximum(g.own_design_effect(), g.min_design_effect()) for g in (a, b)]
+            terms = effects[0] / a.n_units, effects[1] / b.n_units, correlation
+            change_effect = 1.0 + (a.kish_cluster_size - 1.0) / (1.0 + n_changed**2)
+            change_term = change_effect / np.minimum(a.n_units, b.n_units)
+        is_independent = a.has_independent_rows & b.has_independent_rows
+        dofs = (
+            np.where(is_independent, np.inf, np.minimum(x, y))
+            for x, y in ((a.dof, b.dof), (a.n_units - 1.0, b.n_units - 1.0))
+        )
+        n_effective = 1.0 / terms[0], 1.0 / terms[1]
+        return cls(a.value, b.value, n_effective, terms, terms, *dofs, change_term)
+
     def with_proportions(self, a: FloatArray, b: FloatArray) -> ProportionDifferences:
         """Replace the proportions, with the same designs."""
-        return replace(self, a=a, b=b)
+        assumed = replace(self, a=a, b=b)
+        if self.change_term is None:
+            return assumed
+        # Two models that were alike differ on more rows: on those by which they differ now.
+        first, second, correlation = self.own_terms
+        p, q, change = a * (1.0 - a), b * (1.0 - b), np.abs(a - b)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            changed = (first + second - 2.0 * correlation) * q + change * (1.0 - change) * (
+                self.change_term
+            )
+            possible = (first * p + second * q - changed) / (2.0 * np.sqrt(p * q))
+        terms = first, second, np.where(p * q > 0.0, np.fmin(correlation, possible), correlation)
+        return replace(assumed, own_terms=terms, pooled_terms=terms)
 
     def take(self, rows: npt.NDArray[np.intp]) -> ProportionDifferences:
         """Select pairs by index."""
@@ -188,9 +231,23 @@ class ProportionDifferences:
                     strict=True,
                 )
             )
-        return own_variance, own_variance**OWN_VARIANCE_WEIGHT * pooled_variance ** (
-            1.0 - OWN_VARIANCE_WEIGHT
-        )
+            if self.change_term is not None:
+                # Of two alike models, V is a small difference of large variances: at the null
+                # proportions it may be smaller than that of the rows which did change. Those are
+                # squared about the null where rows are independent, as McNemar does; t has the
+                # same effect where they are not.
+                offset = np.where(np.isinf(self.dof), self.a - ratio * self.b - difference, 0.0)
+                own_variance = np.fmax(
+                    own_variance,
+                    self._variances_at(self.a, self.b, ratio)[0] + offset**2 * self.change_term,
+                )
+            min_variance = own_variance**OWN_VARIANCE_WEIGHT * pooled_variance ** (
+                1.0 - OWN_VARIANCE_WEIGHT
+            )
+            if self.change_term is not None:
+                change = np.abs(null_a - null_b)
+                min_variance = np.fmax(min_variance, change * (1.0 - change) * self.change_term)
+        return own_variance, min_variance
 
     def _variances_at(
         self, a: FloatArray, b: FloatArray, ratio: float | FloatArray
@@ -288,8 +345,8 @@ class ProportionDifferences:
         )
         return np.where(np.isinf(self.dof), t, z_values)
 
-    def interval(self, z: float, *, conservative: bool = False) -> Interval:
-        """Return the interval of a - b at z; NaN where a proportion is NaN."""
+    def interval(self, z: float | FloatArray, *, conservative: bool = False) -> Interval:
+        """Return the interval of a - b at z, one or ``[h]``; NaN where a proportion is NaN."""
         return find_interval_bounds(
             *self._build_difference_bound_search(z, conservative=conservative)
         )
@@ -313,12 +370,13 @@ class ProportionDifferences:
         return find_outermost_interval_bound(*search, inner_bound=inner_bound)
 
     def _build_difference_bound_search(
-        self, z: float, *, conservative: bool = False
+        self, z: float | FloatArray, *, conservative: bool = False
     ) -> tuple[BuildExcess, FloatArray, float, Slope]:
         """Return the root-finding problem for both bounds of a - b of every pair."""
-        pairs_twice, t_inflations = (
+        pairs_twice, t_inflations, quantiles = (
             self._repeat_pairs_for_both_bounds(),
             _repeat_twice(self.t_inflation(z)),
+            _repeat_twice(np.broadcast_to(z, self.a.shape)),
         )
         corrections = (
             _repeat_twice(self.continuity_correction())
@@ -329,9 +387,10 @@ class ProportionDifferences:
         def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
             index = slice(None) if rows is None else rows
             pairs = pairs_twice if rows is None else pairs_twice.take(rows)
-            observed, t_inflation, correction = (
+            observed, t_inflation, quantile, correction = (
                 pairs.a - pairs.b,
                 t_inflations[index],
+                quantiles[index],
                 corrections[index],
             )
 
@@ -339,7 +398,7 @@ class ProportionDifferences:
                 own_variance, min_variance = pairs.variances(difference)
                 return (
                     np.abs(observed - difference)
-                    - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
+                    - quantile * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
                     - correction
                 )
 

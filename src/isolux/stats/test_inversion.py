@@ -15,7 +15,7 @@ from isolux.stats.clustered_proportions import ClusterMeans
 from isolux.stats.constants import MAX_Z, Z_STEP
 from isolux.stats.intervals import Interval, mover_difference_interval, mover_log_ratio_interval
 from isolux.stats.proportion_difference import ProportionDifferences
-from isolux.stats.statistic import FloatArray
+from isolux.stats.statistic import FloatArray, IntArray
 
 _MAX_BATCH_CELLS = 2048
 """Pairs times values of z that are evaluated at once."""
@@ -73,6 +73,15 @@ class Difference:
                 return self.proportion_differences.log_ratio_interval(z, conservative=conservative)
             return self.proportion_differences.interval(z, conservative=conservative)
         return self.mover_interval(*self.group_intervals(z), z, log=log)
+
+    def intervals(self, z: ZValues, rows: IntArray) -> Interval:
+        """Return the intervals of some pairs at one z, ``[h]``, or at several, ``[k, h]``."""
+        if self.proportion_differences is None:
+            return self.mover_interval(*self.group_intervals(z), z).take(rows)
+        quantiles = np.broadcast_to(z, (*np.shape(z)[:1], len(rows)))
+        repeated = np.broadcast_to(rows, quantiles.shape).ravel()
+        interval = self.proportion_differences.take(repeated).interval(quantiles.ravel())
+        return Interval(*(x.reshape(quantiles.shape) for x in (interval.low, interval.high)))
 
     def outermost_bound(
         self, z: float, *, log: bool = False, inner_bound: bool = False

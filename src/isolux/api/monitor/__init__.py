@@ -47,10 +47,9 @@ _COLUMN_TYPES: dict[str, type[pl.DataType]] = {
     "high": pl.Float64,
 }
 _SUMMARY_TYPES: dict[str, type[pl.DataType]] = {
-    **dict.fromkeys(
-        ("alarm_at", "since", "delay", "began_from", "began_to", "changed_at"), pl.Int64
-    ),
-    **dict.fromkeys(("share", "constant_low", "constant_high"), pl.Float64),
+    **dict.fromkeys(("alarm_at", "began_from", "began_to", "now_looks", "changed_at"), pl.Int64),
+    **dict.fromkeys(("now_low", "now_high", "constant_low", "constant_high"), pl.Float64),
+    "is_open": pl.Boolean,
 }
 """Types of columns that may hold nulls alone."""
 
@@ -68,11 +67,12 @@ class Monitoring:
         Gaps are in the metric's unit, the group less the others.
     summary : polars.DataFrame
         A row a gap: ``e_value, p_adjusted`` (1 over the largest e-value, times the gaps; at most
-        1), ``alarm_at`` (look; null: none), ``since`` (look), ``share`` of the evidence,
-        ``delay`` (looks from ``since`` to the alarm); if there was no gap and then one of one size:
-        ``began_from, began_to`` (looks between which it began; null: there was no such gap),
-        ``low, high`` (its size since; null: not known yet); ``constant_low, constant_high`` (of a
-        gap that is the same at all looks), ``changed_at`` (look from which there is none such).
+        1), ``alarm_at`` (look; null: none); if there was no gap and then one of one size:
+        ``began_from, began_to`` (looks between which it began), ``low, high`` (its size since;
+        null: not known yet, or it did not keep one size); ``is_open`` (whether there is a gap now;
+        null: not known), ``now_low, now_high`` (of the last ``now_looks`` looks, which tell that);
+        ``constant_low, constant_high`` (of a gap that is the same at all looks), ``changed_at``
+        (look from which there is none such).
     findings : list of str
         Sentences, alarms first.
     notes : tuple of str
@@ -89,7 +89,9 @@ class Monitoring:
 
     def summary_table(self) -> pl.DataFrame:
         """Return the summary as it is printed: a row a gap, numbers rounded."""
-        rounded_bounds = pl.col("low", "high", "constant_low", "constant_high").round(4)
+        rounded_bounds = pl.col(
+            "low", "high", "now_low", "now_high", "constant_low", "constant_high"
+        ).round(4)
         varying_columns = [
             c for c in ("metric", "label", "threshold") if self.summary[c].n_unique() > 1
         ]
@@ -104,12 +106,14 @@ class Monitoring:
             "e_value",
             pl.col("p_adjusted").alias("adjusted p"),
             pl.col("alarm_at").alias("alarm at look"),
-            pl.col("since").alias("since look"),
-            pl.col("delay").alias("looks until the alarm"),
             pl.col("began_from").alias("began from look"),
             pl.col("began_to").alias("to look"),
             pl.col("low").alias("from"),
             pl.col("high").alias("to"),
+            pl.col("is_open").alias("open now"),
+            pl.col("now_looks").alias("in the last looks"),
+            pl.col("now_low").alias("now from"),
+            pl.col("now_high").alias("now to"),
             pl.col("constant_low").alias("if constant, from"),
             pl.col("constant_high").alias("if constant, to"),
             pl.col("changed_at").alias("changed by look"),
@@ -119,7 +123,7 @@ class Monitoring:
         """Return what fits on a screen of 80 columns: the whole is on the page."""
         summary = self.summary_table()
         metric_columns = summary.columns[: summary.columns.index("attribute")]
-        interval = pl.format("{} to {}", "from", "to")  # null where either is
+        interval = pl.format("{} to {}", "now from", "now to")  # null where either is
         return summary.select(
             *metric_columns,
             "attribute",
@@ -127,8 +131,9 @@ class Monitoring:
             "e_value",
             "adjusted p",
             pl.col("alarm at look").alias("alarm at"),
-            pl.col("since look").alias("since"),
-            interval.alias("gap since then"),
+            pl.format("{} to {}", "began from look", "to look").alias("began"),
+            pl.col("open now").alias("open"),
+            interval.alias("gap now"),
             pl.col("changed by look").alias("changed by"),
         )
 
@@ -217,8 +222,8 @@ def monitor(
     ...     people = pl.DataFrame({"unit_id": ids, "tone": tone})
     ...     runs.append(isolux.audit(scores, people, by="tone", replicates=100))
     >>> seen = isolux.monitor(runs)
-    >>> seen.summary.select("group", "alarm_at", "since").rows()
-    [('a', 5, 4)]
+    >>> seen.summary.select("group", "alarm_at", "began_from", "began_to").rows()
+    [('a', 5, 4, 5)]
     """
     if not 0.5 <= level < 1.0:
         raise SpecError(
@@ -320,28 +325,24 @@ def _summarise_gap(
     change_snapshot = next(
         (t + 1 for t, e in enumerate(sequential_test.change_e_value) if e >= threshold), None
     )
-    began_once = alarm is not None and sequential_test.start_range[0] >= 0
-    has_size = (
-        began_once
-        and sequential_test.gap_range[1] - sequential_test.gap_range[0] < _UNINFORMATIVE_WIDTH
-    )
-    low, high = (
-        _round_or_null(x * gap.scale) if has_size else None for x in sequential_test.gap_range
-    )
-    since = None if alarm is None else sequential_test.start + 1
+    bounds, now = sequential_test.gap_range, sequential_test.now
+    has_size = bounds[1] - bounds[0] < _UNINFORMATIVE_WIDTH
+    low, high = (_round_or_null(x * gap.scale) if has_size else None for x in bounds)
+    start_range = sequential_test.start_range if alarm is not None else None
     max_e_value = float(sequential_test.e_value.max())
     return {
         **gap.identity,
         "e_value": max_e_value,
         "p_adjusted": min(1.0, family / max_e_value),
         "alarm_at": alarm,
-        "since": since,
-        "share": None if alarm is None else round(sequential_test.start_share, 4),
-        "delay": None if alarm is None or since is None else max(alarm - since, 0),
-        "began_from": sequential_test.start_range[0] + 1 if began_once else None,
-        "began_to": sequential_test.start_range[1] + 1 if began_once else None,
+        "began_from": start_range and start_range[0] + 1,
+        "began_to": start_range and start_range[1] + 1,
         "low": low,
         "high": high,
+        "is_open": now.is_open,
+        "now_looks": now.n_snapshots or None,
+        "now_low": _round_or_null(now.low * gap.scale),
+        "now_high": _round_or_null(now.high * gap.scale),
         "constant_low": rows[-1]["low"],
         "constant_high": rows[-1]["high"],
         "changed_at": change_snapshot,

@@ -7,7 +7,6 @@ expectation of a difference is the gap, and no cluster is in two differences.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +24,7 @@ from isolux.core.survey_sample import add_weighted_to_title
 from isolux.groups import build_membership, read_groupings
 from isolux.groups.binning import parse_bins
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.statements.numbers import format_interval, format_signed_gap
+from isolux.statements.numbers import format_interval
 from isolux.stats.cluster_sums import IntArray
 from isolux.stats.sequential_tests import pair_group_clusters_for_gap
 from isolux.stats.statistic import FloatArray
@@ -261,22 +260,14 @@ def format_gap(
             f"{start}. If it is always the same, {gap.identity['group']} less {gap.complement_name}"
             f" is {range_text} ({level_text})."
         )
-    alarm, since = snapshots[summary["alarm_at"] - 1], snapshots[summary["since"] - 1]
-    start_text = (
-        "most likely since the first look"
-        if summary["since"] == 1
-        else f"most likely since look {summary['since']} ({since.timestamp})"
-    )
-    delay_text = "1 look" if summary["delay"] == 1 else f"{summary['delay']} looks"
-    delay_suffix = f", {delay_text} earlier" if summary["since"] != 1 and summary["delay"] else ""
-    size_text = _format_size(gap, summary, len(snapshots), level_text)
-    differs_text = "has differed" if summary["began_from"] is None else "differs"  # it may be over
+    alarm = snapshots[summary["alarm_at"] - 1]
+    size_text = _format_start_and_size(gap, summary, level_text)
+    differs_text = "has differed" if summary["is_open"] is False else "differs"
     text = (
         f"{metric_text} for {group_text} {differs_text} from that for {gap.complement_name}: alarm"
         f" at look {summary['alarm_at']} "
         f"({alarm.timestamp}; an alarm needs an e-value of {format_e_value(threshold)}, "
-        f"the largest so far is {format_e_value(summary['e_value'])}), {start_text} "
-        f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
+        f"the largest so far is {format_e_value(summary['e_value'])}); {size_text}."
     )
     if summary["changed_at"] is not None:
         timestamp = snapshots[summary["changed_at"] - 1].timestamp
@@ -287,31 +278,25 @@ def format_gap(
     return text
 
 
-def _format_size(
-    gap: MonitoredGap, summary: dict[str, Any], n_snapshots: int, level_text: str
-) -> str:
-    """Format the size of a gap since it began, if one constant size fits."""
+def _format_start_and_size(gap: MonitoredGap, summary: dict[str, Any], level_text: str) -> str:
+    """Format between which looks a gap began, and whether and how large it is now."""
     contrast = f"{gap.identity['group']} less {gap.complement_name}"
-    if summary["began_from"] is None:
-        last_gap = gap.mean_difference(n_snapshots - 1) * gap.scale
-        size_text = format_signed_gap(last_gap, gap.metric.unit)
-        last_suffix = (
-            "" if math.isnan(last_gap) else f"; in the last look {contrast} is {size_text}"
-        )
-        return f"no gap that began once and kept one size since fits these looks{last_suffix}"
-    if summary["low"] is None:
-        return f"how large {contrast} is since then, later looks will say"
     first_start, last_start = summary["began_from"], summary["began_to"]
-    start_text = (
-        f"at look {first_start}"
+    text = (
+        f"it began at look {first_start}"
         if first_start == last_start
-        else f"between looks {first_start} and {last_start}"
+        else f"it began between looks {first_start} and {last_start}"
     )
-    sign_suffix = ", its sign not known yet" if summary["low"] < 0.0 < summary["high"] else ""
-    size_text = _format_range(gap, summary["low"], summary["high"])
+    if summary["low"] is not None:
+        size_text = _format_range(gap, summary["low"], summary["high"])
+        text += f", and if it has kept one size since, {contrast} is {size_text}"
+    if summary["is_open"] is None:
+        return f"{text} ({level_text}); whether it is still there, later looks will say"
+    n = summary["now_looks"]
     return (
-        f"if it began once, it did so {start_text}, and {contrast} is {size_text}"
-        f" since{sign_suffix} ({level_text})"
+        f"{text}; in the last {'look' if n == 1 else f'{n} looks'} it is"
+        f" {'still there' if summary['is_open'] else 'not there any more'}: {contrast} is"
+        f" {_format_range(gap, summary['now_low'], summary['now_high'])} ({level_text})"
     )
 
 

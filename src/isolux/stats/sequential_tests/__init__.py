@@ -15,8 +15,7 @@ as mean, and lie between −1 and 1.
 Bets since the first snapshot detect a gap that begins late with delay. So half of the capital bets
 from the first snapshot, and the other half is divided among later starts (every snapshot up to the
 32nd, then 16 in each doubling), which do not depend on the number of later snapshots. A mixture of
-bets is a bet. The start with most of the capital estimates when the gap began; and if *no* constant
-gap remains, the gap has changed.
+bets is a bet. If *no* constant gap remains, the gap has changed.
 
 References
 ----------
@@ -30,6 +29,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,20 @@ _GRID = np.round(np.arange(-1.0 + GRID_STEP, 1.0 - GRID_STEP / 2, GRID_STEP), 10
 
 
 @dataclass(frozen=True, slots=True)
+class CurrentGap:
+    """The gap over the last snapshots: the fewest (a power of 2) that tell whether it is there.
+
+    ``is_open`` is true where ``low`` to ``high`` excludes 0, false where it excludes half of what
+    the gap was at the alarm, and None where no number of snapshots tells.
+    """
+
+    is_open: bool | None
+    n_snapshots: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class SequentialResult:
     """Results of the bets on one gap after every snapshot.
 
@@ -64,26 +78,23 @@ class SequentialResult:
         reached the threshold so far. NaN: none remains.
     change_e_value : [snapshots] float
         Smallest capital over all constant gaps: an e-value against "the gap never changed".
-    start : int
-        The snapshot (from 0) at which the gap most likely began, by the share of the capital.
-    start_share : float
-        That start's share of the e-value's capital, 0 to 1.
     start_range : (int, int)
         Snapshots between which the gap began, and
     gap_range : (float, float)
         its size since then: together a confidence set of "no gap at first, then a constant one". If
-        the gap may have begun at the last snapshots, its size is unbounded. Without an alarm, and
-        where no such gap remains, NaN and no snapshot (-1).
+        the gap may have begun at the last snapshots, its size is unbounded. Where no such gap
+        remains, the size is NaN and the start what was known at the alarm; without an alarm -1.
+    now : CurrentGap
+        Whether the gap is still there.
     """
 
     e_value: FloatArray
     low: FloatArray
     high: FloatArray
     change_e_value: FloatArray
-    start: int
-    start_share: float
     start_range: tuple[int, int]
     gap_range: tuple[float, float]
+    now: CurrentGap
 
 
 def pair_group_clusters_for_gap(
@@ -148,26 +159,30 @@ def run_sequential_gap_test(
     values = np.ascontiguousarray(difference, dtype=np.float64)
     starts, weights = schedule_bet_starts_and_weights(n_snapshots)
     gaps, max_capital = _bet_on_refined_gap_grid(values, snapshot_ends, 0, _GRID, threshold)
-    capital, final_capital = _run_bets_against_gaps(
-        values, snapshot_ends, starts, weights, np.zeros(1)
-    )
-    start_capital = weights * final_capital[:, 0]
-    best_start = int(start_capital.argmax())
+    capital = _run_bets_against_gaps(values, snapshot_ends, starts, weights, np.zeros(1))
     low, high = _nearest_rejected_gaps(gaps, max_capital < threshold)
     start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
+    now = CurrentGap(is_open=None, n_snapshots=0, low=float("nan"), high=float("nan"))
     if capital.max() >= threshold:
-        start_range, gap_range = _locate_change_and_gap_size(
-            values, snapshot_ends, capital[:, 0], threshold
-        )
+        alarm = int((capital[:, 0] >= threshold).argmax())
+        now = _measure_current_gap(values, snapshot_ends, alarm, threshold)
+        if now.is_open:
+            start_range, gap_range = _locate_change_and_gap_size(
+                values, snapshot_ends, capital[:, 0], threshold
+            )
+        if start_range[0] < 0:  # it may have closed or changed: what was known at the alarm
+            ends = snapshot_ends[: alarm + 1]
+            start_range, _ = _locate_change_and_gap_size(
+                values[: ends[-1]], ends, capital[: alarm + 1, 0], threshold
+            )
     return SequentialResult(
         capital[:, 0],
         low,
         high,
         _min_capital_over_constant_gaps(values, snapshot_ends, gaps, max_capital, threshold),
-        int(starts[best_start]),
-        float(start_capital[best_start] / capital[-1, 0]),
         start_range,
         gap_range,
+        now,
     )
 
 
@@ -177,50 +192,78 @@ def _run_bets_against_gaps(
     starts: IntArray,
     weights: FloatArray,
     gaps: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
+) -> FloatArray:
     from isolux.stats.sequential_tests.betting_kernels import mixture_capital_by_snapshot
 
     return mixture_capital_by_snapshot(values, snapshot_ends, starts, weights, gaps)
+
+
+def _bound_gap_since(
+    values: FloatArray, snapshot_ends: IntArray, threshold: float, start: int
+) -> tuple[float, float]:
+    """Bound the gap that has been constant since a snapshot; NaN: there is none."""
+    gaps, max_capital = _bet_on_refined_gap_grid(
+        values, snapshot_ends, start, _GRID[::_COARSE_STRIDE], threshold
+    )
+    low, high = _nearest_rejected_gaps(gaps, max_capital[-1:] < threshold)
+    return float(low[0]), float(high[0])
+
+
+def _measure_current_gap(
+    values: FloatArray, snapshot_ends: IntArray, alarm: int, threshold: float
+) -> CurrentGap:
+    """Measure the gap over the last snapshots, of which the fewest that tell are chosen."""
+    # The number of snapshots is chosen of so many: each has its part of the error rate.
+    part = threshold * (int(np.log2(len(snapshot_ends))) + 1)
+
+    def bound_by_window(n: int) -> Iterator[tuple[int, float, float]]:
+        ends = snapshot_ends[:n]
+        for k in range(int(np.log2(n)) + 1):
+            yield 2**k, *_bound_gap_since(values[: ends[-1]], ends, part, n - 2**k)
+
+    # What the gap was at the alarm: over the fewest snapshots that show it, or over all.
+    n_shown = next((k for k, low, high in bound_by_window(alarm + 1) if low > 0 or high < 0), 0)
+    first = int(snapshot_ends[alarm - n_shown]) if 0 < n_shown <= alarm else 0
+    at_alarm = float(values[first : snapshot_ends[alarm]].mean())
+    for k, low, high in bound_by_window(len(snapshot_ends)):
+        # More than half of all snapshots may be those of a gap that closed since.
+        if k > max(len(snapshot_ends) // 2, n_shown):
+            break
+        if low > 0.0 or high < 0.0:
+            return CurrentGap(is_open=True, n_snapshots=k, low=low, high=high)
+        if (high if at_alarm > 0.0 else -low) < abs(at_alarm) / 2.0:
+            return CurrentGap(is_open=False, n_snapshots=k, low=low, high=high)
+    return CurrentGap(is_open=None, n_snapshots=0, low=float("nan"), high=float("nan"))
 
 
 def _locate_change_and_gap_size(
     values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Estimate when a gap began, and its size since then: ranges of a confidence set."""
-    starts, _ = schedule_bet_starts_and_weights(len(snapshot_ends))
+    n_snapshots = len(snapshot_ends)
+    starts, _ = schedule_bet_starts_and_weights(n_snapshots)
+    # A start is excluded by either of two bets, the one before it and the one since: each has half
+    # of the error rate, hence twice the threshold.
+    part = 2.0 * threshold
     max_capital_so_far = np.maximum.accumulate(capital)
     # The earliest snapshot that a start represents, and the largest capital before it.
     earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
     capital_before_start = np.where(
         earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
     )
-    # A start is excluded by either of two bets, the one before it and the one since: each has half
-    # of the error rate, hence twice the threshold.
-    possible = np.flatnonzero(capital_before_start < 2.0 * threshold)
-    low, high = np.ones(len(starts)), -np.ones(len(starts))
-    for start_index in possible:
-        gaps, max_capital = _bet_on_refined_gap_grid(
-            values,
-            snapshot_ends,
-            int(starts[start_index]),
-            _GRID[::_COARSE_STRIDE],
-            2.0 * threshold,
-        )
-        bounds = _nearest_rejected_gaps(gaps, max_capital[-1:] < 2.0 * threshold)
-        low[start_index], high[start_index] = bounds[0][0], bounds[1][0]
-    open_starts = possible[np.isfinite(low[possible])]
-    is_last_start_open = (
-        starts[-1] + 1 < len(snapshot_ends) and max_capital_so_far[starts[-1]] < 2.0 * threshold
-    )
-    if is_last_start_open:
-        return (
-            int(earliest_snapshot[open_starts[0]]) if len(open_starts) else 0,
-            len(snapshot_ends) - 1,
-        ), (-1.0, 1.0)
-    if not len(open_starts):
+    bounds_by_start = {
+        int(k): _bound_gap_since(values, snapshot_ends, part, int(starts[k]))
+        for k in np.flatnonzero(capital_before_start < part)
+    }
+    open_bounds = {k: bounds for k, bounds in bounds_by_start.items() if np.isfinite(bounds[0])}
+    if starts[-1] + 1 < n_snapshots and max_capital_so_far[starts[-1]] < part:
+        first = int(earliest_snapshot[min(open_bounds)]) if open_bounds else 0
+        return (first, n_snapshots - 1), (-1.0, 1.0)
+    if not open_bounds:
         return (-1, -1), (float("nan"), float("nan"))
-    gap_range = float(low[open_starts].min()), float(high[open_starts].max())
-    return (int(earliest_snapshot[open_starts[0]]), int(starts[open_starts[-1]])), gap_range
+    low, high = zip(*open_bounds.values(), strict=True)
+    start_range = int(earliest_snapshot[min(open_bounds)]), int(starts[max(open_bounds)])
+    return start_range, (min(low), max(high))
 
 
 def _bet_on_refined_gap_grid(
@@ -232,7 +275,7 @@ def _bet_on_refined_gap_grid(
     """
 
     def final_capital(tested_gaps: FloatArray) -> FloatArray:
-        capitals, _ = _run_bets_against_gaps(
+        capitals = _run_bets_against_gaps(
             values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps
         )
         return np.maximum.accumulate(capitals, axis=0)
@@ -275,7 +318,7 @@ def _min_capital_over_constant_gaps(
     high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
     # At a gap of exactly 1 or -1 the limits of the bet divide by 0.
     refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
-    capital, _ = _run_bets_against_gaps(
+    capital = _run_bets_against_gaps(
         values, snapshot_ends, *schedule_bet_starts_and_weights(len(snapshot_ends)), refined_gaps
     )
     inside_capital = np.maximum.accumulate(capital, axis=0).min(axis=1)

@@ -26,15 +26,14 @@ def mixture_capital_by_snapshot(
     bet_starts: _Ints,
     bet_weights: _Floats,
     gaps: _Floats,
-) -> tuple[_Floats, _Floats]:
+) -> _Floats:
     """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 
     Shapes: ``difference`` [n], ``snapshot_ends`` [n_snapshots], ``starts, weights`` [s],
-    ``gaps`` [m]; returns ``total`` [n_snapshots, m], ``last`` [s, m].
+    ``gaps`` [m]; returns [n_snapshots, m].
     """
     n_snapshots, n_gaps = len(snapshot_ends), len(gaps)
     total = np.zeros((n_snapshots, n_gaps))
-    last = np.ones((len(bet_starts), n_gaps))
     capital = np.empty(n_gaps)
     idle_weight = 1.0
     for s in range(len(bet_starts)):
@@ -68,9 +67,8 @@ def mixture_capital_by_snapshot(
                 i += 1
             for m in range(n_gaps):
                 total[snapshot, m] += bet_weights[s] * capital[m]
-        last[s] = capital
     # Starts after the last snapshot have not bet yet: their capital is 1.
     for snapshot in range(n_snapshots):
         for m in range(n_gaps):
             total[snapshot, m] += idle_weight
-    return total, last
+    return total
