@@ -127,7 +127,7 @@ def _count_units_by_stage_and_task_status(project: Project) -> pl.DataFrame:
 def _caution_on_waiting_revocations(project: Project, ledger: Ledger) -> list[str]:
     """Caution on people who revoked their consent and are still in the project."""
     people = read_people_in_photos(project, include_excluded=True)
-    notes = []
+    notes: list[str] = []
     for person_kind, _, column in CONSENT_KINDS:
         if column not in people.columns:
             continue
