@@ -2,11 +2,9 @@
 
 import dataclasses
 
-import numpy as np
 import polars as pl
 import pytest
 
-import isolux
 from isolux.analyses.group_gaps import INFO, explain
 from isolux.core.containers import Run
 from isolux.core.tables import (
@@ -175,14 +173,3 @@ def test_info_cites_and_assumes():
     assert INFO.references
     assert all(r.citation for r in INFO.references)
     assert INFO.assumptions
-
-
-def test_a_gap_beyond_doubt_is_told_as_it_is():
-    """Of one attribute and the whole nothing was chosen among many: no shrunken estimate."""
-    frame = pl.DataFrame({"unit_id": [str(i) for i in range(800)], "tone": ["a", "b"] * 400,
-                          "value": [1.0, 0.0, 1.0, 1.0] * 200})  # fmt: skip
-    found = isolux.audit(frame.select("unit_id", "value"), frame.drop("value"), by="tone",
-                         replicates=300).findings  # fmt: skip
-    assert found.select("group_a", "group_b").row(0) == ("b", "a")
-    assert np.isclose(found["effect"][0], -0.5)
-    assert "shrunken" not in found["claim"][0]

@@ -99,7 +99,7 @@ def test_the_worst_measured_class_speaks_for_all_classes_after_everyone():
         (None, "tone", 0.1), (None, "age", 0.1), ("nurse", "tone", 0.4), ("nurse", "age", 0.3),
     ]  # fmt: skip
     assert found.findings["claim"][2].startswith(
-        "Recall of nurse by tone, the worst-measured of 2 classes: this audit could have detected"
+        "Recall of nurse by tone, the least precise of 2 classes: this audit could have detected"
     )
     assert "classes" not in found.findings["claim"][0]
     table = next(t for name, t in found.tables.items() if name.startswith("Whom"))
@@ -113,7 +113,7 @@ def test_the_finding_says_it():
     ]
     assert found["claim"][0] == (
         "Accuracy by tone: this audit could have detected (power 0.8) a difference of 20.0 points "
-        "between dark and light, its worst-measured pair. To detect one of 10.0 points, 300 more "
+        "between dark and light, its least precise pair. To detect one of 10.0 points, 300 more "
         "of dark (150 clusters) and 300 more of light (150 clusters) are enough."
     )
 

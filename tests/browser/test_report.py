@@ -243,7 +243,7 @@ def test_a_reader_chooses_the_group_that_others_are_compared_with(open_report):
     table.get_by_label("Compare with").select_option("White × Male")
     head = table.locator("thead").inner_text()
     assert "Against White × Male" in " ".join(head.split())
-    assert "Than White × Male" in " ".join(head.split()), "marks compare with it"
+    assert "Better or worse than White × Male" in " ".join(head.split()), "marks compare with it"
     legend = page.locator("#answer p.note", has_text="~: ").inner_text()
     assert "~: no difference to White × Male shown (adjusted p above 0.05)" in legend
     pairs = runs.full_run().disparities.filter(

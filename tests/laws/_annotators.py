@@ -91,15 +91,17 @@ def doubted(kind: str, *, worlds: int, replicates: int, people: int = 300) -> di
         said = KINDS[kind](rng, true, 2)
         votes = np.eye(2)[said] * (said >= 0)[:, :, None]
         found = warn_of_unreliable_annotators(votes, [f"a{k}" for k in range(said.shape[1])], seed)
-        no, doubt = no + bool(found.impossible_reason), doubt + bool(found.doubts)
+        no, doubt = no + bool(found.impossible_reason), doubt + bool(found.caution_reasons)
         if found.impossible_reason:
             continue
         code = votes.sum(axis=1).argmax(axis=1)
         own = people_of(score, code, cluster, 2)
         # Of what is doubted the value alone is looked at.
-        one = correct_gaps_by_annotators(own, votes, 2 if found.doubts else replicates, LEVEL, seed)
+        one = correct_gaps_by_annotators(
+            own, votes, 2 if found.caution_reasons else replicates, LEVEL, seed
+        )
         gaps.append(one.gap[0])
-        if not found.doubts:
+        if not found.caution_reasons:
             held.append(one.gap_low[0] <= truth <= one.gap_high[0])
     return {
         "annotators": kind, "true gap": truth,

@@ -150,7 +150,7 @@ def test_a_mark_says_what_it_compares_with(trees):
     (table, *_) = [
         t for t in trees["full"].all("table") if "strips" in t.attributes.get("class", "")
     ]
-    assert table.all("thead")[0].all("th")[-1].text == "Than overall"
+    assert table.all("thead")[0].all("th")[-1].text == "Better or worse than overall"
     told = "~: no difference to overall shown (adjusted p above 0.05); such a group may differ"
     assert told in " ".join(trees["full"].text.split())
 

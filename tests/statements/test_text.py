@@ -132,18 +132,6 @@ def test_with_several_models_each_sentence_begins_with_its_model():
     assert [sentence.partition(":")[0] for sentence in sentences] == ["m", "other"]
 
 
-def test_a_shrunken_gap_stands_beside_the_raw_one_of_an_intersection():
-    """One of many gaps is large, and the others are nothing: it was chosen, so it shrinks."""
-    values = {f"A{i} × F": 0.90 for i in range(8)} | {"A9 × F": 0.82, "B × M": 0.90}
-    pairs = [(name, "B × M", 0.5) for name in list(values)[:8]] + [("A9 × F", "B × M", 0.02)]
-    rows = block(values, *pairs, attribute="race*sex", half=0.1)
-    first = answer_from_run(run_of(rows)).first
-    assert "8.0 points lower" in first
-    assert "shrunken estimate" in first
-    single = block({"A": 0.82, "B": 0.90}, ("A", "B", 0.02), half=0.1)
-    assert "shrunken" not in answer_from_run(run_of(single)).first
-
-
 def test_a_name_of_500_letters_does_not_drown_a_sentence():
     long = "L" * 500
     run = run_of(block({long: 0.6, "B": 0.9}, (long, "B", 0.001)))

@@ -77,7 +77,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> AnalysisRes
     -------
     AnalysisResult
         A finding for each metric and attribute: ``effect`` is the smallest difference that the
-        worst-measured pair of judged groups could have shown, ``n`` the units that it rests on.
+        least precise pair of judged groups could have shown, ``n`` the units that it rests on.
         Tables: the fewest people to add by pair and target, and groups below the audit's minimum.
 
     Raises
@@ -246,12 +246,12 @@ def _build_power_finding(row: dict[str, object], terms: RunTerms) -> dict[str, o
     unit = terms.find_unit(row)
     detectable = float(str(row["detectable"]))
     has_classes = int(str(row["classes"])) > 1
-    class_phrase = f", the worst-measured of {row['classes']:,} classes" if has_classes else ""
+    class_phrase = f", the least precise of {row['classes']:,} classes" if has_classes else ""
     claim = (
         f"{terms.format_metric(row)} by"
         f" {terms.format_attribute(str(row['attribute']))}{class_phrase}: this audit could have"
         f" detected (power 0.8) a difference of {format_gap_size(detectable, unit)} between"
-        f" {row['group_a']} and {row['group_b']}, its worst-measured pair."
+        f" {row['group_a']} and {row['group_b']}, its least precise pair."
     )
     if row["target"] is not None:
         claim += " " + _format_recruitment_advice(

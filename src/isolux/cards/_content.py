@@ -146,7 +146,7 @@ class CardContent:
         )
 
     def build_overall_table(self) -> CardTable:
-        """Everyone, on every metric."""
+        """Build the table of overall values."""
         overall, percent = self.summary.overall, self.summary.audited.percent
         rows = tuple(
             (
@@ -160,7 +160,7 @@ class CardContent:
             for line, estimate in overall[:MAX_ROWS]
         )
         return CardTable(
-            "Everyone, on each metric",
+            "Overall values, one row for each metric",
             (
                 CardColumn("Metric"),
                 *map(number_column, ("Value", f"{percent} interval", "n", "Clusters")),

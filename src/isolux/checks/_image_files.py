@@ -81,9 +81,9 @@ def locate_images(dataset: Dataset, root: str | Path | None) -> ImageFiles:
     local = images.filter(~pl.col("uri").str.contains(_URL_PATTERN))
     if local.is_empty():
         reason = (
-            "its pictures are addresses, which are not opened" if images.height else "it has none"
+            "they are addresses, which are not opened" if images.height else "the data name none"
         )
-        raise NoImages(f"No file was looked for: {reason}.")
+        raise NoImages(f"Pictures were not checked: {reason}.")
     image_folder = root if root is not None else dataset.root
     base = _resolve_path(
         Path(image_folder).expanduser()

@@ -32,7 +32,7 @@ from isolux.disparity.rows import (
     NO_RATIO_FLAG,
     UNTESTED_FLAG,
     DisparityRows,
-    Flag,
+    RowStatus,
     build_disparity_rows,
     list_cautions,
 )
@@ -51,7 +51,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.survey_sums import unweighted_cluster_sums
 from isolux.stats.test_inversion import Difference
 
-_NO_VARIATION = Flag(Status.NO_VARIATION.value, "nothing varies within the groups")
+_NO_VARIATION = RowStatus(Status.NO_VARIATION.value, "nothing varies within the groups")
 _TOO_FEW_GROUPS = "fewer than five groups"
 
 
@@ -132,7 +132,7 @@ class _AttributeMeasures:
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
         undefined_reason: str = "the formula divides by nothing here",
-        caution: Flag | None = None,
+        caution: RowStatus | None = None,
     ) -> DisparityRows:
         """Build one row; ``caution``: the flag where the groups have none."""
         a, b = (self.worst, self.best) if groups is None else groups
@@ -140,7 +140,7 @@ class _AttributeMeasures:
         undefined = not math.isfinite(estimate)
         flag = self.caution or caution
         if undefined:
-            flag = Flag(Status.UNDEFINED.value, undefined_reason)
+            flag = RowStatus(Status.UNDEFINED.value, undefined_reason)
             bounds = (math.nan, math.nan)
         return build_disparity_rows(
             self.estimates,
@@ -423,7 +423,9 @@ def _build_undefined_row(
         "omnibus_test",
         groups=(None, None),
         value=np.array([np.nan]),
-        flags=[Flag(Status.UNDEFINED.value, f"{phrase} enough units and clusters to be compared")],
+        flags=[
+            RowStatus(Status.UNDEFINED.value, f"{phrase} enough units and clusters to be compared")
+        ],
     )
 
 

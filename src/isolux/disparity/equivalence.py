@@ -35,7 +35,7 @@ from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import Status
 from isolux.disparity.attribute_measures import drop_unknown_groups_if_testable
 from isolux.disparity.family import AttributeTests, ComparisonFamily, choose_max_workers
-from isolux.disparity.rows import DisparityRows, Flag, build_disparity_rows, list_cautions
+from isolux.disparity.rows import DisparityRows, RowStatus, build_disparity_rows, list_cautions
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods.noise_bias import NOISE_BIAS_REASON, has_noise_bias
 from isolux.io.threads import map_in_threads
@@ -58,7 +58,7 @@ class _EquivalenceClaim:
     widest: float
     bound: float
     p: float
-    flag: Flag | None
+    flag: RowStatus | None
 
 
 def build_equivalence_rows(
@@ -122,7 +122,7 @@ def _test_equivalence(
     flag = next(filter(None, list_cautions(estimates, j)[tested.members]), None)
     # How much noise adds to such values is unknown, so no equivalence is claimed.
     if has_noise_bias(estimates.measures[j]):
-        flag = Flag(Status.NOISE_BIAS.value, NOISE_BIAS_REASON)
+        flag = RowStatus(Status.NOISE_BIAS.value, NOISE_BIAS_REASON)
     return _EquivalenceClaim(
         attribute,
         j,

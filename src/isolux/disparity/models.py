@@ -29,7 +29,7 @@ from isolux.disparity.paired_measures import compare_paired_measures
 from isolux.disparity.rows import (
     UNTESTED_FLAG,
     DisparityRows,
-    Flag,
+    RowStatus,
     build_disparity_rows,
     first_flag_by_position,
     iterate_groups_by_attribute,
@@ -439,7 +439,7 @@ def _build_untested_rows(estimates: Estimates, a: int, b: int) -> list[Disparity
                 value=np.full(len(excluded), np.nan),
                 flags=list(
                     map(
-                        Flag,
+                        RowStatus,
                         estimates.status[excluded, failing_measure],
                         estimates.reason[excluded, failing_measure],
                     )

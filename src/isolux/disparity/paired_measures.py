@@ -24,7 +24,7 @@ from isolux.disparity.replicate_comparisons import (
 )
 from isolux.disparity.rows import (
     DisparityRows,
-    Flag,
+    RowStatus,
     build_disparity_rows,
     first_flag_by_position,
     iterate_groups_by_attribute,
@@ -159,10 +159,10 @@ def _compare_paired_replicates(
     )
 
 
-_UNDEFINED_RATIO = Flag(
+_UNDEFINED_RATIO = RowStatus(
     Status.UNDEFINED.value, "the first model's value is 0: nothing is a share of it"
 )
-_UNBOUNDED_RATIO = Flag(Status.NO_RATIO.value, "an interval reaches 0: the ratio has none")
+_UNBOUNDED_RATIO = RowStatus(Status.NO_RATIO.value, "an interval reaches 0: the ratio has none")
 
 
 def compute_relative_changes(
@@ -226,7 +226,7 @@ def _build_relative_rows(
     return frames
 
 
-def _flag_missing_relative_change(relative_change: float, low: float) -> Flag | None:
+def _flag_missing_relative_change(relative_change: float, low: float) -> RowStatus | None:
     if np.isnan(relative_change):
         return _UNDEFINED_RATIO
     return _UNBOUNDED_RATIO if np.isnan(low) else None

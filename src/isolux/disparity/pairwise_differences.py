@@ -28,7 +28,7 @@ from isolux.disparity.rows import (
     NO_RATIO_FLAG,
     UNTESTED_FLAG,
     DisparityRows,
-    Flag,
+    RowStatus,
     build_disparity_rows,
     first_flag_by_position,
     list_cautions,
@@ -152,7 +152,7 @@ class _AttributeComparison:
         if numbers.kind in ("ratio", "log_ratio"):
             flags[is_unbounded & ~flags.astype(bool)] = NO_RATIO_FLAG
         flags[is_untested] = UNTESTED_FLAG
-        flags[undefined] = Flag(Status.UNDEFINED.value, "a value of 0 has no ratio")
+        flags[undefined] = RowStatus(Status.UNDEFINED.value, "a value of 0 has no ratio")
         return build_disparity_rows(
             self.estimates,
             self.j,
@@ -315,7 +315,9 @@ def build_untested_group_rows(
                 estimates, spec, attribute, j, rows[is_comparable[rows, j]]
             )
             excluded = rows[~is_comparable[rows, j]]
-            flags = list(map(Flag, estimates.status[excluded, j], estimates.reason[excluded, j]))
+            flags = list(
+                map(RowStatus, estimates.status[excluded, j], estimates.reason[excluded, j])
+            )
             frames += _build_overall_rows(estimates, attribute, j, excluded, flags)
     return frames
 
@@ -325,7 +327,7 @@ def _build_overall_rows(
     attribute: str,
     j: int,
     groups: IntArray,
-    flags: list[Flag],
+    flags: list[RowStatus],
 ) -> list[DisparityRows]:
     """Build rows for groups that are not compared with overall, with the reason."""
     if not len(groups):
@@ -349,13 +351,13 @@ def _explain_missing_overall(
     """Explain why comparable groups have no comparison with overall or with their complement."""
     if not estimates.measures[j].info.has_overall_among_groups or len(comparable) < 2:
         return []
-    flag = Flag(Status.UNDEFINED.value, OVERALL_OUTSIDE)
+    flag = RowStatus(Status.UNDEFINED.value, OVERALL_OUTSIDE)
     if not estimates.is_comparable()[0, j]:
-        flag = Flag(estimates.status[0, j], f"everyone: {estimates.reason[0, j]}")
+        flag = RowStatus(estimates.status[0, j], f"everyone: {estimates.reason[0, j]}")
     elif is_overall_among_groups(estimates, attribute, j):
         comparable = comparable[
             count_complement_units(estimates, comparable, j) < max(spec.min_units, 1)
         ]
         reason = f"everyone else: fewer than {spec.min_units} units"
-        flag = Flag(Status.INSUFFICIENT_UNITS.value, reason)
+        flag = RowStatus(Status.INSUFFICIENT_UNITS.value, reason)
     return _build_overall_rows(estimates, attribute, j, comparable, [flag] * len(comparable))

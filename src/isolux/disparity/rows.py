@@ -46,15 +46,15 @@ _NO_GROUP = -1  # a row's second group, where it has none
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class RowStatus:
     """A row's status and its reason in words; None in place of a flag: the status is ok."""
 
     status: str
     reason: str | None
 
 
-UNTESTED_FLAG = Flag(Status.NO_VARIATION.value, UNTESTED)
-NO_RATIO_FLAG = Flag(Status.NO_RATIO.value, NO_RATIO)
+UNTESTED_FLAG = RowStatus(Status.NO_VARIATION.value, UNTESTED)
+NO_RATIO_FLAG = RowStatus(Status.NO_RATIO.value, NO_RATIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def build_disparity_rows(
     test: str | None = None,
     family: str | None = None,
     detectable: FloatArray | None = None,
-    flags: Sequence[Flag | None] | npt.NDArray[np.object_],
+    flags: Sequence[RowStatus | None] | npt.NDArray[np.object_],
 ) -> DisparityRows:
     """Build rows of measure ``j``; ``groups`` are rows of the estimates, None: no such group."""
     measure = estimates.measures[j]
@@ -174,7 +174,7 @@ def list_cautions(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
     for g in np.flatnonzero(is_caution):
         # The numbers in a reason differ between groups, and a row about several has one reason.
         reason = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
-        flags[g] = Flag(estimates.status[g, j], reason)
+        flags[g] = RowStatus(estimates.status[g, j], reason)
     return flags
 
 

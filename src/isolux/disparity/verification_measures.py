@@ -31,7 +31,7 @@ from isolux.core.spec import ComparisonSettings
 from isolux.core.tables import CAUTION_STATUSES, Status
 from isolux.disparity.attribute_measures import range_or_log_ratio_interval, select_group_contrasts
 from isolux.disparity.family import AttributeTests, ComparisonFamily
-from isolux.disparity.rows import DisparityRows, Flag, build_disparity_rows
+from isolux.disparity.rows import DisparityRows, RowStatus, build_disparity_rows
 from isolux.groups.estimates import Estimates
 from isolux.stats.intervals import percentile_interval
 from isolux.stats.null_distribution import COMPLEMENT
@@ -218,7 +218,7 @@ def _build_row(
         low=low,
         high=high,
         method=None if np.isnan(low).all() else method,
-        flags=[Flag(Status.UNDEFINED.value if undefined else status, reason)],
+        flags=[RowStatus(Status.UNDEFINED.value if undefined else status, reason)],
     )
     return replace(row, common={**row.common, "metric": COMBINED_METRIC})
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from isolux.core.spec import split_intersection
 from isolux.groups.unknown_values import UNKNOWN
-from isolux.stats.shrinkage import shrink_differences_empirical_bayes
 
 MEASURE_COLUMNS = ("model", "task", "metric", "label", "threshold")
 BLOCK_COLUMNS = (*MEASURE_COLUMNS, "attribute")
@@ -55,7 +53,6 @@ def orient_comparisons_worse_first(
         is_pair=is_pair,
         is_established=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
         is_better=is_pair.not_() & (sign * pl.col("value") > 0),
-        shrunken=_shrink_gaps_by_metric(rows.with_columns(is_pair=is_pair), alpha),
     )
     is_swapped = is_pair & (sign * pl.col("value") > 0)
     return _add_values_and_is_known(
@@ -80,11 +77,8 @@ def _swap_groups_where(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
         for pair in (_BOUND_COLUMNS[:2], _BOUND_COLUMNS[2:])
         for name, opposite_bound in (pair, pair[::-1])
     ]
-    gaps = [
-        pl.when(is_swapped).then(-pl.col(name)).otherwise(name).alias(to)
-        for name, to in (("value", "gap"), ("shrunken", "shrunken"))
-    ]
-    return rows.with_columns(*exchange, *bounds, *gaps).select(
+    gap = pl.when(is_swapped).then(-pl.col("value")).otherwise("value").alias("gap")
+    return rows.with_columns(*exchange, *bounds, gap).select(
         *BLOCK_COLUMNS,
         "is_pair",
         "is_established",
@@ -96,7 +90,6 @@ def _swap_groups_where(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
         "n_units_of_reference",
         "n_clusters_of_reference",
         "gap",
-        "shrunken",
         *_BOUND_COLUMNS,
         "p_adjusted",
         "status",
@@ -127,22 +120,6 @@ def _add_values_and_is_known(rows: pl.DataFrame, group_metrics: pl.DataFrame) ->
         is_unknown=marks[0],
         reference_value=pl.coalesce("reference_value", pl.col("group_value") - pl.col("gap")),
     ).drop("_unknown_group", "_unknown_reference")
-
-
-def _shrink_gaps_by_metric(rows: pl.DataFrame, alpha: float) -> pl.Series:
-    """Shrink each pair's gap in the light of all gaps of its metric (empirical Bayes)."""
-    from scipy.special import ndtri
-
-    width = 2.0 * float(ndtri(1.0 - alpha / 2.0))
-    error = ((pl.col("high") - pl.col("low")) / width).fill_null(0.0)
-    out = np.full(rows.height, np.nan)
-    family = ("model", "task", "metric", "threshold")
-    indexed_rows = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
-    for family_rows in indexed_rows.filter("is_pair").partition_by(family):
-        out[family_rows["_at"].to_numpy()] = shrink_differences_empirical_bayes(
-            family_rows["value"].to_numpy(), family_rows["_error"].to_numpy()
-        )
-    return pl.Series(out).fill_nan(None)
 
 
 def select_leading_comparisons(comparisons: pl.DataFrame) -> pl.DataFrame:

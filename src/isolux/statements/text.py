@@ -24,7 +24,6 @@ from isolux.statements.metric_lines import (
 )
 from isolux.statements.numbers import (
     GapText,
-    format_bare_value,
     format_gap_size,
     format_values_and_gap,
 )
@@ -34,7 +33,6 @@ _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
 _MAX_FINDING_WORDS = 30
 _MAX_NULLS = 4  # attributes that a null result names
-_MAX_UNREPORTED_SHRINKAGE = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
 
@@ -405,20 +403,12 @@ def _format_certainty(statement: Statement, names: DisplayNames, *, with_n: bool
 def _yield_certainty_terms(
     statement: Statement, names: DisplayNames, *, with_n: bool = False, is_first: bool = False
 ) -> Iterator[str]:
-    """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
+    """Yield interval, p, n and caution; the first sentence names the interval."""
     low, high = statement.bounds
     if low is not None and high is not None:
         is_joint = statement.row["simultaneous_low"] is not None
         interval_name = f"{'simultaneous ' * is_joint}interval "
         yield f"{interval_name if is_first else ''}{_format_statement_gap(statement).interval}"
-    shrunken_gap = statement.row["shrunken"]
-    is_one_of_many = "*" in statement.attribute or names.has_classes(statement.line)
-    if (
-        is_one_of_many
-        and shrunken_gap is not None
-        and abs(shrunken_gap) < _MAX_UNREPORTED_SHRINKAGE * abs(statement.row["gap"])
-    ):
-        yield f"shrunken estimate {format_bare_value(abs(shrunken_gap), statement.line.unit)}"
     if statement.row["is_established"]:
         yield names.words.format_p(statement.row["p_adjusted"])
     if with_n:

@@ -284,7 +284,7 @@ def _parametric_bootstrap_fit_p(
             _agreement_variance_over_people(labels, has_label, groups),
         ]
     )
-    n_larger, stopped = np.zeros(2), np.full(2, np.nan)
+    n_larger, early_p = np.zeros(2), np.full(2, np.nan)
     for draw in range(1, _N_DRAWS + 1):
         true = rng.choice(groups, size=len(has_label), p=model.share)
         chances = model.error[:, true].cumsum(axis=2)[:, :, :-1]
@@ -292,16 +292,16 @@ def _parametric_bootstrap_fit_p(
         drawn_fits = _compare_pair_agreement_with_model(
             drawn_labels, has_label, pairs, _fit_dawid_skene_model(drawn_labels, has_label, groups)
         )
-        drawn = [
+        drawn_statistics = [
             sum(_pair_agreement_z(pair) ** 2 for pair in drawn_fits),
             _agreement_variance_over_people(drawn_labels, has_label, groups),
         ]
-        n_larger += drawn >= observed
+        n_larger += drawn_statistics >= observed
         # Sequential Monte Carlo: with the h-th larger statistic in draw l, p is h / l.
-        stopped[(n_larger >= _MAX_LARGER_DRAWS) & np.isnan(stopped)] = _MAX_LARGER_DRAWS / draw
-        if np.isfinite(stopped).all():
+        early_p[(n_larger >= _MAX_LARGER_DRAWS) & np.isnan(early_p)] = _MAX_LARGER_DRAWS / draw
+        if np.isfinite(early_p).all():
             break
-    fit_p, hard_people_p = np.where(np.isnan(stopped), (1.0 + n_larger) / (_N_DRAWS + 1.0), stopped)
+    fit_p, hard_people_p = np.where(np.isnan(early_p), (1.0 + n_larger) / (_N_DRAWS + 1.0), early_p)
     return float(fit_p), float(hard_people_p)
 
 

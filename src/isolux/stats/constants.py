@@ -150,11 +150,6 @@ MIN_CELLS = 4
 
 # Other estimates
 
-MAX_PRIOR_DIFFERENCES = 300
-"""Differences from which the prior mixture is estimated, evenly spaced by size: more change it
-little."""
-MIN_COMPONENT_SD = 0.1
-"""Smallest positive standard deviation of a mixture component, in the smallest standard error."""
 MAX_COPIED_ERROR_RATIO = 0.2
 """Ratio of two annotators' error rates to the third's below which the two may have copied."""
 MIN_COPY_ERROR_RATE = 0.05

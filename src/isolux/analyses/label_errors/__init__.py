@@ -274,7 +274,7 @@ def _correct_gaps_by_best_method(
         )
     return replace(
         correct_gaps_by_annotators(people, votes, *bootstrap_settings),
-        warning="; ".join(assessment.doubts),
+        warning="; ".join(assessment.caution_reasons),
     )
 
 

@@ -31,21 +31,21 @@ class CorrectionWarnings:
     ----------
     impossible_reason : str
         Why there can be no correction; empty: there can.
-    doubts : tuple of str
+    caution_reasons : tuple of str
         Why it is not reliable.
     further_notes : tuple of str
         Further notes.
     """
 
     impossible_reason: str = ""
-    doubts: tuple[str, ...] = ()
+    caution_reasons: tuple[str, ...] = ()
     further_notes: tuple[str, ...] = ()
 
     def list_all(self) -> tuple[str, ...]:
         """Return all warnings, the most important first."""
         return (
             *([self.impossible_reason] if self.impossible_reason else []),
-            *self.doubts,
+            *self.caution_reasons,
             *self.further_notes,
         )
 
@@ -63,12 +63,12 @@ def warn_of_unreliable_annotators(
             "the annotators agree no more often than by chance, so their labels do not tell who "
             "belongs to which group"
         )
-    doubts = list(_warn_of_misfit(fit, names))
+    caution_reasons = list(_warn_of_misfit(fit, names))
     further_notes: list[str] = []
     if fit.annotators > _TOO_FEW_ANNOTATORS:
-        doubts += _warn_of_few_labels(fit, votes.shape[2])
+        caution_reasons += _warn_of_few_labels(fit, votes.shape[2])
     if fit.annotators <= _TOO_FEW_ANNOTATORS:
-        doubts.insert(
+        caution_reasons.insert(
             0,
             "two annotators who disagree do not show which of them is wrong, so the correction "
             "depends on where it starts; a third annotator would show it",
@@ -76,10 +76,10 @@ def warn_of_unreliable_annotators(
     elif fit.worse_than_chance:
         n_better = fit.annotators - len(fit.worse_than_chance)
         has_majority = n_better - len(fit.worse_than_chance) >= _MIN_MAJORITY
-        (further_notes if has_majority else doubts).append(
+        (further_notes if has_majority else caution_reasons).append(
             _warn_of_poor_annotators(fit, names, has_majority=has_majority)
         )
-    return CorrectionWarnings("", tuple(doubts), tuple(further_notes))
+    return CorrectionWarnings("", tuple(caution_reasons), tuple(further_notes))
 
 
 def _warn_of_few_labels(fit: AnnotatorFit, groups: int) -> Iterator[str]:
