@@ -80,6 +80,7 @@ class _Suppression:
         self.hidden.update(new_cells)
         self.hidden_groups += [cell for cell in new_cells if cell[0] and cell[2] is None]
         for table in self.tables:
+            table.unseen_cells.update(new_cells)
             for cell in new_cells:
                 changed_sums = table.sums_by_cell.get(cell, ())
                 table.unchecked_sums.update(changed_sums)
@@ -108,6 +109,7 @@ class _TableState:
         self.table = table
         self.suppression = suppression
         self.small = small & table.counts.keys()
+        self.unseen_cells = set(table.unpublished)  # and those that are hidden
         self.ranges: DisclosureBounds[Cell] = DisclosureBounds(suppression.min_people)
         self.n_related_rounds = 0
         self.unchecked_sums = set(range(len(table.sums)))
@@ -128,7 +130,7 @@ class _TableState:
             if index not in self.unchecked_sums:
                 continue
             self.unchecked_sums.discard(index)
-            hidden_terms = [cell for cell in total.terms if self.is_hidden(cell)]
+            hidden_terms = [cell for cell in total.terms if cell in self.unseen_cells]
             if not self.small.intersection(hidden_terms):
                 continue
             shown_terms = self.list_hideable_cells(total.terms)
@@ -142,7 +144,7 @@ class _TableState:
         if len(hidden_terms) < 2:
             return True
         n_hidden = sum(self.table.counts[cell] for cell in hidden_terms)
-        return not self.is_hidden(total.parent) and n_hidden < self.suppression.min_people
+        return total.parent not in self.unseen_cells and n_hidden < self.suppression.min_people
 
     def hide_more_if_determined(self) -> bool:
         """Hide more where small counts still follow from several sums together."""
@@ -153,7 +155,7 @@ class _TableState:
                 continue
             component = self._list_connected_sums(seed, visited)
             sums = [self.table.sums[index] for index in component]
-            cells = list(dict.fromkeys(c for s in sums for c in s.terms if self.is_hidden(c)))
+            cells = list(dict.fromkeys(c for s in sums for c in s.terms if c in self.unseen_cells))
             determined_cells = find_determined_cells(cells, [self.equations[i] for i in component])
             small_cells = [c for c in determined_cells if c in self.small]
             if small_cells:
@@ -165,7 +167,7 @@ class _TableState:
     def hide_more_if_ranges_narrow(self) -> bool:
         """Hide more where the sums leave a small count too narrow a range."""
         sums = self.table.sums
-        hidden_terms = {c for s in sums for c in s.terms if self.is_hidden(c)}
+        hidden_terms = {c for s in sums for c in s.terms if c in self.unseen_cells}
         narrow_cells = self.ranges.find_narrow_range_cells(
             self.table.counts,
             self.equations,
@@ -201,7 +203,7 @@ class _TableState:
 
     def _list_open_cells(self) -> list[Cell]:
         """List the terms of all sums that hold a hidden cell."""
-        sums = [s for s in self.table.sums if any(map(self.is_hidden, s.terms))]
+        sums = [s for s in self.table.sums if not self.unseen_cells.isdisjoint(s.terms)]
         return [cell for total in sums for cell in total.terms]
 
     def _list_cells_of_sums(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -212,23 +214,22 @@ class _TableState:
         """List the sums that share hidden cells with one, even indirectly, and mark them."""
         component, pending = [], [seed]
         visited.add(seed)
+        visited_cells: set[Cell] = set()
         while pending:
             component.append(index := pending.pop())
-            for cell in self.table.sums[index].terms:
-                if self.is_hidden(cell):
-                    new = [i for i in self.sums_by_cell[cell] if i not in visited]
-                    visited.update(new)
-                    pending += new
+            for cell in self.unseen_cells.intersection(self.table.sums[index].terms):
+                if cell in visited_cells:
+                    continue
+                visited_cells.add(cell)
+                new = [i for i in self.sums_by_cell[cell] if i not in visited]
+                visited.update(new)
+                pending += new
         return sorted(component)
 
     def list_hideable_cells(self, cells: Iterable[Cell]) -> list[Cell]:
         """List the cells that are shown and may be hidden, the smallest first; never everyone's."""
-        open_cells = {c for c in cells if not self.is_hidden(c) and (c[0] or c[2])}
+        open_cells = {c for c in cells if c not in self.unseen_cells and (c[0] or c[2])}
         return sorted(open_cells, key=lambda c: (self.table.counts[c], str(c)))
-
-    def is_hidden(self, cell: Cell) -> bool:
-        """Return whether a cell is printed nowhere."""
-        return cell in self.suppression.hidden or cell in self.table.unpublished
 
 
 def flag_publishable_rows(
