@@ -72,7 +72,7 @@ def _hits(drawn: Batch, rates: np.ndarray, *, methods: bool) -> dict[str, np.nda
         "rates": inside,
         "differences": _inside(gap, rates[0] - rates[1]),
         "ratios": _inside(logs, np.log(rates[0] / rates[1])),
-        "marked boundary": ~kept * 1.0,
+        "read with caution": ~kept * 1.0,
         "rates not marked": np.where(kept, inside, np.nan),
     }
     return {**found, **_others(drawn, rates)} if methods else found
