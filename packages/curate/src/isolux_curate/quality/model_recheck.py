@@ -68,7 +68,7 @@ def reopen_tasks_where_model_differs(
     }
     with open_write_transaction(project.engine) as connection:
         query = sa.select(journal.c.said).where(journal.c.step == _STEP, journal.c.rule == question)
-        earlier = {dict(said)["sha256"] for said in connection.execute(query).scalars()}
+        earlier = {dict(row)["sha256"] for row in connection.execute(query).scalars()}
         if details["sha256"] in earlier:
             return Recheck(compared.height, len(different_ids), 0)
         is_done = (tasks.c.stage == stage.name) & (tasks.c.status == "done")
@@ -100,7 +100,7 @@ def _read_majority_answers(project: Project, stage: AnnotationStage, question: s
     """Read the answers of each unit that more than half of its annotators gave, as a list."""
     rows = read_answer_rows(project, stage.name).filter(question=question)
     n_annotators = pl.col("annotator").n_unique()
-    asked = rows.group_by(unit_id="instance_id").agg(asked=n_annotators)
+    annotator_counts = rows.group_by(unit_id="instance_id").agg(asked=n_annotators)
     votes = rows.group_by("label", unit_id="instance_id").agg(votes=n_annotators)
     answers = pl.col("label").filter(pl.col("votes") * 2 > pl.col("asked"))
-    return votes.join(asked, on="unit_id").group_by("unit_id").agg(answers=answers)
+    return votes.join(annotator_counts, on="unit_id").group_by("unit_id").agg(answers=answers)

@@ -126,8 +126,8 @@ def answers(
     project : str
         The project's folder.
     file : str
-        A table: image_id (count, boxes) or instance_id, annotator, and question, answer; label, x,
-        y, w, h; or label, points. Or a COCO file (.json) of boxes.
+        A table of image_id (count, boxes) or instance_id, annotator, and question, answer, or
+        label, x, y, w, h, or label, points; or a COCO file (.json) of boxes.
     stage : str
         count, boxes, skin_tone, attributes or masks.
     annotator : str, optional
@@ -171,8 +171,8 @@ def golden(project: str, sheet: str, *, stage: str) -> None:
     project : str
         The project's folder.
     sheet : str
-        A table of right answers. For boxes: image_id, label, x, y, w, h (pixels of the photo turned
-        upright). For the others question, answer, and image_id (count) or instance_id.
+        A table of right answers: image_id (count) or instance_id, question, answer; for boxes
+        image_id, label, x, y, w, h (pixels of the photo turned upright).
     stage : str
         count, boxes, skin_tone or attributes.
     """

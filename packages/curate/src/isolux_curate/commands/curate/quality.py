@@ -118,12 +118,12 @@ def recheck(project: str, **settings: Any) -> None:
     project : str
         The project's folder.
     """
-    result = reopen_tasks_where_model_differs(open_project(project), **settings)
+    recheck_counts = reopen_tasks_where_model_differs(open_project(project), **settings)
     print_clean_lines(
-        f"{pluralise(result.n_compared, 'label')} compared, {result.n_different:,} different;"
-        f" {pluralise(result.n_reopened, 'task')} to be done again"
+        f"{pluralise(recheck_counts.n_compared, 'label')} compared,"
+        f" {recheck_counts.n_different:,} different; {pluralise(recheck_counts.n_reopened, 'task')} to be done again"
     )
-    if result.n_reopened:
+    if recheck_counts.n_reopened:
         print_clean_lines("next: isolux curate push, or curate tasks, sends them in a new round")
 
 
