@@ -121,7 +121,8 @@ def recheck(project: str, **settings: Any) -> None:
     recheck_counts = reopen_tasks_where_model_differs(open_project(project), **settings)
     print_clean_lines(
         f"{pluralise(recheck_counts.n_compared, 'label')} compared,"
-        f" {recheck_counts.n_different:,} different; {pluralise(recheck_counts.n_reopened, 'task')} to be done again"
+        f" {recheck_counts.n_different:,} different;"
+        f" {pluralise(recheck_counts.n_reopened, 'task')} to be done again"
     )
     if recheck_counts.n_reopened:
         print_clean_lines("next: isolux curate push, or curate tasks, sends them in a new round")
