@@ -79,7 +79,7 @@ def compute_funnel_and_group_exclusions(
     table = tabulate_project_funnel(project)
     people = _read_arrived_people_with_facts(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
-    notes = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
+    notes: list[str] = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
     if people is not None:
         exclusion_reasons = read_first_exclusion_by_photo(project)
         remaining_people = people
@@ -127,7 +127,7 @@ def _count_units_by_stage_and_task_status(project: Project) -> pl.DataFrame:
 def _caution_on_waiting_revocations(project: Project, ledger: Ledger) -> list[str]:
     """Caution on people who revoked their consent and are still in the project."""
     people = read_people_in_photos(project, include_excluded=True)
-    notes = []
+    notes: list[str] = []
     for person_kind, _, column in CONSENT_KINDS:
         if column not in people.columns:
             continue
