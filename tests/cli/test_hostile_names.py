@@ -158,8 +158,8 @@ STEPS = [
 ]  # fmt: skip
 ONLY_ERRORS = {
     "curate answers", "curate concepts", "curate consistency", "curate golden",
-    "curate publish", "curate pull", "curate push", "curate quality", "curate review",
-    "curate shapes", "demo", "synthesize", "train fairface", "train finetune",
+    "curate publish", "curate pull", "curate push", "curate quality", "curate recheck",
+    "curate review", "curate shapes", "demo", "synthesize", "train fairface", "train finetune",
 }  # fmt: skip
 """Commands that need an annotation server, WordNet, a network's weights, many answers, or
 a minute to compile: what these say of hostile arguments is looked at."""

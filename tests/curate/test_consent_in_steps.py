@@ -172,6 +172,16 @@ def _suspects(run: Run, change: Change, _: Fake) -> int:
     return _rows(run("suspects", "p", "--contradict", "hair=colour", "--out", "x.csv"), "x.csv")
 
 
+def _recheck(run: Run, change: Change, _: Fake) -> int:
+    """A model counts two people in each photo, where annotators counted one."""
+    assert _given(run, lambda: None, _) == N
+    rows = "".join(f"{k},2\n" for k in range(N))
+    Path("model.csv").write_text("image_id,label\n" + rows)
+    change()
+    flags = ("--predictions", "model.csv", "--question", "people")
+    return _number(run("recheck", "p", *flags), r"(\d) tasks? to be done again")
+
+
 def _publish(run: Run, change: Change, _: Fake) -> int:
     change()
     said = run("publish", "p", "--out", "public", "--key", "key")
@@ -195,7 +205,8 @@ def _intake(run: Run, change: Change, _: Fake) -> int:
 USE_PHOTOS: dict[str, Callable[[Run, Change, Fake], int]] = {
     "add": _add, "intake": _intake, "push": _push, "pull": _pull, "tasks": _tasks,
     "answers": _answers, "answers, read": _given, "golden": _golden, "sample": _sample,
-    "quality": _quality, "suspects": _suspects, "publish": _publish, "status": _status,
+    "quality": _quality, "suspects": _suspects, "recheck": _recheck,
+    "publish": _publish, "status": _status,
 }  # fmt: skip
 USE_NONE = {
     "init": "makes an empty project", "unset": "removes facts of everyone",

@@ -332,12 +332,14 @@ class PlausibilityInfo:
 class RuleInfo(PluginInfo):
     """A rule of intake: which photos are refused, in words for who sent them.
 
-    ``step`` is the part of the funnel that it belongs to. ``needs`` are the facts that it reads: a
-    rule is asked where the project knows at least one of them. ``is_joint``: it judges the photos
-    that all other rules let pass, beside one another.
+    ``step`` is the part of the funnel that it belongs to, ``order`` its place there: a photo is
+    counted at the first rule that refuses it. ``needs`` are the facts that it reads: a rule is
+    asked where the project knows at least one of them. ``is_joint``: it judges the photos that all
+    other rules let pass, beside one another.
     """
 
     step: Literal["specifications", "people", "consent", "series"]
+    order: int
     needs: tuple[str, ...]
     is_joint: bool = False
 

@@ -16,7 +16,7 @@ from isolux_curate.intake.intake_verdicts import (
     apply_and_record_rules,
     list_refusal_reasons_by_subject,
 )
-from isolux_curate.intake.rules import aspect, digital_zoom
+from isolux_curate.intake.rules import aspect, capture_interval, digital_zoom
 from isolux_curate.project.folder import (
     Project,
     create_or_open_project,
@@ -191,7 +191,43 @@ def test_days_between_photos_and_what_must_differ_within_a_week(tmp_path: Path) 
                   day.format(1)],
         "clothing": ["red", "blue", "red", "blue", "red", "red"],
     }  # fmt: skip
-    assert _out(_of(tmp_path, people), "capture_interval") == ["b", "c"]
+    project = _of(tmp_path, people)
+    # b: other clothes in the evening. c: a's clothes, and a morning as a's. d: a morning as a's.
+    assert _out(project, "capture_interval") == ["c", "d"]
+    path = project.folder / "project.yaml"
+    rules = {"rules": {"capture_interval": {"min_days": 1}}}
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | rules))
+    assert _out(open_project(project.folder), "capture_interval") == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("second", "is_refused"),
+    [
+        ("2024-05-02T11:59:59", True),
+        ("2024-05-02T12:00:00", False),
+        ("2024-05-02T21:59:00", False),
+        ("2024-05-08T09:59:00", True),
+        ("2024-05-08T10:00:00", False),
+    ],
+)
+def test_two_photos_of_one_week_are_of_two_times_of_day(second: str, is_refused: bool) -> None:
+    """The first is of ten in the morning; a week later any time will do."""
+    facts = pl.DataFrame({"image_id": ["a", "b"], "subject_id": ["s", "s"],
+                          "taken": ["2024-05-01T10:00:00", second]})  # fmt: skip
+    assert (capture_interval.refuse(facts).height == 1) is is_refused
+
+
+def test_a_photo_is_counted_at_the_first_rule_in_a_sensible_order(tmp_path: Path) -> None:
+    """A cut file has no pixels to judge, and an old device: it is counted as unreadable."""
+    write(tmp_path / "in", {"a.jpg": photo()[:5000]})
+    (tmp_path / "photos.csv").write_text("file,subject_id,device_year\na.jpg,s,2005\n")
+    project = create_or_open_project(tmp_path / "p")
+    ingest_sheet_photos(project, tmp_path / "photos.csv", photo_folder=tmp_path / "in")
+    apply_and_record_rules(project)
+    funnel = tabulate_project_funnel(project).filter(step="specifications")
+    assert funnel.select("rule", "left", "refused").rows() == [
+        ("readable", 1, 1), ("device_year", 0, 1),
+    ]  # fmt: skip
 
 
 def test_the_same_file_comes_once(tmp_path: Path) -> None:
@@ -302,7 +338,9 @@ def test_columns_of_sheets_never_stand_for_facts_of_files(tmp_path: Path) -> Non
     project = create_or_open_project(tmp_path / "p")
     ingest_sheet_photos(project, sheet, photo_folder=tmp_path / "in", subject_sheet=subjects)
     done = apply_and_record_rules(project, only_rules=["aspect", "format", "people_per_photo"])
-    assert done.rules["refused"].to_list() == [1, 0, 0]
+    assert dict(done.rules.select("rule", "refused").iter_rows()) == {
+        "aspect": 1, "format": 0, "people_per_photo": 0,
+    }  # fmt: skip
     assert read_images(project).select("image_id", "width", "height", "format").rows() == [
         ("good", 3264, 2448, "JPEG")
     ]

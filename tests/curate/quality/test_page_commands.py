@@ -68,6 +68,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("sets.csv").write_text("unit,annotator,vendor,type,answer,ancestry\n" + rows)
     Path("rows.csv").write_text("unit_id,kind\na,web\nb,logo\nc,web\n")
     Path("web.csv").write_text("image_id,kind,says\n3,web match,A page.\n")
+    rows = "".join(f"{p},{'older' if k else 'middle'}\n" for k, p in enumerate(people))
+    Path("model.csv").write_text("instance_id,label\n" + rows)
     Path("list.txt").write_text(hashlib.sha256(Path("inbox/5.jpg").read_bytes()).hexdigest())
     Path("decided.csv").write_text("image_id,verdict,reason\n5,in,Another photo.\n")
     return tmp_path
@@ -108,7 +110,8 @@ def test_the_pages_commands_run(
         done = isolux(monkeypatch, capsys, *shlex.split(line))
         assert done.code == 0, (line, done.plain)
         told[line.split()[1]] = done.out
-    assert len(COMMANDS) == 11
+    assert len(COMMANDS) == 12
+    assert "60 labels compared, 1 different; 1 task to be done again" in told["recheck"]
     assert "drawn" not in told["quality"]  # every unit that was drawn has its answers
     types = pl.read_csv("quality/types.csv")
     # 26 of the 30 of each age group. A hundredth wider: IoU 100/101; 6 of 52 hair types differ.

@@ -26,7 +26,7 @@ _WRONGLY = 0.02  # of whole photos, that people take for faulty
 def check_funnel(lab: Lab) -> list[str]:
     """Hold the funnel to the injected one; photos whose fault nobody found."""
     injected = lab.photos.drop_nulls("fault").filter(pl.col("fault") != "bystander")
-    by = dict(injected.select("image_id", "leaves_by").iter_rows())
+    by = dict(injected.select("image_id", "rule").iter_rows())
     left = {
         image: rule for image, _, rule, *_ in read_first_exclusion_by_photo(lab.project).iter_rows()
     }

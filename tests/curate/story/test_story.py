@@ -72,14 +72,14 @@ def test_intakes_funnel_is_the_injected_one(lab: Lab) -> None:
     assert lab.notes == ()
     injected = lab.photos.filter(finder="rule")
     first = {row[0]: row[1:] for row in read_first_exclusion_by_photo(lab.project).iter_rows()}
-    where = injected.select("image_id", "step", "leaves_by").iter_rows()
+    where = injected.select("image_id", "step", "rule").iter_rows()
     assert first == {image: (step, rule) for image, step, rule in where}
     refused = read_exclusions_with_reasons(lab.project).group_by("rule").agg("image_id")
     by_rule = {rule: set(images) for rule, images in refused.iter_rows()}
     for (rule,), own in injected.group_by("rule"):
         assert set(own["image_id"]) <= by_rule[rule], rule
     table = tabulate_project_funnel(lab.project)
-    counted = dict(injected.group_by("leaves_by").agg(pl.len()).iter_rows())
+    counted = dict(injected.group_by("rule").agg(pl.len()).iter_rows())
     assert dict(table.filter(pl.col("left") > 0).select("rule", "left").iter_rows()) == counted
     assert table["remain"][-1] == 100 - injected.height
 

@@ -199,11 +199,12 @@ def find_consensus_labels(
     annotators = _bootstrap_annotator_accuracy(
         encoded_answers, annotators_sorted, fitted_model, fit_model
     )
-    judged = pl.Series(can_be_judged)
     return Consensus(
         labels,
         _build_label_probability_table(items, values, fitted_model.posterior),
-        annotators.with_columns(pl.when(judged).then(pl.col("right", "low", "high"))),
+        annotators.with_columns(
+            pl.when(pl.Series(can_be_judged)).then(pl.col("right", "low", "high"))
+        ),
         (*judging_notes, *notes),
     )
 

@@ -25,9 +25,7 @@ Finder = Literal["rule", "review", "annotators", "ledger"]
 class Fault:
     """One kind of damage: what is damaged, who should find it, and by which rule a photo leaves.
 
-    ``share`` is of photos (of people: divided by the four photos that each is in); ``first`` the
-    rule by which the photo leaves first, where that is another one: a file that tells no device has
-    no device's year either.
+    ``share`` is of photos (of people: divided by the four photos that each is in).
     """
 
     name: str
@@ -36,18 +34,12 @@ class Fault:
     level: Level = "photo"
     finder: Finder = "rule"
     share: float = 0.01
-    first: str = ""
-
-    @property
-    def leaves_by(self) -> str:
-        """The rule by which the funnel counts the photo."""
-        return self.first or self.rule
 
 
 FAULTS: tuple[Fault, ...] = (
-    Fault("damaged file", "specifications", "readable", first="device_year"),
+    Fault("damaged file", "specifications", "readable"),
     Fault("PNG named JPEG", "specifications", "format"),
-    Fault("no Exif", "specifications", "exif", first="device_year"),
+    Fault("no Exif", "specifications", "exif"),
     Fault("device too old", "specifications", "device_year"),
     Fault("too few pixels", "specifications", "megapixels"),
     Fault("too long", "specifications", "aspect"),
@@ -62,7 +54,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault("language", "people", "language", "subject"),
     Fault("no consent", "consent", "consent", "subject"),
     Fault("copyright pending", "consent", "copyright"),
-    Fault("sent twice", "series", "capture_interval", "copy"),
+    Fault("sent twice", "series", "duplicate_file", "copy"),
     Fault("sent by another", "series", "duplicate_file", "copy"),
     Fault("same day", "series", "capture_interval"),
     Fault("same place", "series", "capture_interval"),
@@ -168,9 +160,8 @@ def _assign_photo_faults(
         previous = _find_previous_photo_of_home(photo_by_source, photo)
         if fault.name in ("same day", "same place") and previous is not None:
             photo_by_source[previous.source] = replace(previous, locked=True)
-            taken_at = previous.taken_at + timedelta(
-                hours=2 if fault.name == "same day" else 3 * 24
-            )
+            later = timedelta(minutes=1) if fault.name == "same day" else timedelta(days=3)
+            taken_at = previous.taken_at + later
             location = previous.location if fault.name == "same place" else photo.location
             photo = replace(
                 photo, taken_at=taken_at, location=location, original_source=previous.source
@@ -261,7 +252,8 @@ def _draw_photo_copies(
             copy = replace(copy, claimed=_find_unrelated_people(photo_by_source, original)[:1])
         elif fault.name == "saved anew":  # with another date, so that no rule of dates sees it
             location = f"{original.location}, later"
-            copy = replace(copy, taken_at=original.taken_at + timedelta(days=4), location=location)
+            later = timedelta(days=4, hours=8)  # another part of the day, whatever the hour is
+            copy = replace(copy, taken_at=original.taken_at + later, location=location)
         copied_photos.append(copy)
     return copied_photos
 

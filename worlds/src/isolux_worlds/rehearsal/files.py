@@ -107,8 +107,8 @@ def _build_sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]
     subject_rows = people.filter("stands").select("image_id", "subject_id")
     sheet_columns = photos.select("image_id", "file", "copyright", "place", taken_in="country_seen")
     fault_rules = pl.DataFrame(
-        [(f.name, f.finder, f.step, f.rule, f.leaves_by) for f in FAULTS],
-        schema=["fault", "finder", "step", "rule", "leaves_by"],
+        [(f.name, f.finder, f.step, f.rule) for f in FAULTS],
+        schema=["fault", "finder", "step", "rule"],
         orient="row",
     )
     fault_rows = photos.select(

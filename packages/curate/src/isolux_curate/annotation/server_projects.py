@@ -41,27 +41,29 @@ def find_server_project_or_none(
     A stage that was pushed to another server is refused.
     """
     query = sa.select(settings.c.name, settings.c.value).where(settings.c.name.like("http%"))
-    stored = {str(name): value for name, value in project.fetch_rows(query)}
+    number_by_setting = {str(name): value for name, value in project.fetch_rows(query)}
     name = _name_setting(server.url, stage, training=training)
-    if name in stored or not stored:
-        return int(stored[name]) if stored else None
+    if name in number_by_setting or not number_by_setting:
+        return int(number_by_setting[name]) if number_by_setting else None
     titles = {int(row["id"]): str(row["title"]) for row in server.list_projects()}
     addresses = {
         stored_name.partition(" ")[0]
-        for stored_name, number in stored.items()
+        for stored_name, number in number_by_setting.items()
         if titles.get(int(number), "").endswith(_compute_title_digest(project, stored_name))
     }
     server.stored_url = min(addresses, default="")
     name = _name_setting(server.stored_url or server.url, stage, training=training)
-    elsewhere = [key for key in stored if key.partition(" ")[2] == name.partition(" ")[2]]
-    if name not in stored and elsewhere:
+    other_settings = [
+        key for key in number_by_setting if key.partition(" ")[2] == name.partition(" ")[2]
+    ]
+    if name not in number_by_setting and other_settings:
         raise SpecError(
             f"the stage {stage} was pushed to another server",
-            expected=f"--server {elsewhere[0].partition(' ')[0]}",
+            expected=f"--server {other_settings[0].partition(' ')[0]}",
             found=server.url,
             hint="name that server; a new address of the same one is recognised by its projects",
         )
-    return int(stored[name]) if name in stored else None
+    return int(number_by_setting[name]) if name in number_by_setting else None
 
 
 def find_or_create_server_project(
@@ -111,33 +113,33 @@ def remove_tasks_of_left_photos(
     excluded_ids = read_excluded_unit_ids(project)
     with open_write_transaction(project.engine) as connection:
         query = sa.select(tasks).where(tasks.c.server == server.known_url)
-        left = [
+        left_rows = [
             row
             for row in connection.execute(query)
             if row.image_id in revoked_ids
             or (row.server_project == pulled_project and {row.image_id, row.unit_id} & excluded_ids)
         ]
-        if not left:
+        if not left_rows:
             return ()
-        for row in left:
+        for row in left_rows:
             server.delete_task_if_present(row.server_task)
-        for number in sorted({row.server_project for row in left}):
-            names = {f"{row.task_id}.jpg" for row in left if row.server_project == number}
+        for number in sorted({row.server_project for row in left_rows}):
+            names = {f"{row.task_id}.jpg" for row in left_rows if row.server_project == number}
             server.delete_uploads_and_verify(number, names)
         unsent = dict.fromkeys(("server", "server_project", "server_task"))
-        update_rows_by_key(connection, tasks.c.task_id, {row.task_id: unsent for row in left})
+        update_rows_by_key(connection, tasks.c.task_id, {row.task_id: unsent for row in left_rows})
         append_signed_journal_row(
             connection,
             project,
             step="server",
             rule="tasks removed",
-            details={"tasks": len(left)},
+            details={"tasks": len(left_rows)},
             seals=(),
         )
     return (
         Caution(
-            f"{pluralise(len(left), 'task')} of photos or people that left the project"
-            f" {'was' if len(left) == 1 else 'were'} removed from {server.url}. Label Studio keeps"
-            " the files of their pictures on its disk: delete them below media/upload."
+            f"{pluralise(len(left_rows), 'task')} of photos or people that left the project"
+            f" {'was' if len(left_rows) == 1 else 'were'} removed from {server.url}. Label Studio"
+            " keeps the files of their pictures on its disk: delete them below media/upload."
         ),
     )

@@ -79,7 +79,7 @@ def compute_funnel_and_group_exclusions(
     table = tabulate_project_funnel(project)
     people = _read_arrived_people_with_facts(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
-    notes = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
+    notes: list[str] = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
     if people is not None:
         exclusion_reasons = read_first_exclusion_by_photo(project)
         remaining_people = people

@@ -155,7 +155,11 @@ def _find_chosen_above_each(nouns: pl.DataFrame, chosen_synsets: Collection[str]
         if synset not in lemmas:
             raise UnknownNameError("synset", synset, lemmas)
     upper = {s: sorted(_find_ancestors(nouns, [s]) & set(chosen_synsets)) for s in chosen_synsets}
-    return {synset: str(lemmas[above[0]]) for synset, above in upper.items() if above}
+    return {
+        synset: str(lemmas[upper_synsets[0]])
+        for synset, upper_synsets in upper.items()
+        if upper_synsets
+    }
 
 
 def _compute_depths_below_root(nouns: pl.DataFrame, root_synset: str) -> dict[str, int]:

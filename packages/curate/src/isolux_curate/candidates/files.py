@@ -202,7 +202,7 @@ def select_concepts_from_files(
     offensive: str | None = None,
     imagenet: str | None = None,
     examples: str | None = None,
-    chosen: str | None = None,
+    selection: str | None = None,
 ) -> pl.DataFrame:
     """Apply FACET's rules to WordNet's nouns.
 
@@ -217,7 +217,7 @@ def select_concepts_from_files(
     examples : str, optional
         A table synset, examples: the number of photos of each in ImageNet-21k; default: this rule
         is not applied.
-    chosen : str, optional
+    selection : str, optional
         A text file of the synsets that you chose, one per line: none may lie under another one.
 
     Returns
@@ -235,7 +235,7 @@ def select_concepts_from_files(
         offensive_synsets_or_lemmas=read_uncommented_lines(offensive) if offensive else (),
         imagenet_synsets=read_uncommented_lines(imagenet) if imagenet else None,
         n_examples_by_synset=n_examples,
-        chosen_synsets=read_uncommented_lines(chosen) if chosen else (),
+        chosen_synsets=read_uncommented_lines(selection) if selection else (),
     )
     return concept_table.with_columns(pl.col("lemmas").list.join(", "))
 

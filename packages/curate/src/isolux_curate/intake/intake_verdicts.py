@@ -92,11 +92,9 @@ _COUNT_COLUMNS = ("looked_at", "refused", "new")
 
 def _order_requested_or_all_rules(requested_rules: Sequence[str]) -> list[str]:
     _refuse_unknown_rules(requested_rules, None)
-    rule_names = set(requested_rules) or registry.names("rules")
-    return sorted(
-        rule_names,
-        key=lambda n: (_load_rule_info(n).is_joint, _STEP_ORDER.index(_load_rule_info(n).step), n),
-    )
+    infos = {name: _load_rule_info(name) for name in requested_rules or registry.names("rules")}
+    ranks = {n: (i.is_joint, _STEP_ORDER.index(i.step), i.order, n) for n, i in infos.items()}
+    return sorted(infos, key=ranks.__getitem__)
 
 
 def _refuse_unknown_rules(names: Iterable[str], source: str | None) -> None:

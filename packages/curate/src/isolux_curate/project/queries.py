@@ -224,9 +224,11 @@ def read_subjects(project: Project) -> pl.DataFrame:
 
 def join_subject_facts(project: Project, people: pl.DataFrame) -> pl.DataFrame:
     """Join facts to people: what was stated of them in that photo, then of the subject."""
-    named = _read_table_with_fact_columns(project, instances).filter(origin="submitted")
-    stated = named.drop("instance_id", "origin", *"xywh", "primary", "secondary", strict=False)
-    with_stated = join_and_coalesce_facts(people, stated, "image_id", "subject_id")
+    named_rows = _read_table_with_fact_columns(project, instances).filter(origin="submitted")
+    stated_facts = named_rows.drop(
+        "instance_id", "origin", *"xywh", "primary", "secondary", strict=False
+    )
+    with_stated = join_and_coalesce_facts(people, stated_facts, "image_id", "subject_id")
     return join_and_coalesce_facts(with_stated, read_subjects(project), "subject_id")
 
 

@@ -19,6 +19,7 @@ STEPS = {
     "sample": "quality",
     "quality": "quality",
     "consistency": "quality",
+    "recheck": "quality",
     "suspects": "quality",
     "review": "quality",
     "status": "project",

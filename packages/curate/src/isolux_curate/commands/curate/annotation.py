@@ -126,8 +126,8 @@ def answers(
     project : str
         The project's folder.
     file : str
-        A table (unit, annotator, question, answer; label, x, y, w, h; or label, points), or a COCO
-        file (.json).
+        A table of image_id (count, boxes) or instance_id, annotator, and question, answer, or
+        label, x, y, w, h, or label, points; or a COCO file (.json) of boxes.
     stage : str
         count, boxes, skin_tone, attributes or masks.
     annotator : str, optional
@@ -171,7 +171,8 @@ def golden(project: str, sheet: str, *, stage: str) -> None:
     project : str
         The project's folder.
     sheet : str
-        A table of right answers: unit, question, answer; or unit, label, x, y, w, h.
+        A table of right answers: image_id (count) or instance_id, question, answer; for boxes
+        image_id, label, x, y, w, h (pixels of the photo turned upright).
     stage : str
         count, boxes, skin_tone or attributes.
     """

@@ -29,7 +29,7 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
     """List WordNet's concepts for people, and why FACET's rules exclude each of them.
 
     People then choose among those not excluded: FACET's 52 were chosen by hand. Check the choice
-    with --chosen.
+    with --selection.
 
     Parameters
     ----------

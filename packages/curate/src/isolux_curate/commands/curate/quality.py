@@ -25,6 +25,7 @@ from isolux_curate.commands.curate._output import (
 )
 from isolux_curate.project.folder import open_project
 from isolux_curate.quality.evidence import gather_evidence_for_review
+from isolux_curate.quality.model_recheck import reopen_tasks_where_model_differs
 from isolux_curate.quality.review_results import record_review_and_estimate_share
 from isolux_curate.quality.sampling import LEVEL, METHOD, draw_and_write_review_sample
 
@@ -32,6 +33,7 @@ VERBS = {
     "sample": draw_and_write_review_sample,
     "quality": measure_and_record_annotation_quality,
     "consistency": measure_vendor_consistency,
+    "recheck": reopen_tasks_where_model_differs,
     "suspects": gather_evidence_for_review,
     "review": record_review_and_estimate_share,
 }
@@ -104,6 +106,26 @@ def consistency(
     _print_and_write_quality(
         measure_vendor_consistency(table, **settings), out, overwrite=overwrite
     )
+
+
+def recheck(project: str, **settings: Any) -> None:
+    """Ask annotators again where a model's labels differ from theirs, as FairFace did.
+
+    Labels on which the model and the annotators make the same mistake are not looked at again.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    """
+    recheck_counts = reopen_tasks_where_model_differs(open_project(project), **settings)
+    print_clean_lines(
+        f"{pluralise(recheck_counts.n_compared, 'label')} compared,"
+        f" {recheck_counts.n_different:,} different;"
+        f" {pluralise(recheck_counts.n_reopened, 'task')} to be done again"
+    )
+    if recheck_counts.n_reopened:
+        print_clean_lines("next: isolux curate push, or curate tasks, sends them in a new round")
 
 
 def suspects(project: str, *, out: Path, **settings: Any) -> None:

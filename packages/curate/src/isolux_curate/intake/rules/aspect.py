@@ -16,6 +16,7 @@ INFO = RuleInfo(
     summary="Refuses photos more than twice as long as wide.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=5,
     needs=("width", "height"),
 )
 

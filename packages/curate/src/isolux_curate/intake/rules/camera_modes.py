@@ -16,6 +16,7 @@ INFO = RuleInfo(
     summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=7,
     needs=("custom_rendered", "panorama"),
     assumptions=(
         "Exif 3.0 defines 0 and 1 alone; 6 (panorama), 7 and 8 (portrait) are what iPhones write.",

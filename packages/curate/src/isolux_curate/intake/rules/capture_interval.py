@@ -1,4 +1,4 @@
-"""Photos of one subject that were taken within a day, or within a week and look alike."""
+"""Photos of one subject that were taken within a week, and are alike."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ INFO = RuleInfo(
     summary="Refuses photos taken too soon after another of the same subject.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
+    order=2,
     needs=("taken",),
     is_joint=True,
     assumptions=(
-        (
-            "FHIBE also requires a different time of day; clothing and place are as stated by the "
-            "subject."
-        ),
+        "Clothing and place are as stated by the subject; where they are not, they may differ.",
+        "A time of day is night (22 to 5), morning, afternoon (12 to 18) or evening.",
+        "A day between photos is FHIBE's advice, no rule: min_days makes it one.",
     ),
 )
 
 _DAY_S = 86_400  # seconds
+_DAY_PART_ENDS = (5, 12, 18, 22)  # hours: night, morning, afternoon, evening, night again
+_N_DAY_PARTS = 4
 
 
 def refuse(
-    facts: pl.DataFrame, *, min_days: float = 1.0, preferred_days: float = 7.0
+    facts: pl.DataFrame, *, min_days: float = 0.0, preferred_days: float = 7.0
 ) -> pl.DataFrame:
     """Refuse photos by the days since the last one of the same subject that was taken.
 
@@ -41,7 +43,8 @@ def refuse(
     min_days : float
         Days that must lie between two photos; photos without a time are not judged.
     preferred_days : float
-        Days within which clothing and place must differ, where both photos tell them.
+        Days within which the time of day must differ, and clothing and place where both photos
+        tell them.
 
     Returns
     -------
@@ -52,13 +55,14 @@ def refuse(
     --------
     >>> facts = pl.DataFrame({"image_id": ["a", "b"], "subject_id": ["s", "s"],
     ...                       "taken": ["2024-05-01T10:00:00", "2024-05-01T10:02:00"]})
-    >>> refuse(facts).rows()
-    [('b', 'This photo was taken less than 1 day after another one of the same person. Please ...')]
+    >>> refuse(facts)["reason"][0]
+    'This photo was taken within 7 days of another one of the same person, with the same time ...'
     """
     for name in ("clothing", "place"):
         facts = cast_or_add_null_column(facts, name, pl.String)
     dated = facts.with_columns(
-        at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY_S
+        at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY_S,
+        day_part=_build_day_part(),
     ).drop_nulls(["at", "subject_id"])
     reason_by_image: dict[str, str] = {}
     for person in dated.sort("at", maintain_order=True).partition_by("subject_id"):
@@ -80,6 +84,12 @@ def refuse(
     return pl.DataFrame(refusals, schema={"image_id": pl.String, "reason": pl.String})
 
 
+def _build_day_part() -> pl.Expr:
+    """Build the number of the part of the day, 0 to 3."""
+    hour = pl.col("taken").str.to_datetime(strict=False).dt.hour()
+    return pl.sum_horizontal((hour >= end).cast(pl.Int64) for end in _DAY_PART_ENDS) % _N_DAY_PARTS
+
+
 def _explain_short_interval_or_none(
     earlier_row: Mapping[str, Any], row: Mapping[str, Any], min_days: float, preferred_days: float
 ) -> str | None:
@@ -90,13 +100,15 @@ def _explain_short_interval_or_none(
             " another"
             " one of the same person. Please send photos of different days."
         )
-    is_similar = any(
-        row[name] is not None and row[name] == earlier_row[name] for name in ("clothing", "place")
-    )
-    if days < preferred_days and is_similar:
+    shared = [
+        word
+        for name, word in (("clothing", "clothes"), ("place", "place"), ("day_part", "time of day"))
+        if row[name] is not None and row[name] == earlier_row[name]
+    ]
+    if days < preferred_days and shared:
         return (
             f"This photo was taken within {preferred_days:g} days of another one of the same"
-            " person, in"
-            " the same clothes or place. Please send photos that differ in both."
+            f" person, with the same {' and '.join(shared)}. Please send photos that differ in"
+            " clothes, place and time of day."
         )
     return None

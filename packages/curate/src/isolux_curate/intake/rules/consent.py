@@ -17,6 +17,7 @@ INFO = RuleInfo(
     summary="Refuses photos in which a subject has not consented, or has withdrawn consent.",
     references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="consent",
+    order=1,
     needs=("consent",),
 )
 

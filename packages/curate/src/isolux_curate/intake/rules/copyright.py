@@ -17,6 +17,7 @@ INFO = RuleInfo(
     summary="Refuses photos whose copyright holder has not signed.",
     references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="consent",
+    order=2,
     needs=("copyright",),
 )
 

@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos of devices that were released before 2011, or that nobody could date.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=9,
     needs=("device_year",),
     assumptions=(
         "Exif names a device, not its year, which comes from a column of the sheet or --devices.",

@@ -16,6 +16,7 @@ INFO = RuleInfo(
     summary="Refuses photos whose Exif says that digital zoom was used.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=6,
     needs=("digital_zoom",),
 )
 

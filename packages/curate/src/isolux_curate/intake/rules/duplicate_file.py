@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses a photo whose file came in before, byte by byte.",
     references=(citations.FHIBE.with_location("Methods, Quality control: duplicates"),),
     step="series",
+    order=1,
     needs=("sha256",),
     is_joint=True,
     assumptions=(

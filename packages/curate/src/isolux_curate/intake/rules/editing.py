@@ -18,6 +18,7 @@ INFO = RuleInfo(
     summary="Refuses photos that Exif says were edited, filtered or resized.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=8,
     needs=("software", "processing", "custom_rendered", "exif_width"),
     assumptions=("Who edits a photo and takes the traces out of its Exif is not found here.",),
 )

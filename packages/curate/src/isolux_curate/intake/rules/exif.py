@@ -16,6 +16,7 @@ INFO = RuleInfo(
     summary="Refuses photos without Exif metadata of a camera.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=3,
     needs=("exif",),
 )
 

@@ -15,6 +15,7 @@ INFO = RuleInfo(
     summary="Refuses photos in formats other than JPEG and TIFF.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=2,
     needs=("format",),
 )
 

@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos of people who answered fewer than two of three language questions.",
     references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
+    order=2,
     needs=("language_right",),
 )
 

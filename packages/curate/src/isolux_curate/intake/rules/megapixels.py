@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos with fewer than 8 megapixels.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=4,
     needs=("megapixels",),
     assumptions=(
         "FHIBE asks it of the camera; here the photo itself is measured, so a crop fails.",

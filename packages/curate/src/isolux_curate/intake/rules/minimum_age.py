@@ -16,6 +16,7 @@ INFO = RuleInfo(
     summary="Refuses photos of people who are not known to be of age.",
     references=(citations.FHIBE.with_location("Methods, Ethics statement"),),
     step="people",
+    order=1,
     needs=("age",),
     assumptions=(
         "Of age is 18 in most countries and later in some, which `age_of_majority` says.",

@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos with more than two subjects.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="specifications",
+    order=10,
     needs=("subject_id",),
 )
 

@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses photos of a subject beyond the tenth.",
     references=(citations.FHIBE.with_location("Methods, Image collection guidelines"),),
     step="series",
+    order=3,
     needs=("subject_id",),
     is_joint=True,
 )

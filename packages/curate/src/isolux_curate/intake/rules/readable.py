@@ -13,6 +13,7 @@ INFO = RuleInfo(
     summary="Refuses files that are damaged, cut off, empty or not pictures.",
     references=(citations.FHIBE.with_location("Methods, Quality control: image integrity"),),
     step="specifications",
+    order=1,
     needs=("trouble",),
 )
 
