@@ -319,14 +319,6 @@ def test_the_form_is_that_which_every_fiftyone_imports(tmp_path, dataset):
     assert all(not name.startswith(("_", "$")) or name == "_cls" for name in first)
 
 
-def test_an_attribute_called_as_fiftyones_own_field_gets_another_name(tmp_path, dataset):
-    rows = dataset.attributes.with_columns(attribute=pl.lit("mask")).filter(unit_kind="instance")
-    folder = save(replace(dataset, attributes=rows.head(1)), tmp_path / "out")
-    first = json.loads((folder / "samples.json").read_text())["samples"][0]["people"]
-    assert "mask" not in first["detections"][0]
-    assert first["detections"][0]["mask_"] == "person"
-
-
 def test_people_without_boxes_are_classifications(tmp_path):
     rows = pl.DataFrame(
         {"instance_id": ["a", "b"], "image_id": ["1", "1"], "classes": [["x", "y"], None]}

@@ -352,9 +352,7 @@ def _convert_relative_box_to_pixels(
 
 def _list_label_attribute_fields(items: Sequence[LabelledItem]) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(labelled_item.label for labelled_item in items))
-    # A mask is no attribute either, but is named among the fields that are not read.
-    reserved = RESERVED_FIELDS - {"mask"}
-    return ["label", *(n for n in names if n not in reserved and not n.startswith("_"))]
+    return ["label", *(n for n in names if n not in RESERVED_FIELDS and not n.startswith("_"))]
 
 
 def _list_sample_attribute_fields(export: FiftyoneExport, field: str | None) -> list[str]:
