@@ -65,12 +65,13 @@ def test_who_is_in_no_table_of_the_run_is_not_shown(monkeypatch, capsys, tmp_pat
 
 def test_a_dataset_alone(monkeypatch, capsys, tmp_path):
     truth = written(tmp_path, SMALL)
-    args = ("--out", tmp_path / "seen", "--data-option", "categories=dog")
+    args = ("--out", tmp_path / "seen", "--data-option", "categories=dog", "--no-masks")
     ran = run(monkeypatch, capsys, "export", f"coco:{truth}", *args)
     assert ran.code == 0, ran.err
     assert "1 people of 1 images\n" in ran.out
     text = (tmp_path / "seen" / "samples.json").read_text()
     assert '"label": "dog"' in text
+    assert '"mask"' not in text
 
 
 def test_what_cannot_be_exported(monkeypatch, capsys, tmp_path, audited):

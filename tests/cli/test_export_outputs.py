@@ -102,7 +102,7 @@ def test_where_nothing_can_be_written(monkeypatch, capsys, tmp_path, out, told):
     assert told in ran.err
 
 
-@pytest.mark.parametrize("flag", [("--images", "."), ("--withdrawn", "w.csv"),
+@pytest.mark.parametrize("flag", [("--images", "."), ("--no-masks",), ("--withdrawn", "w.csv"),
                                   ("--publish-min", "10"), ("--data-option", "a=b")])  # fmt: skip
 def test_flags_of_the_other_format_are_refused(monkeypatch, capsys, tmp_path, flag):
     (tmp_path / "net.json").write_text(json.dumps([ROW]))

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
+import base64
 import copy
+import io
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
+from isolux.geometry.masks import masks_from_counts
+
+
+def packed(array: Any, *, allow_pickle: bool = False) -> dict[str, Any]:
+    """Pack an array as fiftyone/core/utils.py serialize_numpy_array does."""
+    file = io.BytesIO()
+    np.save(file, np.asarray(array), allow_pickle=allow_pickle)
+    text = base64.b64encode(zlib.compress(file.getvalue())).decode()
+    return {"$binary": {"base64": text, "subType": "00"}}
+
+
+def bitmap(counts: str, height: int, width: int) -> Any:
+    """Draw COCO's run lengths: ``[height, width]``."""
+    masks = masks_from_counts(pl.Series([counts]), np.array([height]), np.array([width]))
+    flat = np.zeros(height * width, bool)
+    for first, end in masks.edges.reshape(-1, 2):
+        flat[first:end] = True
+    return flat.reshape(width, height).T
+
+
+# The box is columns 2 to 5 and rows 0 to 2 of a picture of 8 × 6: a mask of 3 × 4.
+MASK = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 0, 0, 1]], bool)
 SMALL: dict[str, Any] = {
     "samples": [
         {
@@ -32,7 +60,7 @@ SMALL: dict[str, Any] = {
                         "tags": [],
                         "label": "person",
                         "bounding_box": [0.25, 0, 0.5, 0.5],
-                        "mask": {"$binary": {"base64": "eJw=", "subType": "00"}},
+                        "mask": packed(MASK),
                         "index": 4,
                         "skin_tone": "IV",
                         "age": 31,

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import base64
+import io
 import json
+import zlib
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -26,7 +30,7 @@ from isolux.predictions import labels_from_attributes, note_answers_of_images
 from tests._shared import shared_data
 from tests.datasets._coco_files import SMALL as COCO
 from tests.datasets._coco_files import written as written_coco
-from tests.datasets._fiftyone_files import SMALL, small, written
+from tests.datasets._fiftyone_files import MASK, SMALL, bitmap, packed, small, written
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 FIRST = ("ground_truth", "detections", 0)
@@ -34,7 +38,7 @@ FIRST = ("ground_truth", "detections", 0)
 
 @pytest.fixture
 def dataset(tmp_path):
-    return load(written(tmp_path, SMALL), label_field="ground_truth")
+    return load(written(tmp_path, SMALL), label_field="ground_truth", keypoint_field="poses")
 
 
 def test_detections_become_people(dataset):
@@ -64,6 +68,53 @@ def test_tables_are_as_declared_and_every_further_column_is_documented(dataset):
     known = {column.name: column.dtype for column in INSTANCE_COLUMNS}
     further = {n: t for n, t in dataset.instances.schema.items() if n not in INSTANCES.schema}
     assert further == {name: known[name] for name in further}
+
+
+def test_a_mask_of_the_box_is_placed_in_its_picture(dataset):
+    row = dataset.instances.row(0, named=True)
+    whole = np.zeros((6, 8), bool)
+    whole[0:3, 2:6] = MASK
+    assert (row["mask_height"], row["mask_width"]) == whole.shape
+    assert np.array_equal(bitmap(row["mask_counts"], 6, 8), whole)
+    assert dataset.instances["mask_counts"].null_count() == 2
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        packed(MASK),
+        packed(MASK.astype(np.float32) * 255),
+        packed(np.asfortranarray(MASK)),
+        packed(np.repeat(np.repeat(MASK, 2, 0), 2, 1)),  # twice as large: brought to the box
+    ],
+)
+def test_all_spellings_of_a_mask_are_one(tmp_path, dataset, spelled):
+    file = small(*FIRST, "mask", value=spelled)
+    read = load(written(tmp_path, file), label_field="ground_truth")
+    assert read.instances["mask_counts"].equals(dataset.instances["mask_counts"])
+
+
+def test_a_mask_that_reaches_beyond_its_picture_is_cut(tmp_path):
+    # Columns 6 to 9 of a picture of 8 columns, rows -1 to 1.
+    file = small(*FIRST, "bounding_box", value=[0.75, -1 / 6, 0.5, 0.5])
+    row = load(written(tmp_path, file), label_field="ground_truth").instances.row(0, named=True)
+    whole = np.zeros((6, 8), bool)
+    whole[0:2, 6:8] = MASK[1:, :2]
+    assert np.array_equal(bitmap(row["mask_counts"], 6, 8), whole)
+
+
+def test_keypoints_are_those_of_the_same_index(dataset):
+    rows = dataset.instances
+    assert rows["keypoints_x"].to_list() == [[4.0, None], None, None]
+    assert rows["keypoints_y"].to_list() == [[3.0, None], None, None]
+    assert rows["keypoints_v"].to_list() == [[2, 0], None, None]
+    assert rows["keypoint_names"][0].to_list() == ["nose", "left_eye"]
+
+
+def test_a_field_of_keypoints_can_be_the_people(tmp_path):
+    read = load(written(tmp_path, SMALL), label_field="poses")
+    assert read.instances["keypoints_x"].to_list() == [[4.0, None]]
+    assert "box_x" not in read.instances.columns
 
 
 def test_fields_of_any_kind_become_attributes(dataset):
@@ -105,7 +156,7 @@ def test_samples_fields_are_of_pictures(dataset):
 
 
 def test_what_is_not_read_is_said(dataset):
-    assert any(note.endswith("'mask', 'place', 'predictions', 'poses'.") for note in dataset.notes)
+    assert any(note.endswith("'place', 'predictions'.") for note in dataset.notes)
     # The pictures' tags have the name of a field of people's.
     assert any(note.endswith("named like fields of people are left out: tags.")
                for note in dataset.notes)  # fmt: skip
@@ -132,6 +183,8 @@ def test_people_are_looked_for_where_they_usually_are(tmp_path):
         load(written(tmp_path, renamed))
     with pytest.raises(UnknownNameError, match="no field of labels named 'feet'"):
         load(written(tmp_path, renamed), label_field="feet")
+    with pytest.raises(UnknownNameError, match="no field of keypoints named 'feet'"):
+        load(written(tmp_path, SMALL), keypoint_field="feet")
 
 
 def test_without_labels_a_picture_is_a_person(tmp_path):
@@ -199,11 +252,47 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         ((*FIRST, "bounding_box"), [0, 0, -1, 1], r"negative width"),
         ((*FIRST, "bounding_box"), [0, 0, 10**400, 1], r"finite"),
         ((*FIRST, "instance_id"), "64c0ffee0000000000000012", r"two rows have the same"),
+        ((*FIRST, "mask"), {"$binary": {"base64": "!!"}}, r"a mask cannot be read.*row 1"),
+        ((*FIRST, "mask"), 7, r"a mask cannot be read.*no text"),
+        ((*FIRST, "mask"), packed(np.zeros(4)), r"an array of float64, 1 dimensions"),
+        ((*FIRST, "mask"), packed(np.array([[print]]), allow_pickle=True), r"Object arrays"),
+        (("poses", "keypoints", 0, "points"), [[0.5]], r"keypoints cannot be read.*row 1"),
+        (("poses", "keypoints", 0, "points"), [["a", 1]], r"a keypoint is not a pair"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_sample(tmp_path, path, value, message):
     folder = written(tmp_path, small(*path, value=value))
     with pytest.raises(TableError, match=f"(?s){message}"):
+        load(folder, label_field="ground_truth", keypoint_field="poses")
+
+
+def _header(text: str) -> dict:
+    data = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+    return {"$binary": {"base64": base64.b64encode(zlib.compress(data)).decode()}}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '|b1', 'fortran_order': False, 'shape': (1000000, 1000000)}",
+        "{'descr': '|b1', 'fortran_order': False, 'shape': (-1, 3)}",
+        "{'descr': '|b1', 'fortran_order': False, 'shape': (2, 2)}",
+        "__import__('os').system('true')",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (0, 0)}",
+        "(" * 500,
+    ],
+)
+def test_a_header_is_only_ever_a_literal(tmp_path, header):
+    folder = written(tmp_path, small(*FIRST, "mask", value=_header(header)))
+    with pytest.raises(TableError, match="a mask cannot be read"):
+        load(folder, label_field="ground_truth")
+
+
+def test_a_mask_that_unpacks_to_far_more_is_refused(tmp_path):
+    text = base64.b64encode(zlib.compress(bytes(300 << 20), 1)).decode()
+    bomb = {"$binary": {"base64": text}}
+    folder = written(tmp_path, small(*FIRST, "mask", value=bomb))
+    with pytest.raises(TableError, match="unpacks to far more than a mask"):
         load(folder, label_field="ground_truth")
 
 
@@ -237,7 +326,7 @@ def test_any_damage_gives_a_dataset_or_our_own_error(tmp_path_factory, at, cut, 
     text = WHOLE[:at] + put + WHOLE[at + cut :]
     (folder / "samples.json").write_text(text, encoding="utf-8")
     with suppress(IsoluxError):
-        read = load(folder, label_field="ground_truth")
+        read = load(folder, label_field="ground_truth", keypoint_field="poses")
         assert check(read.instances, INSTANCES).height <= 3
 
 
@@ -259,17 +348,29 @@ _ANY = st.recursive(
 @given(
     path=st.sampled_from(
         [("metadata",), ("weather",), ("ground_truth",), ("poses",), ("tags",), ("group",),
-         ("image_id",), (*FIRST, "bounding_box"), (*FIRST, "skin_tone"),
+         ("image_id",), (*FIRST, "mask"), (*FIRST, "bounding_box"), (*FIRST, "skin_tone"),
          (*FIRST, "attributes"), (*FIRST, "instance"), (*FIRST, "_id"), (*FIRST, "classes"),
-         (*FIRST, "label"), ("poses", "keypoints"), (*FIRST, "cluster_id")]
+         (*FIRST, "label"), ("poses", "keypoints"), ("poses", "keypoints", 0, "points"),
+         ("poses", "keypoints", 0, "visibility"), (*FIRST, "cluster_id")]
     ),
     value=_ANY,
 )  # fmt: skip
 def test_any_value_anywhere_gives_a_dataset_or_our_own_error(tmp_path_factory, path, value):
     folder = written(tmp_path_factory.mktemp("fuzz"), small(*path, value=value))
     with suppress(IsoluxError):
-        read = load(folder, label_field="ground_truth")
+        read = load(folder, label_field="ground_truth", keypoint_field="poses")
         assert check(read.instances, INSTANCES)["instance_id"].is_unique().all()
+
+
+@given(data=st.binary(max_size=60), packs=st.booleans())
+def test_any_bytes_as_a_mask_give_a_dataset_or_our_own_error(tmp_path_factory, data, packs):
+    whole = base64.b64decode(packed(MASK)["$binary"]["base64"])
+    raw = zlib.decompress(whole)
+    text = zlib.compress(raw[: len(data)] + data + raw[2 * len(data) :]) if packs else data
+    value = {"$binary": {"base64": base64.b64encode(text).decode()}}
+    folder = written(tmp_path_factory.mktemp("fuzz"), small(*FIRST, "mask", value=value))
+    with suppress(IsoluxError):
+        load(folder, label_field="ground_truth")
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────────
@@ -301,7 +402,7 @@ def test_what_was_written_reads_as_before(tmp_path, dataset):
 def test_coco_goes_through_fiftyone_unchanged(tmp_path):
     original = coco.load(written_coco(tmp_path, COCO))
     again = _by_id(load(save(original, tmp_path / "out")), original)
-    kept = ["image_id", "classes", *BOX, "is_crowd", "cluster_id"]
+    kept = ["image_id", "classes", *BOX, "is_crowd", "keypoints_x", "keypoints_v", "cluster_id"]
     assert again.instances.select(kept).equals(original.instances.select(kept))
 
 
@@ -314,6 +415,8 @@ def test_the_form_is_that_which_every_fiftyone_imports(tmp_path, dataset):
     assert samples[0]["people"]["_cls"] == "Detections"
     assert first["_cls"] == "Detection"
     assert first["bounding_box"] == [0.25, 0, 0.5, 0.5]
+    raw = zlib.decompress(base64.b64decode(first["mask"]["$binary"]["base64"]))
+    assert np.array_equal(np.load(io.BytesIO(raw), allow_pickle=False), MASK)
     assert (first["age"], first["ancestry"], first["skin_tone"]) == (31.0, ["Africa", "Europe"],
                                                                     "IV")  # fmt: skip
     assert all(not name.startswith(("_", "$")) or name == "_cls" for name in first)
@@ -371,7 +474,50 @@ def test_pictures_are_named_in_full_and_asked_for_their_size(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@given(
+    height=st.integers(1, 12),
+    width=st.integers(1, 12),
+    seed=st.integers(0, 2**31),
+)
+def test_any_mask_in_its_box_comes_back(tmp_path_factory, height, width, seed):
+    coder = pytest.importorskip("pycocotools.mask")
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(-1, width - 0.5), rng.uniform(-1, height - 0.5)
+    w, h = rng.uniform(0.6, width + 1), rng.uniform(0.6, height + 1)
+    whole = (rng.random((height, width)) < rng.random()).astype(np.uint8)
+    rows, columns = np.arange(height)[:, None], np.arange(width)[None, :]
+    covered = (rows + 1 > y) & (rows < y + h) & (columns + 1 > x) & (columns < x + w)
+    whole *= covered  # what lies outside the box FiftyOne cannot hold
+    counts = coder.encode(np.asfortranarray(whole))["counts"].decode()
+    people = pl.DataFrame(
+        {"instance_id": ["a"], "image_id": ["i"], "box_x": [x], "box_y": [y], "box_w": [w],
+         "box_h": [h], "mask_counts": [counts], "mask_height": [height], "mask_width": [width]}
+    )  # fmt: skip
+    images = pl.DataFrame({"image_id": ["i"], "width": [width], "height": [height]})
+    one = Dataset("made up", INFO, people, images=images)
+    again = load(save(one, tmp_path_factory.mktemp("masks") / "out")).instances
+    if "mask_counts" not in again.columns:  # a box beside its picture
+        assert not covered.any()
+        return
+    assert np.array_equal(bitmap(again["mask_counts"][0], height, width), whole)
+
+
 def test_the_real_hundred_images_go_through_fiftyone(tmp_path):
+    coder = pytest.importorskip("pycocotools.mask")
     original = coco.load(shared_data("coco/instances_val2014_100.json"))
     again = _by_id(load(save(original, tmp_path / "out")), original)
     assert again.instances.select(BOX).equals(original.instances.select(BOX))
+    sized = again.instances.join(original.images, on="image_id", how="left", maintain_order="left")
+    columns = zip(original.instances["mask_polygons"], original.instances["mask_counts"],
+                  sized["mask_counts"], sized["height"], sized["width"], strict=True)  # fmt: skip
+    same = 0
+    for polygons, counts, found, height, width in columns:
+        drawn = (
+            counts
+            or coder.merge(coder.frPyObjects(json.loads(polygons), height, width))[
+                "counts"
+            ].decode()
+        )
+        same += np.array_equal(bitmap(drawn, height, width), bitmap(found, height, width))
+    # The other nine reach beyond the box that COCO gives them, by a strip of pixels.
+    assert same == 830

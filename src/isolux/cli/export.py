@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isolux.core.containers import Dataset
 
 _FORMAT_FLAGS = {
-    "fiftyone": ("images", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
+    "fiftyone": ("images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
     "parquet": ("format", "model_name", "prediction_option", "overwrite"),
 }
 """The flags of each format beside --out."""
@@ -37,6 +37,7 @@ def export(
     out: Path,
     to: Literal["fiftyone", "parquet"] = "fiftyone",
     images: Path | None = None,
+    masks: bool = True,
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
     publish_min: int = 0,
@@ -63,6 +64,8 @@ def export(
         The format to write.
     images : Path, optional
         The folder of the pictures, which the export then refers to.
+    masks : bool
+        Write masks.
     withdrawn : str, optional
         File with the ids of people who withdrew: left out.
     allow_unmatched : bool
@@ -105,7 +108,7 @@ def export(
         full_dataset, dataset = dataset, suppress_small_groups(dataset, publish_min)
         if scores is not None:
             scores = suppress_revealing_scores(scores, full_dataset, dataset, target)
-    folder = save_dataset(dataset, out, images=images, scores=scores)
+    folder = save_dataset(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     summary_text = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
     if scores is not None:

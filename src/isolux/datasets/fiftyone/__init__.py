@@ -1,15 +1,14 @@
 """FiftyOne: a dataset that it exported as JSON, read and written without FiftyOne.
 
 Moore & Corso (2020). ``load`` reads what ``dataset.export(dataset_type=fo.types.FiftyOneDataset)``
-writes: people as detections or classifications, with whatever fields they were given. Masks and
-keypoints are not read: FiftyOne exports those as COCO, which ``coco`` reads. ``save`` writes
-people, their groups and scores so that they can be looked at in FiftyOne's app. The format, and
-where it is written down: ``files.py``.
+writes: people as detections, keypoints or classifications, with whatever fields they were given.
+``save`` writes people, their groups and scores so that they can be looked at in FiftyOne's app. The
+format, and where it is written down: ``files.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -39,6 +38,8 @@ from isolux.datasets.fiftyone.files import (
     list_labelled_people,
     read_fiftyone_export,
 )
+from isolux.datasets.fiftyone.keypoints import build_keypoint_columns, choose_keypoint_field_or_none
+from isolux.datasets.fiftyone.masks import BoxMask, convert_box_masks_to_columns, unpack_mask
 
 __all__ = ["INFO", "load", "save"]
 
@@ -59,7 +60,8 @@ _ABSOLUTE_PATH = r"^(?:[/\\~]|[A-Za-z]:|[a-z0-9]+://)"
 
 INFO = DatasetInfo(
     title="a FiftyOne dataset",
-    summary="What FiftyOne exports as JSON: boxes, classes and fields of any kind.",
+    summary="What FiftyOne exports as JSON: boxes, masks, keypoints, classes and fields of any"
+    " kind.",
     references=(citations.FIFTYONE,),
     licence="the licence of your own data",
     label_source="declared by the user",
@@ -74,7 +76,9 @@ def load(
     path: str | Path,
     *,
     label_field: str | None = None,
+    keypoint_field: str | None = None,
     categories: Sequence[str] | None = None,
+    masks: bool = True,
 ) -> Dataset:
     r"""Load a dataset that FiftyOne exported.
 
@@ -92,28 +96,33 @@ def load(
     path : str or Path
         The folder with ``samples.json`` and ``metadata.json``, or that file.
     label_field : str, optional
-        The field that holds people: Detections or Classifications. Not given: the only such field,
-        or ``people``, or ``ground_truth``; without any a picture is a person.
+        The field that holds people: Detections, Keypoints or Classifications. Not given: the only
+        such field, or ``people``, or ``ground_truth``; without any a picture is a person.
+    keypoint_field : str, optional
+        A field of Keypoints that belong to them, found by the same ``instance_id``, ``instance`` or
+        ``index``. Not given: ``keypoints``, if there is such a field of Keypoints.
     categories : sequence of str, optional
         The labels whose people are kept (``["person"]``); not given: all. Others' images stay.
+    masks : bool
+        Read the masks beside the boxes.
 
     Returns
     -------
     Dataset
         ``instances``: the label's ``instance_id``, else its ``_id``; box in pixels, ``classes``,
-        ``is_crowd`` (``iscrowd``). ``images``: the picture's name (its path where names repeat),
-        ``uri`` (null where it lies elsewhere), size. ``attributes``: of people ``label`` and every
-        further field of theirs; of images the samples' fields, of a classification what it says.
-        Fields of other kinds are noted.
+        mask and keypoint columns where there are any, ``is_crowd`` (``iscrowd``). ``images``: the
+        picture's name (its path where names repeat), ``uri`` (null where it lies elsewhere),
+        size. ``attributes``: of people ``label`` and every further field of theirs; of images
+        the samples' fields, of a classification what it says. Fields of other kinds are noted.
 
     Raises
     ------
     FileError
         No such file, no JSON or JSON that is cut off (with the byte).
     TableError, UnknownNameError
-        With the sample's row: a box that is not one, or in a picture of unknown size, an id that
-        occurs twice, a path that leads out of the folder. No such field; several that could be
-        meant.
+        With the sample's row: a box that is not one, or in a picture of unknown size, a mask
+        that cannot be read, an id that occurs twice, a path that leads out of the folder. No such
+        field; several that could be meant.
 
     Examples
     --------
@@ -140,15 +149,25 @@ def load(
     items = image_items if field is None else list_labelled_people(export, field)
     items = _select_items_of_categories(items, categories, export.source)
     instances = _build_fiftyone_instances(items, images, uses_image_ids=field is None)
-    images = _add_missing_sizes_from_files(images, items, export)
-    boxes = _build_pixel_box_columns(items, images, export.source)
+    point_field = choose_keypoint_field_or_none(export, keypoint_field, field)
+    images = _add_missing_sizes_from_files(images, items, export, point_field)
+    column_tables = [
+        _build_pixel_box_columns(items, images, export.source),
+        build_keypoint_columns(items, images, export, point_field),
+    ]
+    if masks:
+        column_tables.append(
+            convert_box_masks_to_columns(
+                _iterate_box_masks(items, images, export.source), len(items)
+            )
+        )
     label_columns = build_field_columns(
         [labelled_item.label for labelled_item in items], _list_label_attribute_fields(items)
     )
-    frame = pl.concat([instances, boxes], how="horizontal") if boxes.width else instances
+    frame = pl.concat([instances, *(p for p in column_tables if p.width)], how="horizontal")
     frame = check(frame.drop("cluster"), INSTANCES, source=export.source)
     sample_columns = build_field_columns(
-        export.samples, _list_sample_attribute_fields(export, field)
+        export.samples, _list_sample_attribute_fields(export, field, point_field)
     )
     images = check(images.drop("missing"), IMAGES, source=export.source)
     groups = _read_group_of_samples(export)
@@ -216,10 +235,12 @@ def _read_declared_size_px(metadata: object) -> tuple[int | None, int | None]:
 
 
 def _add_missing_sizes_from_files(
-    images: pl.DataFrame, items: Sequence[LabelledItem], export: FiftyoneExport
+    images: pl.DataFrame, items: Sequence[LabelledItem], export: FiftyoneExport, point_field: object
 ) -> pl.DataFrame:
     """Read the sizes that samples lack from the pictures' headers, where anything was drawn."""
     sample_rows = {i.sample for i in items if i.label.get("bounding_box") is not None}
+    if point_field is not None or any("points" in labelled_item.label for labelled_item in items):
+        sample_rows |= {labelled_item.sample for labelled_item in items}
     missing_sizes = images.with_row_index("row").filter(
         pl.col("width").is_null(),
         pl.col("row").is_in(sorted(sample_rows)),
@@ -350,14 +371,36 @@ def _convert_relative_box_to_pixels(
         return [float("inf")] * 4  # which the check of boxes refuses by its row
 
 
+def _iterate_box_masks(
+    items: Sequence[LabelledItem], images: pl.DataFrame, source: str
+) -> Iterator[BoxMask]:
+    sizes = images.select("width", "height").rows()
+    for row, labelled_item in enumerate(items):
+        mask_data, box = labelled_item.label.get("mask"), labelled_item.label.get("bounding_box")
+        if mask_data is None or box is None:
+            continue
+        width, height = sizes[labelled_item.sample]
+        x, y, w, h = (
+            float(coordinate or 0)
+            for coordinate in _convert_relative_box_to_pixels(
+                box, sizes[labelled_item.sample], source
+            )
+        )
+        yield BoxMask(
+            row, unpack_mask(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
+        )
+
+
 def _list_label_attribute_fields(items: Sequence[LabelledItem]) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(labelled_item.label for labelled_item in items))
     return ["label", *(n for n in names if n not in RESERVED_FIELDS and not n.startswith("_"))]
 
 
-def _list_sample_attribute_fields(export: FiftyoneExport, field: str | None) -> list[str]:
+def _list_sample_attribute_fields(
+    export: FiftyoneExport, field: str | None, point_field: str | None
+) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(export.samples))
-    excluded = {*_SAMPLE_FIELDS, field}
+    excluded = {*_SAMPLE_FIELDS, field, point_field}
     return [name for name in names if name not in excluded and not name.startswith("_")]
 
 

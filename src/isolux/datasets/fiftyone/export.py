@@ -8,11 +8,13 @@ What is written is the form before FiftyOne 0.8, which every version since impor
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isolux.core.containers import Dataset
@@ -20,10 +22,12 @@ from isolux.core.errors import FileError, TableError
 from isolux.core.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 from isolux.datasets._columns import BOX_COLUMNS
 from isolux.datasets._image_sizes import add_sizes_from_image_files
+from isolux.datasets.fiftyone.masks import crop_mask_to_box_or_none, pack_mask
+from isolux.geometry.masks import masks_from_coco
 from isolux.io.atomic import staged_directory, write_text
 from isolux.io.paths import resolve_inside
 
-PEOPLE_FIELD = "people"
+PEOPLE_FIELD, KEYPOINT_FIELD = "people", "keypoints"
 RESERVED_FIELDS = frozenset(
     {
         "_id",
@@ -31,11 +35,13 @@ RESERVED_FIELDS = frozenset(
         "id",
         "label",
         "bounding_box",
+        "mask",
         "mask_path",
         "confidence",
         "index",
         "instance",
         "attributes",
+        "points",
         "logits",
         "instance_id",
         "subject_id",
@@ -43,6 +49,7 @@ RESERVED_FIELDS = frozenset(
         "classes",
         "is_crowd",
         "iscrowd",
+        "visibility",
     }
 )
 """Fields of a label that mean something of their own, and so are not attributes."""
@@ -59,6 +66,7 @@ _SAMPLE_FIELDS = frozenset(
         "group",
         "image_id",
         PEOPLE_FIELD,
+        KEYPOINT_FIELD,
     }
 )
 _IDS = ("subject_id", "cluster_id")
@@ -70,6 +78,7 @@ def save(
     *,
     images: str | Path | None = None,
     scores: pl.DataFrame | None = None,
+    masks: bool = True,
 ) -> Path:
     r"""Write people so that they can be looked at in FiftyOne.
 
@@ -104,8 +113,10 @@ def save(
     image_fields = _build_attribute_fields(
         dataset.attributes, "image", image_table["image_id"], _SAMPLE_FIELDS
     )
-    labels = _build_fiftyone_labels(people, person_fields, image_table)
-    samples = _iterate_fiftyone_samples(image_table, image_fields, labels)
+    labels = _build_fiftyone_labels(people, person_fields, image_table, masks=masks)
+    samples = _iterate_fiftyone_samples(
+        image_table, image_fields, labels, _build_relative_keypoints_by_image(people, image_table)
+    )
     notes = list(dataset.notes)
     field_values = sum(map(len, labels.by_image.values()))
     if field_values < people.height:
@@ -116,11 +127,13 @@ def save(
         "info": {
             "title": dataset.info.title,
             "licence": dataset.info.licence,
+            "keypoint_names": _find_keypoint_names(people),
             "notes": notes,
         },
     }
     with staged_directory(path) as stage:
         write_text(stage / "metadata.json", json.dumps(metadata, indent=2) + "\n")
+        # Python writes a keypoint that is not there as NaN, which is how FiftyOne reads it.
         body = ",\n".join(json.dumps(sample) for sample in samples)
         write_text(stage / "samples.json", f'{{"samples": [\n{body}\n]}}\n')
     return Path(path).expanduser()
@@ -246,13 +259,18 @@ class _FiftyoneLabels:
 
 
 def _build_fiftyone_labels(
-    people: pl.DataFrame, fields: Mapping[str, list[Any]], image_table: pl.DataFrame
+    people: pl.DataFrame, fields: Mapping[str, list[Any]], image_table: pl.DataFrame, *, masks: bool
 ) -> _FiftyoneLabels:
     has_boxes = people.get_column("box_x", default=_NO_BOXES).is_not_null().any()
     label_class, list_key, item_class = (
         ("Detections", "detections", "Detection")
         if has_boxes
         else ("Classifications", "classifications", "Classification")
+    )
+    bitmaps = (
+        _iterate_masks_cropped_to_box(people, image_table)
+        if has_boxes and masks
+        else iter([None] * people.height)
     )
     boxes = _convert_boxes_to_relative(people, image_table) if has_boxes else [None] * people.height
     labels = _FiftyoneLabels(label_class, list_key, {})
@@ -261,10 +279,13 @@ def _build_fiftyone_labels(
     for row, (person_id, image, classes, subject, cluster) in enumerate(rows):
         box = boxes[row]
         label: dict[str, Any] = {"_cls": item_class, "label": _choose_class_label(classes)}
+        bitmap = next(bitmaps)
         if has_boxes and box is None:
             continue  # FiftyOne has no detection without a box
         if box is not None:
             label["bounding_box"] = box
+        if bitmap is not None:
+            label["mask"] = pack_mask(bitmap)
         label["instance_id"] = person_id
         further_fields = {"subject_id": subject, "cluster_id": cluster, "classes": classes or None}
         if crowds is not None:
@@ -297,10 +318,68 @@ def _convert_boxes_to_relative(
     return [None if None in row else list(row) for row in relative_boxes.iter_rows()]
 
 
+def _iterate_masks_cropped_to_box(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any]:
+    """Cut each person's mask to their box, one after another; None where there is none."""
+    names = ("mask_counts", "mask_height", "mask_width", "mask_polygons")
+    missing_columns = [pl.lit(None).alias(name) for name in names if name not in people.columns]
+    sizes = image_table.select("image_id", "width", "height")
+    rows = people.with_columns(missing_columns).select("image_id", *BOX_COLUMNS, *names)
+    with_sizes = rows.join(sizes, on="image_id", how="left", maintain_order="left")
+    for _, *box, counts, mask_height, mask_width, polygons, width, height in with_sizes.iter_rows():
+        size, segmentation = (height, width), None
+        if counts is not None:
+            size = mask_height, mask_width
+            segmentation = {"size": list(size), "counts": counts}
+        elif polygons is not None:
+            segmentation = json.loads(polygons)
+        if segmentation is None or None in box or None in size:
+            yield None
+            continue
+        size_px = np.array(size, np.int64)
+        yield crop_mask_to_box_or_none(
+            masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box
+        )
+
+
+def _find_keypoint_names(people: pl.DataFrame) -> list[str] | None:
+    if "keypoint_names" not in people.columns:
+        return None
+    name_lists = people["keypoint_names"].drop_nulls()
+    return name_lists[0].to_list() if len(name_lists) else None
+
+
+def _build_relative_keypoints_by_image(
+    people: pl.DataFrame, image_table: pl.DataFrame
+) -> dict[str, list[dict[str, Any]]]:
+    """Give the keypoints of each image, as parts of its sides; NaN where one is not labelled."""
+    labels_by_image: dict[str, list[dict[str, Any]]] = {}
+    if "keypoints_x" not in people.columns:
+        return labels_by_image
+    sizes = image_table.select("image_id", "width", "height").drop_nulls()
+    columns = ("keypoints_x", "keypoints_y", "keypoints_v")
+    rows = people.select("instance_id", "image_id", "classes", *columns)
+    with_sizes = rows.drop_nulls(["keypoints_x"]).join(sizes, on="image_id", maintain_order="left")
+    for person_id, image, classes, xs, ys, visibility, width, height in with_sizes.iter_rows():
+        points = [
+            [math.nan, math.nan] if x is None or y is None else [x / width, y / height]
+            for x, y in zip(xs, ys, strict=True)
+        ]
+        label = {
+            "_cls": "Keypoint",
+            "label": _choose_class_label(classes),
+            "points": points,
+            "visibility": visibility,
+            "instance_id": person_id,
+        }
+        labels_by_image.setdefault(image, []).append(label)
+    return labels_by_image
+
+
 def _iterate_fiftyone_samples(
     image_table: pl.DataFrame,
     fields: Mapping[str, list[Any]],
     labels: _FiftyoneLabels,
+    points: Mapping[str, Sequence[dict[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
     rows = image_table.select("image_id", "path", "width", "height").iter_rows()
     for row, (image, path, width, height) in enumerate(rows):
@@ -314,4 +393,6 @@ def _iterate_fiftyone_samples(
                 "_cls": labels.label_class,
                 labels.list_key: labels.by_image[image],
             }
+        if image in points:
+            sample[KEYPOINT_FIELD] = {"_cls": "Keypoints", "keypoints": list(points[image])}
         yield sample

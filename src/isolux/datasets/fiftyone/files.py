@@ -26,6 +26,8 @@ from isolux.io.json_values import decode_json
 LABEL_LIST_BY_CLASS = {
     "Detections": "detections",
     "Detection": None,
+    "Keypoints": "keypoints",
+    "Keypoint": None,
     "Classifications": "classifications",
     "Classification": None,
 }
@@ -104,7 +106,7 @@ def choose_label_field(export: FiftyoneExport, requested_field: str | None) -> s
             "field of labels", [requested_field], class_by_field, where=export.source
         )
         return requested_field
-    for beginning in ("Detection", "Classification"):
+    for beginning in ("Detection", "Keypoint", "Classification"):
         candidates = [
             name
             for name, label_class in class_by_field.items()
