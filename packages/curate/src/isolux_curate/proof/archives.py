@@ -49,6 +49,7 @@ _HEX = re.compile(
 )
 _HASH_LENGTHS = (32, 40, 56, 64, 96, 128)  # digits, of a hash in each line
 _MIN_UNKNOWN_BYTES = 96  # keys, hashes and signatures are shorter
+_MIN_PIXEL_BYTES = 24 * 24  # of lines of digits, which may be a list of other things
 _ESCAPED_ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>%]*+%[^\"'\s)<>]+)")
 _ZLIB_LEVELS = (b"\x01", b"\x5e", b"\x9c", b"\xda")
 _ZIP_END_BYTES = 22  # of an archive's last record, without its comment
@@ -184,8 +185,10 @@ def _iterate_files_in_text(file_name: str, file_bytes: bytes) -> Iterator[tuple[
     blocks = [*_iterate_base64_blocks(file_bytes)]
     for digits_match in _HEX.finditer(file_bytes):
         lines = digits_match[1].split()
+        inner = bytes.fromhex(b"".join(lines).decode())
         is_list_of_hashes = {len(line) for line in lines}.issubset(_HASH_LENGTHS)
-        blocks.append((bytes.fromhex(b"".join(lines).decode()), not is_list_of_hashes))
+        is_dense = not is_list_of_hashes and (len(lines) == 1 or len(inner) >= _MIN_PIXEL_BYTES)
+        blocks.append((inner, is_dense))
     for k, (inner, is_dense) in enumerate(blocks):
         if inner.startswith(FILE_MAGIC) or is_searchable_text(inner):
             yield f"{file_name}!block {k}", inner

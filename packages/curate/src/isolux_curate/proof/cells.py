@@ -155,7 +155,8 @@ def join_texts(table: pl.DataFrame) -> bytes:
         if column.dtype in (pl.String, pl.Categorical, pl.Enum):
             cells += column.cast(pl.String).drop_nulls().unique().to_list()
     names = ",".join(name for name, _ in iterate_leaf_columns(table))
-    return "\n".join([names, *cells]).encode("utf-8", "surrogatepass")
+    text = "\n\n".join([names, *cells])  # one line end would join lines of base64
+    return text.encode("utf-8", "surrogatepass")
 
 
 def list_numbers_in_cells(table: pl.DataFrame, numbers: Collection[str]) -> list[str]:

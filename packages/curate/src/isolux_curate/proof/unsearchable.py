@@ -129,7 +129,7 @@ _LONG_LIST = re.compile(  # of a key that several records have
 )
 _ROW = rb"\[\s*+(?:" + _NUMBER + rb"\s*+[,\s]\s*+){23,}+" + _NUMBER + rb"\s*+\]"
 _TRIPLE = rb"\[\s*+(?:" + _NUMBER + rb"\s*+[,\s]\s*+){2}" + _NUMBER + rb"\s*+\]"
-_BETWEEN_ROWS, _GAP = rb"[,\s]*+", rb"[ \t,;]++"
+_BETWEEN_ROWS = rb"[,\s]*+"
 _PIXELS_OR_VECTORS = (
     re.compile(rb"(?<![\w.])(?:" + _PIXEL + _BETWEEN_PIXELS + rb"){575}"),
     re.compile(_ROW + _BETWEEN_ROWS + _ROW),
