@@ -185,6 +185,11 @@ TEXTS = {
     "table.tex": f"{ID.replace('-', '{-}')} & 1 \\\\".encode(),
     "cyrillic.txt": "Иван Zoë".encode("cp1251", "replace"),
     "stamp.bin": b"\0\1" + ID.encode("utf-16-be"),
+    "style.css": ("a{content:'" + "".join(f"\\00{ord(c):04x}" for c in ID) + "'}").encode(),
+    "octal.c": "".join(f"\\{ord(c):03o}" for c in ID).encode(),
+    "long.py": "".join(f"\\U{ord(c):08x}" for c in ID).encode(),
+    "braces.rs": "".join(f"\\u{{{ord(c):x}}}" for c in ID).encode(),
+    "inline.xlsx": zipped("<is><r><t>s-0</t></r><r><t>417x</t></r></is>", "xl/worksheets/a.xml"),
     "swap.swp": b"b0VIM 8.2" + bytes(90),
 }
 
@@ -274,6 +279,26 @@ PICTURES = {
     "before.zip": JPEG + zipped(b"nothing"),
     "tail.gz": gzip.compress(b"nothing") + JPEG,
     "comment.zip": zipped(b"nothing")[:-2] + len(JPEG).to_bytes(2, "little") + JPEG,
+    "float columns.parquet": parquet(
+        {f"p{k}": [float(v)] for k, v in enumerate(PIXELS[0].ravel())}
+    ),
+    "columns.feather": to_bytes(
+        lambda out: pd.DataFrame(PIXELS.reshape(1, -1)).rename(columns=str).to_feather(out)
+    ),
+    "lines of hex.txt": folded(JPEG.hex(), "").encode(),
+    "dump.txt": b"".join(
+        b"%08x: " % k + JPEG[k : k + 16].hex(" ", 2).encode() + b"  ....\n"
+        for k in range(0, len(JPEG), 16)
+    ),
+    "vectors.jsonl": b'{"x": ['
+    + b", ".join([b"0.25"] * 128)
+    + b"]}\n"
+    + b'{"x": ['
+    + b"-1.5, " * 127
+    + b"2]}\n",
+    "sparse.txt": b"1 "
+    + b" ".join(b"%d:%d" % (k, v) for k, v in enumerate(PIXELS.ravel()))
+    + b"\n",
     "scan.obj": b"v 0.1 0.2 0.3\n" * 500,
     "stored.zip": zipped(
         zipped(JPEG, compression=zipfile.ZIP_STORED), "b.zip", compression=zipfile.ZIP_STORED

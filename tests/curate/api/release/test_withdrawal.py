@@ -63,6 +63,7 @@ def test_no_table_or_document_of_the_folder_counts_them_any_more(folder: Path) -
     out, key = folder / "out", str(folder / "key")
     before = {p.name: p.read_text() for p in out.iterdir() if p.is_file()}
     assert all(37 in numbers_in(before[f"{name}.md"]) for name in ("data_card", "datasheet"))
+    (out / "README.txt").write_text("Ours, and not of isolux.\n")
     looked = withdraw([out], who=["s17"], ledger=str(folder / "p" / "consent.jsonl"),
                       scope=["publication"], published_key=[key], dry_run=True)  # fmt: skip
     assert isinstance(looked, WithdrawalPreview)
@@ -72,7 +73,8 @@ def test_no_table_or_document_of_the_folder_counts_them_any_more(folder: Path) -
     assert done.receipt is not None
     assert any("counts and documents" in note for note in done.notes)
     rows = {"answers.csv", "dataset.json", "objects.json", "people.csv", "publish.json"}
-    assert {p.name for p in out.iterdir() if p.is_file()} == rows
+    assert {p.name for p in out.iterdir() if p.is_file()} == rows | {"README.txt"}
+    assert "README.txt" not in json.loads((out / "publish.json").read_text())["files"]
     deleted = {f"out/{name}" for name in before.keys() - rows}
     for artefacts in (looked.artefacts, done.artefacts):
         assert deleted <= {one.where for one in artefacts if one.done == "deleted"}

@@ -44,8 +44,12 @@ _EMBEDDED = re.compile(
     re.DOTALL,
 )
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[ \t]*[A-Za-z0-9+/_-]{2,}={0,2})*")
-_HEX = re.compile(rb"(?<![0-9A-Za-z])(?:[\\0]x)?((?:[0-9A-Fa-f]{2}){64,})(?![0-9A-Za-z])")
+_HEX = re.compile(
+    rb"(?<![0-9A-Za-z])(?:[\\0]x)?((?:[0-9A-Fa-f]{2}){16,}(?:\r?\n(?:[0-9A-Fa-f]{2})+)*)(?![0-9A-Za-z])"
+)
+_HASH_LENGTHS = (32, 40, 56, 64, 96, 128)  # digits, of a hash in each line
 _MIN_UNKNOWN_BYTES = 96  # keys, hashes and signatures are shorter
+_MIN_PIXEL_BYTES = 24 * 24  # of lines of digits, which may be a list of other things
 _ESCAPED_ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>%]*+%[^\"'\s)<>]+)")
 _ZLIB_LEVELS = (b"\x01", b"\x5e", b"\x9c", b"\xda")
 _ZIP_END_BYTES = 22  # of an archive's last record, without its comment
@@ -179,7 +183,12 @@ def _iterate_files_in_text(file_name: str, file_bytes: bytes) -> Iterator[tuple[
         yield f"{file_name}!address {k}", unquote_to_bytes(address_match[1])
     file_bytes, has_unknown = _ESCAPED_ADDRESS.sub(b"", file_bytes), False
     blocks = [*_iterate_base64_blocks(file_bytes)]
-    blocks += [(bytes.fromhex(digits[1].decode()), True) for digits in _HEX.finditer(file_bytes)]
+    for digits_match in _HEX.finditer(file_bytes):
+        lines = digits_match[1].split()
+        inner = bytes.fromhex(b"".join(lines).decode())
+        is_list_of_hashes = {len(line) for line in lines}.issubset(_HASH_LENGTHS)
+        is_dense = not is_list_of_hashes and (len(lines) == 1 or len(inner) >= _MIN_PIXEL_BYTES)
+        blocks.append((inner, is_dense))
     for k, (inner, is_dense) in enumerate(blocks):
         if inner.startswith(FILE_MAGIC) or is_searchable_text(inner):
             yield f"{file_name}!block {k}", inner

@@ -31,6 +31,7 @@ _GENERIC_COLUMN = re.compile(
     r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__"
 )
 _MIN_VECTOR_LENGTH = 64  # shorter lists of numbers are coordinates or counts
+_NO_IDS = "numbers (pixels, vectors), and beside them no ids"
 _MAX_EXACT_FLOAT = 2**53
 
 
@@ -154,7 +155,8 @@ def join_texts(table: pl.DataFrame) -> bytes:
         if column.dtype in (pl.String, pl.Categorical, pl.Enum):
             cells += column.cast(pl.String).drop_nulls().unique().to_list()
     names = ",".join(name for name, _ in iterate_leaf_columns(table))
-    return "\n".join([names, *cells]).encode("utf-8", "surrogatepass")
+    text = "\n\n".join([names, *cells])  # one line end would join lines of base64
+    return text.encode("utf-8", "surrogatepass")
 
 
 def list_numbers_in_cells(table: pl.DataFrame, numbers: Collection[str]) -> list[str]:
@@ -197,10 +199,12 @@ def explain_unread_cells_or_empty(table: pl.DataFrame, numeric_ids: Collection[s
     """Find why a table may hold the people though no cell names them; empty if it cannot."""
     if _has_ids(table):
         return ""
+    if sum(dtype.is_numeric() for dtype in table.dtypes) >= _MIN_VECTOR_LENGTH:
+        return _NO_IDS
     for name, column in iterate_leaf_columns(table):
         dtype = column.dtype
         if dtype.is_numeric() and len(column) >= _MIN_VECTOR_LENGTH * max(1, table.height):
-            return "numbers (pixels, vectors), and beside them no ids"
+            return _NO_IDS
         is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
         if is_bare and not set(numeric_ids).isdisjoint(column.cast(pl.String)):
             return "a column without a name holds numbers that are spelt as their ids"

@@ -16,13 +16,17 @@ _MAX_ESCAPE_ROUNDS = 8
 _MAIL_SUFFIXES = (".eml", ".mbox", ".mht", ".mhtml")
 _QUOTED_PRINTABLE = re.compile(rb"(?i)quoted-printable")
 _ENCODED_WORD = re.compile(rb"=\?[\w-]+\?[qQ]\?([^?\s]*)\?=")
-_LETTER_ESCAPE = re.compile(r"\\+(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2}))")
+_HEX_ESCAPE = re.compile(  # of JSON, JavaScript and Python; of Rust; of Python; of C; of CSS
+    r"\\+(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,5})\}|U000([0-9A-Fa-f]{5})"
+    r"|x([0-9A-Fa-f]{2})|(00[0-9A-Fa-f]{4}))"
+)
+_OCTAL_ESCAPE = re.compile(r"\\+([0-3][0-7]{2})")
 _ESCAPED_SIGN = re.compile(r"\\([^\w\s\\]|_)|\{([^\w\s{}])\}")  # Markdown and LaTeX: "s\_17"
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 _HYPHEN = re.compile("[\u2010-\u2015\u2212]")
 _HYPHEN_AT_LINE_END = re.compile(r"-[ \t]*\r?\n[ \t>#*]*")
-_TAGGED = re.compile(r"(?i)<(?:w:t|a:t|text:|html|body|p|b|i|span|text|tspan|si)\b")
+_TAGGED = re.compile(r"(?i)<(?:w:t|a:t|text:|html|body|p|b|i|span|text|tspan|si|is)\b")
 _TAG = re.compile(r"<[^>]*>")
 _BREAK = re.compile(
     r"(?i)<[/\s]*(?:(?:w:|a:)?(?:p|tc|tab|br|cr|tr)|td|th|div|li|dt|dd|h[1-6]|option|section|si|c|v"
@@ -73,10 +77,15 @@ def decode_escapes(text: str) -> str:
         if "&" in text:
             text = html.unescape(text)
         if "\\" in text:
-            text = _LETTER_ESCAPE.sub(lambda digits: chr(int(digits[1] or digits[2], 16)), text)
+            text = _HEX_ESCAPE.sub(_decode_hex_escape, text)
+            text = _OCTAL_ESCAPE.sub(lambda digits: chr(int(digits[1], 8)), text)
         if text == before:
             break
     return text
+
+
+def _decode_hex_escape(escape: re.Match[str]) -> str:
+    return chr(int(next(filter(None, escape.groups())), 16))
 
 
 def simplify_text(text: str) -> str:

@@ -168,6 +168,7 @@ class _Search:
         self.needles = SearchTerms.from_names_without_contained(
             searched - set(other_names), other_names
         )
+        self.is_ascii_search = all(map(str.isascii, self.needles.names))
         self.short_names = frozenset(
             name
             for name in terms.all_names
@@ -267,7 +268,7 @@ class _Search:
             source,
             file_bytes,
             is_opened=opened,
-            is_ascii_search=all(map(str.isascii, self.needles.names)),
+            is_ascii_search=self.is_ascii_search,
         )
 
     def _search_contents_and_report_opened(

@@ -112,18 +112,24 @@ _ENCODED_TEXT = {
     "text that uuencode, yEnc or ASCII85 coded": re.compile(
         rb"^begin [0-7]{3,4} \S|^=ybegin |<~[!-uz\s]{16,}~>", re.MULTILINE
     ),
+    "a dump of bytes": re.compile(
+        rb"^[0-9a-f]{7,8}:? {1,2}(?:(?:[0-9a-f]{4} ?){8}|(?:[0-9a-f]{2} {1,2}){16})", re.MULTILINE
+    ),
     "a patch with bytes in base85": re.compile(rb"^GIT binary patch", re.MULTILINE),
     "bytes written as escapes": re.compile(
         rb"\\xff\\xd8\\xff|\\x89PNG|(?:\\x[0-9a-f]{2}[^\\\n]{0,8}){256}"
     ),
     "text in base32": re.compile(rb"\b(?=[A-Z]*[2-7])(?=[2-7]*[A-Z])[A-Z2-7]{64,}=*(?![\w/+])"),
 }
-_PIXEL = rb"(?:0x[0-9a-fA-F]{1,2}|25[0-5]|2[0-4]\d|1?\d?\d|[01]\.\d*(?:[eE][+-]?\d+)?)"
+_PIXEL = rb"(?:\d{1,5}:)?(?:0x[0-9a-fA-F]{1,2}|25[0-5]|2[0-4]\d|1?\d?\d|[01]\.\d*(?:[eE][+-]?\d+)?)"
 _NUMBER = rb"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _BETWEEN_PIXELS = rb"(?:[ \t;]++|,\s*+|\s*+[\[\]{}()]\s*+|[ \t]*+\r?\n[ \t]*+- )++"
+_LONG_LIST = re.compile(  # of a key that several records have
+    rb"\"([^\"\\]{1,40})\"\s*:\s*\[\s*+(?:" + _NUMBER + rb"\s*+,\s*+){63}"
+)
 _ROW = rb"\[\s*+(?:" + _NUMBER + rb"\s*+[,\s]\s*+){23,}+" + _NUMBER + rb"\s*+\]"
 _TRIPLE = rb"\[\s*+(?:" + _NUMBER + rb"\s*+[,\s]\s*+){2}" + _NUMBER + rb"\s*+\]"
-_BETWEEN_ROWS, _GAP = rb"[,\s]*+", rb"[ \t,;]++"
+_BETWEEN_ROWS = rb"[,\s]*+"
 _PIXELS_OR_VECTORS = (
     re.compile(rb"(?<![\w.])(?:" + _PIXEL + _BETWEEN_PIXELS + rb"){575}"),
     re.compile(_ROW + _BETWEEN_ROWS + _ROW),
@@ -149,7 +155,10 @@ def _explain_unread_text_or_empty(file_bytes: bytes, *, is_ascii_search: bool) -
             file_bytes.decode()
         except UnicodeDecodeError:
             return "text of an unknown coding, in which letters with accents may be written anyhow"
-    has_numbers = any(pattern.search(file_bytes) for pattern in _PIXELS_OR_VECTORS)
+    keys = _LONG_LIST.findall(file_bytes)
+    has_numbers = len(set(keys)) < len(keys) or any(
+        pattern.search(file_bytes) for pattern in _PIXELS_OR_VECTORS
+    )
     is_unread = has_numbers and not _has_ids(file_bytes)
     return "numbers (pixels, vectors), and beside them no ids" if is_unread else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,10 @@ ROW_FILES = (PEOPLE_FILE, "answers.csv", "objects.json")
 PHOTO_FOLDER = "photos"
 
 
-def format_release_manifest(folder: Path, record: Mapping[str, Any]) -> str:
-    """Format the manifest of a published folder, with the hashes of the files that are there."""
-    paths = sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / RELEASE_FILE)
-    hashes = {p.relative_to(folder).as_posix(): sha256_file(p) for p in paths}
+def format_release_manifest(
+    folder: Path, record: Mapping[str, Any], file_names: Iterable[str]
+) -> str:
+    """Format the manifest of a published folder, with the hashes of its files."""
+    hashes = {name: sha256_file(folder / name) for name in file_names}
     text = json.dumps({**record, "files": hashes}, indent=1, ensure_ascii=False, sort_keys=True)
     return text + "\n"

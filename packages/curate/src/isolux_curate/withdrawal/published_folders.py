@@ -121,7 +121,9 @@ def update_published_folders(
             text = json.dumps(terms_record, indent=1, ensure_ascii=False) + "\n"
             record_and_write(terms_location, text)
             new_record = record | _count_photos_and_people(people)
-            record_and_write(location, format_release_manifest(location.path.parent, new_record))
+            folder = location.path.parent
+            names = [name for name in record["files"] if (folder / name).is_file()]
+            record_and_write(location, format_release_manifest(folder, new_record, names))
         notes.append(Caution(_CAUTION.format(folder=location.path.parent.name)))
     return tuple(notes)
 

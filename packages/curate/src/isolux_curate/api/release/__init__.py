@@ -221,6 +221,8 @@ def _write_manifest_and_hash_it(
         "subjects": release.n_subjects,
         "left": dict(release.excluded_counts),
     }
-    text = format_release_manifest(staging_dir, record)
+    paths = sorted(p for p in staging_dir.rglob("*") if p.is_file())
+    names = [p.relative_to(staging_dir).as_posix() for p in paths]
+    text = format_release_manifest(staging_dir, record, names)
     write_text(staging_dir / RELEASE_FILE, text)
     return hashlib.sha256(text.encode()).hexdigest()
