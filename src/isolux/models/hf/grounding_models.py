@@ -62,8 +62,12 @@ class GroundingModel(ImageTextModel):
 
     def _extra_identity(self) -> dict[str, Any]:
         prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": prompt_lists, **self.writing.to_json(), "places": self.location_template,
-                "present": self.by_class}  # fmt: skip
+        return {
+            "prompts": prompt_lists,
+            **self.writing.to_json(),
+            "places": self.location_template,
+            "present": self.by_class,
+        }
 
     @property
     def _florence(self) -> bool:
