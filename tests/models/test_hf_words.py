@@ -12,10 +12,13 @@ from polars.testing import assert_frame_equal
 
 import isolux
 from isolux.api.audit import run_audit
+from isolux.core.containers import Dataset
 from isolux.core.errors import SpecError
 from isolux.core.spec import parse_spec
 from isolux.core.tables import check
+from isolux.engine import list_source_images
 from isolux.models import PREDICTION_TABLES, open_model, predict_and_check_table
+from tests.engine._painted import INFO
 from tests.models import _checkpoints as tiny
 from tests.models import _worded_checkpoints as worded
 from tests.models._vision_ops import with_torchvision
@@ -116,7 +119,7 @@ def test_boxes_are_read_of_words_for_places(checkpoints, monkeypatch):
     line = "<loc_0><loc_250> <loc_499><loc_999></s>"
     monkeypatch.setattr(type(model.predictor), "_generate_lines", lambda *_, **__: [line])
     (shown,) = pictures()[:1]  # 40 high, 60 wide
-    box = model.predictor([shown]).filter(label="nurse")
+    box = model.predictor([model.predictor.prepare(shown)]).filter(label="nurse")
     sides = box.select("box_x", "box_y", "box_w", "box_h").row(0)
     assert sides == pytest.approx((0, 40 * 250 / 999, 60 * 499 / 999, 40 * 749 / 999))
     with pytest.raises(SpecError, match="places are words with a number in them"):
@@ -162,7 +165,7 @@ def test_boxes_that_are_written_are_brought_to_the_pictures_pixels(checkpoints, 
     prompts = f"prompts={checkpoints / 'prompts.yaml'}"
     model = open_model(f"hf:{checkpoints / name}", ["task=grounding", prompts, "words=6"])
     table = PREDICTION_TABLES[model.predicts]
-    given = pictures()
+    given = [model.predictor.prepare(one) for one in pictures()]
     check(
         predict_and_check_table(model.predictor, model.info, given, list("abc"), model=name), table
     )
@@ -180,11 +183,13 @@ def test_boxes_that_are_written_are_brought_to_the_pictures_pixels(checkpoints, 
         return torch.cat([told, line.expand(len(input_ids), -1)], dim=1)
 
     monkeypatch.setattr(model.predictor.loaded.model, "generate", generate)
-    found = asked(model, given)
+    found = asked(model, pictures())
     # Both of the chef's prompts are answered with the same box: it was found once.
     assert found["label"].to_list() == ["nurse", "chef"] * 3
     boxes = found.select("box_x", "box_y", "box_w", "box_h").to_numpy()
-    sizes = np.array([[w, h, w, h] for h, w in [one.shape[:2] for one in given]]).repeat(2, axis=0)
+    sizes = np.array([[w, h, w, h] for h, w in [one.shape[:2] for one in pictures()]]).repeat(
+        2, axis=0
+    )
     np.testing.assert_allclose(boxes, expected * sizes, atol=1.01)  # Florence-2's are whole pixels
     assert "without a confidence" in " ".join(model.notes)
 
@@ -283,3 +288,41 @@ def test_from_a_question_to_an_audit(checkpoints, photos):
 def test_boxes_that_are_not_there_are_asked_for(checkpoints, photos):
     with pytest.raises(SpecError, match="given people's boxes"):
         isolux.predict("table:people.csv", f"hf:{checkpoints / 'vit_pose'}")
+
+
+def test_only_phrases_of_classes_that_are_there_are_asked(checkpoints, tmp_path, monkeypatch):
+    options = ["task=grounding", f"prompts={checkpoints / 'prompts.yaml'}", "places=<loc_{}>"]
+    model = open_model(f"hf:{checkpoints / 'florence2'}", [*options, "only_present=yes"])
+    asked_of = []
+
+    def rows(_, pictures, name, text):
+        asked_of.append((name, text, [int(one[0, 0, 0]) for one in pictures]))
+        return [(k, name, 0.0, 0.0, 1.0, 1.0, 1.0) for k in range(len(pictures))]
+
+    monkeypatch.setattr(type(model.predictor), "_rows", rows)
+    people = pl.DataFrame(
+        {"instance_id": list("abcd"), "image_id": ["0.png", "0.png", "1.png", "2.png"],
+         "classes": [["nurse"], ["nurse"], ["chef"], ["pilot"]]}
+    )  # fmt: skip
+    for k in range(3):
+        Image.fromarray(np.full((6, 8, 3), k, np.uint8)).save(tmp_path / f"{k}.png")
+    dataset = Dataset("three", INFO, people, root=str(tmp_path))
+    images = list_source_images(dataset, "boxes", "image", by_class=True)
+    assert [image.classes for image in images] == [("nurse",), ("chef",), ("pilot",)]
+    inputs = [
+        model.predictor.prepare(np.full((6, 8, 3), k, np.uint8), *image.given_to_model)
+        for k, image in enumerate(images)
+    ]
+    found = model.predictor(inputs)
+    # Picture 2 shows a pilot, whom no prompt names: it is asked for all.
+    names = {name for name, _, _ in asked_of}
+    shown = {name: {k for n, _, ks in asked_of for k in ks if n == name} for name in names}
+    assert shown == {"nurse": {0, 2}, "chef": {1, 2}}
+    assert set(found.select("picture", "label").rows()) == {
+        (0, "nurse"), (1, "chef"), (2, "nurse"), (2, "chef"),
+    }  # fmt: skip
+    assert any("only the classes of its people" in note for note in model.notes)
+    every = open_model(f"hf:{checkpoints / 'florence2'}", options)
+    assert (every.predictor.by_class, every.key == model.key) == (False, False)
+    with pytest.raises(SpecError, match="takes no only_present"):
+        open_model(f"hf:{checkpoints / 'llava'}", ["only_present=yes"])

@@ -67,9 +67,9 @@ def decode_and_prepare_image(
             prefetched_image.responses.append(ModelResponse(None, crop.reason, "picture"))
             continue
         try:
-            # A pose model is given people's boxes with the image (``by_box``).
-            boxes = () if image.boxes is None else (image.boxes,)
-            model_input = crop.pixels if prepare is None else prepare(crop.pixels, *boxes)
+            model_input = (
+                crop.pixels if prepare is None else prepare(crop.pixels, *image.given_to_model)
+            )
         except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
             reason = (str(error).splitlines() or [""])[0][:200]
             prefetched_image.model_inputs.append(None)

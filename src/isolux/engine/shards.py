@@ -56,6 +56,7 @@ def compute_shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) 
             image.needs_annotated_size,
             [[unit.id, unit.is_full_image, unit.box] for unit in image.units],
             image.boxes,
+            image.classes,
         ]
         for image, sha in zip(shard.images, hashes, strict=True)
     ]

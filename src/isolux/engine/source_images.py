@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -43,6 +43,7 @@ class SourceImage:
     ``needs_annotated_size``: what is answered or cut out lies by the annotation's pixels, so a
     picture of another size is no use. ``reason``: why there is no picture, where that is known
     beforehand. ``boxes``: of the people in it, for a model that is given them; None: it is not.
+    ``classes``: likewise their classes, each once.
     """
 
     image_id: str
@@ -53,6 +54,12 @@ class SourceImage:
     needs_annotated_size: bool
     reason: str | None = None
     boxes: tuple[Box, ...] | None = None
+    classes: tuple[str, ...] | None = None
+
+    @property
+    def given_to_model(self) -> tuple[Any, ...]:
+        """What a model is given with the picture, as it asked: boxes or classes of its people."""
+        return tuple(values for values in (self.boxes, self.classes) if values is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,12 @@ class DecodedImage:
 
 
 def list_source_images(
-    dataset: Dataset, predicts: str, input_unit: InputUnit, *, by_box: bool = False
+    dataset: Dataset,
+    predicts: str,
+    input_unit: InputUnit,
+    *,
+    by_box: bool = False,
+    by_class: bool = False,
 ) -> list[SourceImage]:
     """List the source images of a model, in the dataset's order."""
     if predicts not in PERSON_PREDICTIONS and input_unit == "person":
@@ -101,6 +113,7 @@ def list_source_images(
     is_web_address = images["path"].str.contains(_WEB_ADDRESS).fill_null(value=False)
     images = images.with_columns(path=pl.when(~is_web_address).then("path"))
     boxes = _collect_boxes_by_image(instances, dataset.name) if by_box else None
+    classes = _collect_classes_by_image(instances) if by_class else None
     return [
         SourceImage(
             image_id,
@@ -110,6 +123,7 @@ def list_source_images(
             tuple(units[image_id]),
             needs_annotated_size,
             boxes=None if boxes is None else tuple(boxes.get(image_id, ())),
+            classes=None if classes is None else classes.get(image_id, ()),
         )
         for image_id, path, width, height in images.iter_rows()
     ]
@@ -126,6 +140,14 @@ def _collect_boxes_by_image(instances: pl.DataFrame, source: str) -> dict[str, l
     for image, x, y, w, h in with_boxes.select("image_id", *_BOX_COLUMNS).iter_rows():
         boxes_by_image.setdefault(image, []).append((float(x), float(y), float(w), float(h)))
     return boxes_by_image
+
+
+def _collect_classes_by_image(instances: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    rows = instances.select("image_id", "classes").explode("classes").drop_nulls().unique()
+    return {
+        str(image): tuple(image_rows["classes"].sort())
+        for (image,), image_rows in rows.group_by(["image_id"])
+    }
 
 
 def _list_unique_images(dataset: Dataset) -> pl.DataFrame:

@@ -68,7 +68,9 @@ class Predictor(Protocol):
     - ``prepare(picture)``: what threads may do with each picture ahead of the model. The
       predictor is then called with what ``prepare`` gave;
     - ``by_box``: true of a model of poses that is shown people: ``prepare(picture, boxes)`` gets
-      the boxes x, y, w, h of the dataset's people in the picture.
+      the boxes x, y, w, h of the dataset's people in the picture;
+    - ``by_class``: likewise of a model that is asked for what is there: ``prepare(picture,
+      classes)`` gets the classes of those people.
     """
 
     def __call__(self, pictures: Sequence[npt.NDArray[np.uint8]]) -> pl.DataFrame:

@@ -198,6 +198,7 @@ def _predict_into(
             model.predicts,
             settings.input_unit,
             by_box=bool(getattr(model.predictor, "by_box", False)),
+            by_class=bool(getattr(model.predictor, "by_class", False)),
         )
         folder = find_image_folder(dataset)
     else:

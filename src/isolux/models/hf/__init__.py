@@ -19,6 +19,7 @@ from isolux.models._numbers import parse_class_numbers, parse_values
 from isolux.models._prompts import PromptPooling, read_prompts
 from isolux.models.hf.checkpoint import LoadedCheckpoint, Task, open_checkpoint
 from isolux.models.hf.detection_models import InstanceSegmenter, ObjectDetector, ZeroShotDetector
+from isolux.models.hf.grounding_models import GroundingModel
 from isolux.models.hf.image_models import (
     ImageClassifier,
     ImageEmbedder,
@@ -31,7 +32,6 @@ from isolux.models.hf.pose_models import PoseEstimator
 from isolux.models.hf.text_models import (
     AnswerClassifier,
     GenerationSettings,
-    GroundingModel,
     MultiQuestionModel,
     TextGenerator,
 )
@@ -97,6 +97,7 @@ def load(
     top_p: float | None = None,
     seed: int = 0,
     places: str | None = None,
+    only_present: bool = False,
     top: int = 5,
     min_score: float = 0.05,
     device: str = "cpu",
@@ -144,6 +145,9 @@ optional
     places : str, optional
         Of grounding by another model than Florence-2 and Kosmos-2: the words by which it writes a
         box, such as ``<bin_{}>`` of OFA; it is asked with the prompt as it stands.
+    only_present : bool
+        Of grounding: ask of a picture only for the classes of the dataset's people in it, which is
+        all that the task grounding scores; of none of them, for all.
     top : int
         How many labels of a picture are kept, the best first.
     min_score : float
@@ -190,6 +194,7 @@ optional
         question=question,
         classes=classes,
         values=values,
+        only_present=only_present,
     )
     generation = _read_generation_settings(words, beams, top_p, seed, spec)
 
@@ -199,8 +204,13 @@ optional
         if prompt_texts is not None and checkpoint.task == "zero-shot-detection":
             return ZeroShotDetector(checkpoint, prompt_texts, top=top, min_score=min_score)
         if checkpoint.task in (*_FREE_TEXT_TASKS, "grounding"):
-            return _build_text_model(
+            text_model = _build_text_model(
                 checkpoint, generation, prompt_texts, question, classes, places, top, spec
+            )
+            return (
+                replace(text_model, by_class=only_present)
+                if isinstance(text_model, GroundingModel)
+                else text_model
             )
         if checkpoint.task in _CLASS_BY_TASK:
             return _CLASS_BY_TASK[checkpoint.task](checkpoint)
@@ -278,6 +288,7 @@ def _check_settings_fit_task(
     question: str | None,
     classes: str | None,
     values: str | Sequence[float] | None,
+    only_present: bool,
 ) -> None:
     """Refuse settings that a task does not take, and ask for those that it needs."""
     if task in _PROMPTED and prompts is None:
@@ -298,6 +309,8 @@ def _check_settings_fit_task(
         raise SpecError(f"the task {task} takes no prompts", found=prompts, where=spec)
     if task not in _FREE_TEXT_TASKS and question is not None:
         raise SpecError(f"the task {task} takes no question", found=question, where=spec)
+    if task != "grounding" and only_present:
+        raise SpecError(f"the task {task} takes no only_present", found="only_present", where=spec)
     if task != "number" and values is not None:
         raise SpecError(f"the task {task} takes no values", found=f"{values}", where=spec)
     if task in ("number", "super-resolution") and classes is not None:

@@ -1,4 +1,4 @@
-"""Models that answer in words: captions, answers to a question, and boxes written as words.
+"""Models that answer in words: captions, and answers to a question.
 
 A model's words become labels: as they stand, or the class whose words stand in them. Every picture
 of a run is asked the same, so that nothing has to be filled up to one length: a batch of one and a
@@ -17,7 +17,6 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import build_box_table, keep_best_duplicate_boxes
 from isolux.models._classes import build_top_label_table, to_probabilities
 from isolux.models._torch import iterate_batches_of_equal_shape
 from isolux.models.hf.checkpoint import LoadedCheckpoint
@@ -26,11 +25,7 @@ from isolux.models.hf.image_models import CHANNELS_LAST
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
 _CHAT_CAPTION = "Describe this picture in one sentence."
-_GROUNDING = "<CAPTION_TO_PHRASE_GROUNDING>"
 _WORD = re.compile(r"[^\W_]+")
-_NO_CONFIDENCE = "The model writes boxes without a confidence: each has the score 1."
-_N_LOCATION_BINS = 1000  # words for places along a side
-_WRITTEN_BOX_SCORE = 1.0  # the score of a box that was written: no confidence comes with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +75,7 @@ class GenerationSettings:
 
 
 @dataclass(frozen=True)
-class _ImageTextModel:
+class ImageTextModel:
     """What those have in common that take a picture and a text."""
 
     loaded: LoadedCheckpoint
@@ -173,7 +168,7 @@ def _drop_repeated_prompt(token_ids: Any, prompt_ids: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class TextGenerator(_ImageTextModel):
+class TextGenerator(ImageTextModel):
     """Captioning and question answering: what the model writes, or the class that it names."""
 
     question: str | None
@@ -246,7 +241,7 @@ def _normalise_to_padded_words(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class AnswerClassifier(_ImageTextModel):
+class AnswerClassifier(ImageTextModel):
     """Question answering by a model that chooses among answers that it knows (ViLT)."""
 
     question: str
@@ -271,102 +266,6 @@ class AnswerClassifier(_ImageTextModel):
                     to_probabilities(logits, "sigmoid")
                 )  # each answer was trained by itself
         return build_top_label_table(np.concatenate(rows), self.names, self.top)
-
-
-@dataclass(frozen=True)
-class GroundingModel(_ImageTextModel):
-    """Grounding by a model that writes boxes (Florence-2, Kosmos-2): a class's prompt at a time.
-
-    ``location_template`` reads boxes of any other model that writes four numbers as words of their
-    own, as OFA does, and asks it with the prompt as it stands.
-    """
-
-    prompts: Mapping[str, tuple[str, ...]]
-    writing: GenerationSettings
-    location_template: str | None = None
-    predicts: str = "boxes"
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is to be said of the checkpoint, and of scores."""
-        return (*self.loaded.notes, _NO_CONFIDENCE)
-
-    def _extra_identity(self) -> dict[str, Any]:
-        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": prompt_lists, **self.writing.to_json(), "places": self.location_template}
-
-    @property
-    def _florence(self) -> bool:
-        return str(self.loaded.model.config.model_type) == "florence2"
-
-    def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
-        """Answer for pictures."""
-        rows: list[tuple[Any, ...]] = []
-        named_prompts = [(name, text) for name, texts in self.prompts.items() for text in texts]
-        with self.loaded.torch.inference_mode():
-            for name, text in named_prompts:
-                rows += self._rows(pictures, name, text)
-        return build_box_table(sorted(keep_best_duplicate_boxes(rows), key=lambda row: row[0]))
-
-    def _rows(self, pictures: Sequence[Pixels], name: str, text: str) -> list[tuple[Any, ...]]:
-        """Ask for one phrase in every picture."""
-        prompt = f"{_GROUNDING}{text}" if self._florence else f"<grounding><phrase>{text}</phrase>"
-        prompt = prompt if self.location_template is None else text
-        inputs = [self._prepare_prompt(picture, prompt) for picture in pictures]
-        rows, offset = [], 0
-        for batch, tensors in self._batches(inputs):
-            lines = self._generate_lines(tensors, self.writing, skip_special=False)
-            for k, (model_input, line) in enumerate(zip(batch, lines, strict=True)):
-                boxes = self._boxes(line, prompt, model_input)
-                rows += [(offset + k, name, *box, _WRITTEN_BOX_SCORE) for box in boxes]
-            offset += len(batch)
-        return rows
-
-    def _boxes(
-        self, line: str, prompt: str, model_input: PromptedImage
-    ) -> list[tuple[float, float, float, float]]:
-        """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
-        processor, (w, h) = self.loaded.processor, (model_input.width, model_input.height)
-        if self.location_template is not None:
-            corners = parse_pixel_corner_boxes(line, self.location_template, w, h)
-        elif self._florence:
-            parsed = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
-            corners = parsed[_GROUNDING]["bboxes"]
-        else:  # shares of the picture, and the phrase stands in what the model was told
-            _, entities = processor.post_process_generation(prompt + line)
-            corners = [
-                (a * w, b * h, c * w, d * h)
-                for *_, entity_boxes in entities
-                for a, b, c, d in entity_boxes
-            ]
-        boxes = []
-        for x_min, top, x_max, bottom in corners:
-            x, y = min(max(x_min, 0), w), min(max(top, 0), h)
-            size = min(max(x_max, x), w) - x, min(max(bottom, y), h) - y
-            boxes.append((float(x), float(y), float(size[0]), float(size[1])))
-        return boxes
-
-
-def parse_pixel_corner_boxes(
-    generated_text: str, phrase: str, width: int, height: int
-) -> list[tuple[float, float, float, float]]:
-    """Read the boxes in what a model wrote: left, top, right, bottom in pixels.
-
-    OFA (Wang et al. 2022, section 3.1) writes ``<bin_k>``, k from 0 to 999 along either side.
-
-    Examples
-    --------
-    >>> parse_pixel_corner_boxes("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
-    [(0.0, 0.0, 999.0, 111.0)]
-    """
-    before, after = (re.escape(segment) for segment in phrase.split("{}"))
-    corners = []
-    for run in re.findall(rf"(?:{before}\d+{after}\s*){{4}}", generated_text):
-        numbers = [int(digits) for digits in re.findall(rf"{before}(\d+){after}", run)]
-        if max(numbers) < _N_LOCATION_BINS:
-            a, b, c, d = (number / (_N_LOCATION_BINS - 1) for number in numbers)
-            corners.append((a * width, b * height, c * width, d * height))
-    return corners
 
 
 @dataclass(frozen=True)
