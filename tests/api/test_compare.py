@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import norm
 from scipy.special import ndtr
+from scipy.stats import norm
 
 import isolux
 from isolux.api.audit import run_audit
