@@ -26,7 +26,7 @@ def test_sentences_table_and_page(folders, tmp_path, monkeypatch, capsys):
         ran.out.split()
     )
     assert "alarm at" in ran.out
-    assert "gap since then" in " ".join(ran.out.split())
+    assert "gap now" in " ".join(ran.out.split())
     assert "if constant" not in ran.out  # of a width that no screen has: on the page
     assert "if constant" in (out / "monitor.html").read_text()
     assert sorted(p.name for p in out.iterdir()) == [

@@ -198,10 +198,10 @@ def closing(rate, gap, *, worlds, begins=10, ends=40, looks=80, clusters=20):
         if while_open.e_value.max() < 1 / ALPHA:
             continue
         dated.append(while_open.start_range[0] <= begins <= while_open.start_range[1])
-        open_said.append(while_open.now.is_open)
-        if while_open.now.n_snapshots:
-            held.append(while_open.now.low <= -gap <= while_open.now.high)
-        over.append(after.now.is_open)
+        open_said.append(while_open.current_gap.is_open)
+        if while_open.current_gap.n_snapshots:
+            held.append(while_open.current_gap.low <= -gap <= while_open.current_gap.high)
+        over.append(after.current_gap.is_open)
         dated_after.append(after.start_range[0] <= begins <= after.start_range[1])
     later = f"{looks - ends} looks later"
     return {

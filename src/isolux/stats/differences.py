@@ -200,12 +200,12 @@ def paired_mean_difference(
             )
         )
 
-    paired = (
+    paired_proportions = (
         ProportionDifferences.from_paired_means(a, b, covariance, n_changed)
         if n_changed is not None and b.is_proportion
         else None
     )
-    return replace(difference, correlation=correlation, proportion_differences=paired)
+    return replace(difference, correlation=correlation, proportion_differences=paired_proportions)
 
 
 def _skewness_adjusted_t_interval(

@@ -55,6 +55,11 @@ from isolux.stats.constants import (
     MAX_Z,
     OWN_VARIANCE_WEIGHT,
 )
+from isolux.stats.constrained_likelihood import (
+    constrained_mle_given_difference,
+    constrained_mle_given_ratio,
+    log_likelihood_loss,
+)
 from isolux.stats.intervals import Interval, t_from_z
 from isolux.stats.root_finding import (
     BuildExcess,
@@ -164,28 +169,32 @@ class ProportionDifferences:
             change_effect = 1.0 + (a.kish_cluster_size - 1.0) / (1.0 + n_changed**2)
             change_term = change_effect / np.minimum(a.n_units, b.n_units)
         is_independent = a.has_independent_rows & b.has_independent_rows
-        dofs = (
+        dof, independent_dof = (
             np.where(is_independent, np.inf, np.minimum(x, y))
             for x, y in ((a.dof, b.dof), (a.n_units - 1.0, b.n_units - 1.0))
         )
         n_effective = 1.0 / terms[0], 1.0 / terms[1]
-        return cls(a.value, b.value, n_effective, terms, terms, *dofs, change_term)
+        return cls(a.value, b.value, n_effective, terms, terms, dof, independent_dof, change_term)
 
     def with_proportions(self, a: FloatArray, b: FloatArray) -> ProportionDifferences:
         """Replace the proportions, with the same designs."""
-        assumed = replace(self, a=a, b=b)
+        assumed_pairs = replace(self, a=a, b=b)
         if self.change_term is None:
-            return assumed
+            return assumed_pairs
         # Two models that were alike differ on more rows: on those by which they differ now.
         first, second, correlation = self.own_terms
         p, q, change = a * (1.0 - a), b * (1.0 - b), np.abs(a - b)
         with np.errstate(divide="ignore", invalid="ignore"):
-            changed = (first + second - 2.0 * correlation) * q + change * (1.0 - change) * (
+            change_variance = (first + second - 2.0 * correlation) * q + change * (1.0 - change) * (
                 self.change_term
             )
-            possible = (first * p + second * q - changed) / (2.0 * np.sqrt(p * q))
-        terms = first, second, np.where(p * q > 0.0, np.fmin(correlation, possible), correlation)
-        return replace(assumed, own_terms=terms, pooled_terms=terms)
+            max_correlation = (first * p + second * q - change_variance) / (2.0 * np.sqrt(p * q))
+        terms = (
+            first,
+            second,
+            np.where(p * q > 0.0, np.fmin(correlation, max_correlation), correlation),
+        )
+        return replace(assumed_pairs, own_terms=terms, pooled_terms=terms)
 
     def take(self, rows: npt.NDArray[np.intp]) -> ProportionDifferences:
         """Select pairs by index."""
@@ -273,7 +282,7 @@ class ProportionDifferences:
         offset = self.a - ratio * self.b - difference
         score = offset**2 / (null_a * (1.0 - null_a) / n + ratio**2 * null_b * (1.0 - null_b) / m)
         likelihood_ratio = 2.0 * (
-            n * _log_likelihood_loss(self.a, null_a) + m * _log_likelihood_loss(self.b, null_b)
+            n * log_likelihood_loss(self.a, null_a) + m * log_likelihood_loss(self.b, null_b)
         )
         return np.where(score > _MIN_SCORE, score / likelihood_ratio, 1.0)
 
@@ -287,10 +296,10 @@ class ProportionDifferences:
                 # With equal proportions the maximum likelihood estimate needs no cubic equation.
                 pooled_proportion = (n * self.a + m * self.b) / (n + m)
                 return pooled_proportion, pooled_proportion
-            null_a = _constrained_mle_given_difference(self.a, self.b, m / n, difference)
+            null_a = constrained_mle_given_difference(self.a, self.b, m / n, difference)
             return null_a, np.clip(null_a - difference, 0.0, 1.0)
         # Miettinen and Nurminen: the MLE of b solves a quadratic equation, and a = r b.
-        null_b = _constrained_mle_given_ratio(self.a, self.b, (n, m), ratio)
+        null_b = constrained_mle_given_ratio(self.a, self.b, (n, m), ratio)
         return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
     def half_width(
@@ -450,72 +459,6 @@ class ProportionDifferences:
     def _repeat_pairs_for_both_bounds(self) -> ProportionDifferences:
         """Repeat the pairs, for both bounds of an interval at once."""
         return self.take(np.tile(np.arange(len(self.a)), 2))
-
-
-def _log_likelihood_loss(proportion: FloatArray, null_proportion: FloatArray) -> FloatArray:
-    """Return the log likelihood of a row at its own proportion, minus that under the null."""
-    from scipy.special import rel_entr
-
-    return np.asarray(
-        rel_entr(proportion, null_proportion) + rel_entr(1.0 - proportion, 1.0 - null_proportion)
-    )
-
-
-def _constrained_mle_given_difference(
-    proportion_a: FloatArray,
-    proportion_b: FloatArray,
-    size_ratio: FloatArray,
-    difference: float | FloatArray,
-) -> FloatArray:
-    """Return the constrained MLE of the first proportion, given the difference: ``[h]``.
-
-    The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
-    """
-    leading_coefficient = 3.0 * (1.0 + size_ratio)
-    weighted_total = proportion_a + size_ratio * proportion_b
-    quadratic = (
-        -(1.0 + size_ratio + weighted_total + difference * (size_ratio + 2.0)) / leading_coefficient
-    )
-    linear = difference**2 + difference * (2.0 * proportion_a + size_ratio + 1.0) + weighted_total
-    # Products, because numpy takes ten times as long for a third power.
-    v = (
-        quadratic * (quadratic * quadratic - 1.5 * linear / leading_coefficient)
-        - 1.5 * proportion_a * difference * (1.0 + difference) / leading_coefficient
-    )
-    u = np.sqrt(np.maximum(quadratic * quadratic - linear / leading_coefficient, 0.0))
-    u = np.where(v >= 0, u, -u)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cosine = np.where(u == 0, 1.0, np.clip(v / (u * u * u), -1.0, 1.0))
-    proportions = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - quadratic
-    # Rounding may leave the range in which both proportions are between 0 and 1.
-    return np.asarray(
-        np.clip(proportions, np.maximum(difference, 0.0), np.minimum(1.0 + difference, 1.0))
-    )
-
-
-def _constrained_mle_given_ratio(
-    proportion_a: FloatArray,
-    proportion_b: FloatArray,
-    n_rows: tuple[FloatArray, FloatArray],
-    ratio: float | FloatArray,
-) -> FloatArray:
-    """Return the constrained MLE of the second proportion if the ratio is given: ``[h]``.
-
-    The quadratic equation of Miettinen and Nurminen (1985).
-    """
-    n, m = n_rows
-    n_events = n * proportion_a + m * proportion_b
-    quadratic = (n + m) * ratio
-    linear = n * ratio + n * proportion_a + m + m * proportion_b * ratio
-    discriminant_root = np.sqrt(np.maximum(linear**2 - 4.0 * quadratic * n_events, 0.0))
-    # The smaller root, in the form without cancellation for small counts.
-    proportions = np.divide(
-        2.0 * n_events,
-        linear + discriminant_root,
-        out=np.zeros_like(discriminant_root),
-        where=linear + discriminant_root > 0,
-    )
-    return np.asarray(np.clip(proportions, 0.0, np.minimum(1.0, 1.0 / ratio)))
 
 
 def _cr2_and_independent_dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:

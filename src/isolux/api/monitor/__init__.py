@@ -325,7 +325,7 @@ def _summarise_gap(
     change_snapshot = next(
         (t + 1 for t, e in enumerate(sequential_test.change_e_value) if e >= threshold), None
     )
-    bounds, now = sequential_test.gap_range, sequential_test.now
+    bounds, current_gap = sequential_test.gap_range, sequential_test.current_gap
     has_size = bounds[1] - bounds[0] < _UNINFORMATIVE_WIDTH
     low, high = (_round_or_null(x * gap.scale) if has_size else None for x in bounds)
     start_range = sequential_test.start_range if alarm is not None else None
@@ -339,10 +339,10 @@ def _summarise_gap(
         "began_to": start_range and start_range[1] + 1,
         "low": low,
         "high": high,
-        "is_open": now.is_open,
-        "now_looks": now.n_snapshots or None,
-        "now_low": _round_or_null(now.low * gap.scale),
-        "now_high": _round_or_null(now.high * gap.scale),
+        "is_open": current_gap.is_open,
+        "now_looks": current_gap.n_snapshots or None,
+        "now_low": _round_or_null(current_gap.low * gap.scale),
+        "now_high": _round_or_null(current_gap.high * gap.scale),
         "constant_low": rows[-1]["low"],
         "constant_high": rows[-1]["high"],
         "changed_at": change_snapshot,

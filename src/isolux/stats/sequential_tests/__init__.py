@@ -84,7 +84,7 @@ class SequentialResult:
         its size since then: together a confidence set of "no gap at first, then a constant one". If
         the gap may have begun at the last snapshots, its size is unbounded. Where no such gap
         remains, the size is NaN and the start what was known at the alarm; without an alarm -1.
-    now : CurrentGap
+    current_gap : CurrentGap
         Whether the gap is still there.
     """
 
@@ -94,7 +94,7 @@ class SequentialResult:
     change_e_value: FloatArray
     start_range: tuple[int, int]
     gap_range: tuple[float, float]
-    now: CurrentGap
+    current_gap: CurrentGap
 
 
 def pair_group_clusters_for_gap(
@@ -162,18 +162,18 @@ def run_sequential_gap_test(
     capital = _run_bets_against_gaps(values, snapshot_ends, starts, weights, np.zeros(1))
     low, high = _nearest_rejected_gaps(gaps, max_capital < threshold)
     start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
-    now = CurrentGap(is_open=None, n_snapshots=0, low=float("nan"), high=float("nan"))
+    current_gap = CurrentGap(is_open=None, n_snapshots=0, low=float("nan"), high=float("nan"))
     if capital.max() >= threshold:
         alarm = int((capital[:, 0] >= threshold).argmax())
-        now = _measure_current_gap(values, snapshot_ends, alarm, threshold)
-        if now.is_open:
+        current_gap = _measure_current_gap(values, snapshot_ends, alarm, threshold)
+        if current_gap.is_open:
             start_range, gap_range = _locate_change_and_gap_size(
                 values, snapshot_ends, capital[:, 0], threshold
             )
         if start_range[0] < 0:  # it may have closed or changed: what was known at the alarm
-            ends = snapshot_ends[: alarm + 1]
+            look_ends = snapshot_ends[: alarm + 1]
             start_range, _ = _locate_change_and_gap_size(
-                values[: ends[-1]], ends, capital[: alarm + 1, 0], threshold
+                values[: look_ends[-1]], look_ends, capital[: alarm + 1, 0], threshold
             )
     return SequentialResult(
         capital[:, 0],
@@ -182,7 +182,7 @@ def run_sequential_gap_test(
         _min_capital_over_constant_gaps(values, snapshot_ends, gaps, max_capital, threshold),
         start_range,
         gap_range,
-        now,
+        current_gap,
     )
 
 
@@ -214,12 +214,15 @@ def _measure_current_gap(
 ) -> CurrentGap:
     """Measure the gap over the last snapshots, of which the fewest that tell are chosen."""
     # The number of snapshots is chosen of so many: each has its part of the error rate.
-    part = threshold * (int(np.log2(len(snapshot_ends))) + 1)
+    window_threshold = threshold * (int(np.log2(len(snapshot_ends))) + 1)
 
     def bound_by_window(n: int) -> Iterator[tuple[int, float, float]]:
-        ends = snapshot_ends[:n]
+        look_ends = snapshot_ends[:n]
         for k in range(int(np.log2(n)) + 1):
-            yield 2**k, *_bound_gap_since(values[: ends[-1]], ends, part, n - 2**k)
+            yield (
+                2**k,
+                *_bound_gap_since(values[: look_ends[-1]], look_ends, window_threshold, n - 2**k),
+            )
 
     # What the gap was at the alarm: over the fewest snapshots that show it, or over all.
     n_shown = next((k for k, low, high in bound_by_window(alarm + 1) if low > 0 or high < 0), 0)
@@ -244,7 +247,7 @@ def _locate_change_and_gap_size(
     starts, _ = schedule_bet_starts_and_weights(n_snapshots)
     # A start is excluded by either of two bets, the one before it and the one since: each has half
     # of the error rate, hence twice the threshold.
-    part = 2.0 * threshold
+    half_threshold = 2.0 * threshold
     max_capital_so_far = np.maximum.accumulate(capital)
     # The earliest snapshot that a start represents, and the largest capital before it.
     earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
@@ -252,11 +255,11 @@ def _locate_change_and_gap_size(
         earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
     )
     bounds_by_start = {
-        int(k): _bound_gap_since(values, snapshot_ends, part, int(starts[k]))
-        for k in np.flatnonzero(capital_before_start < part)
+        int(k): _bound_gap_since(values, snapshot_ends, half_threshold, int(starts[k]))
+        for k in np.flatnonzero(capital_before_start < half_threshold)
     }
     open_bounds = {k: bounds for k, bounds in bounds_by_start.items() if np.isfinite(bounds[0])}
-    if starts[-1] + 1 < n_snapshots and max_capital_so_far[starts[-1]] < part:
+    if starts[-1] + 1 < n_snapshots and max_capital_so_far[starts[-1]] < half_threshold:
         first = int(earliest_snapshot[min(open_bounds)]) if open_bounds else 0
         return (first, n_snapshots - 1), (-1.0, 1.0)
     if not open_bounds:
