@@ -122,9 +122,9 @@ def describe(
     sources = _name_datasets(data)
     if images is not None and not derive:
         raise _build_unused_setting_error("images", "--derive")
-    if cluster is not None and len(sources) == 1:
+    if cluster is not None and withdrawn is None and len(sources) == 1:
         raise _build_unused_setting_error(
-            "cluster", "several datasets: their shares have intervals"
+            "cluster", "several datasets, or with --withdrawn"
         )
     texts = _assign_files_to_datasets(captions, list(sources), "--captions")
     files = _assign_files_to_datasets(embeddings, list(sources), "--embeddings")
