@@ -123,9 +123,7 @@ def describe(
     if images is not None and not derive:
         raise _build_unused_setting_error("images", "--derive")
     if cluster is not None and withdrawn is None and len(sources) == 1:
-        raise _build_unused_setting_error(
-            "cluster", "several datasets, or with --withdrawn"
-        )
+        raise _build_unused_setting_error("cluster", "several datasets, or with --withdrawn")
     texts = _assign_files_to_datasets(captions, list(sources), "--captions")
     files = _assign_files_to_datasets(embeddings, list(sources), "--embeddings")
     shares = [] if target_shares is None else [*target_shares.shares]
