@@ -260,7 +260,7 @@ def _errors(design: SurveyClusterSums) -> tuple[np.ndarray, np.ndarray]:
     """Return values and linearised standard errors of everyone, two photographers and light."""
     rows, totals = np.arange(4), design.totals()
     value = totals[rows, 0] / totals[rows, 1]
-    stacked = csr_array(vstack([design.residual_rows(rows, q) for q in (0, 1)]))
+    stacked = csr_array(vstack([design.cluster_contributions(rows, q) for q in (0, 1)]))
     load = np.hstack([np.diag(1 / totals[rows, 1]), np.diag(-value / totals[rows, 1])])
     return value, np.sqrt(
         np.diag(load @ stratified_cross_products(stacked, design.strata) @ load.T)

@@ -149,7 +149,7 @@ def test_what_varies_both_ways_stands_side_by_side_with_its_strata():
     of = design(strata=STRATA)
     strata = residual_strata_or_none(of)
     schools, photographers = of.n_clusters, of.other_clusterings[0].n_clusters
-    assert of.residual_rows(1, 0).shape == (1, schools + photographers)
+    assert of.cluster_contributions(1, 0).shape == (1, schools + photographers)
     assert strata.n_sampled.tolist() == [8, 8, 8, photographers]
     assert strata.stratum_index.tolist() == [*(np.arange(24) % 3).tolist(), *[3] * photographers]
     assert residual_strata_or_none(design()) is None

@@ -324,7 +324,7 @@ def _simulate_means(
         # clusterings stand side by side; there each column is one cluster.
         varying_rows = None
         if isinstance(design, SurveyClusterSums) and not design.is_uncalibrated_one_way:
-            first, second = (design.residual_rows(rows, q) for q in columns)
+            first, second = (design.cluster_contributions(rows, q) for q in columns)
             varying_rows = first, second
         rows_by_key[attribute, j] = (sums, counts), varying_rows
     stacked_rows = csr_array(

@@ -124,7 +124,7 @@ def _subtract_from_domain_means(
     rho, is_proportion = intracluster_correlation_and_is_binary(cluster_sums, measure)
     # The weighting effect is relative to p (1 - p), so only proportions have one.
     weighting_effect = estimate_weighting_effect(cluster_sums, measure) if is_proportion else None
-    residual_rows = (
+    cluster_contributions = (
         None
         if cluster_sums.calibration is None
         else _complement_residuals(cluster_sums, measure, domain, rows)
@@ -134,7 +134,7 @@ def _subtract_from_domain_means(
         cluster_sums.strata,
         rho,
         weighting_effect,
-        residual_rows,
+        cluster_contributions,
         is_proportion=is_proportion,
     )
 
@@ -148,8 +148,8 @@ def _complement_residuals(
     sums, counts = (
         # Residuals are linear in the rows, so those of a complement are a difference.
         csr_array(
-            vstack([survey_sums.residual_rows(domain, q)] * len(rows))
-            - survey_sums.residual_rows(rows, q)
+            vstack([survey_sums.cluster_contributions(domain, q)] * len(rows))
+            - survey_sums.cluster_contributions(rows, q)
         )
         for q in measure.sum_and_count_columns
     )
@@ -194,18 +194,18 @@ def _estimate_one_way_means(
             survey_sums.group_rows(batch, counts),
             squared_sums,
         )
-        residual_rows = None
+        cluster_contributions = None
         if survey_sums.calibration is not None:
-            residual_rows = (
-                survey_sums.residual_rows(batch, sums),
-                survey_sums.residual_rows(batch, counts),
+            cluster_contributions = (
+                survey_sums.cluster_contributions(batch, sums),
+                survey_sums.cluster_contributions(batch, counts),
             )
         return estimate_weighted_means(
             columns,
             survey_sums.strata,
             rho,
             weighting_effect,
-            residual_rows,
+            cluster_contributions,
             is_proportion=is_proportion,
         )
 

@@ -120,7 +120,7 @@ def iterate_null_z_statistics(
     contrasts: IntArray,
     draws: FloatArray,
     strata: Strata | None = None,
-    residual_rows: tuple[csr_array, csr_array] | None = None,
+    cluster_contributions: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[FloatArray]:
     """Yield z statistics of contrasts of means under the null, ``[batch, r]`` at a time.
 
@@ -128,7 +128,7 @@ def iterate_null_z_statistics(
     2].
     """
     for scores in _iterate_standardised_contrasts(
-        sums, counts, multiplicity, contrasts, strata, residual_rows
+        sums, counts, multiplicity, contrasts, strata, cluster_contributions
     ):
         yield from scores.evaluate(draws)
 
@@ -190,15 +190,17 @@ def _iterate_standardised_contrasts(
     multiplicity: IntArray,
     contrasts: IntArray,
     strata: Strata | None = None,
-    residual_rows: tuple[csr_array, csr_array] | None = None,
+    cluster_contributions: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[_ContrastScores]:
     """Yield contrasts' scores over √Σu², in batches; NaN: nothing varies."""
     from scipy.sparse import csr_array, vstack
 
     totals = np.concatenate([sums @ multiplicity, counts @ multiplicity]).astype(np.float64)
     width = sums.shape[0]
-    stacked = csr_array(vstack([sums, counts] if residual_rows is None else [*residual_rows]))
-    is_unweighted = strata is None and residual_rows is None
+    stacked = csr_array(
+        vstack([sums, counts] if cluster_contributions is None else [*cluster_contributions])
+    )
+    is_unweighted = strata is None and cluster_contributions is None
     gram = (
         sum_row_cross_products(stacked, multiplicity)
         if is_unweighted

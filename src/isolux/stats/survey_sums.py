@@ -97,7 +97,7 @@ class SurveyClusterSums(ClusterSums):
             ),
         )
 
-    def residual_rows(self, group: int | IntArray, column: int) -> csr_array:
+    def cluster_contributions(self, group: int | IntArray, column: int) -> csr_array:
         """Return clusters' contributions to a column of groups, minus what calibration explains."""
         from scipy.sparse import csr_array, hstack
 
@@ -105,7 +105,9 @@ class SurveyClusterSums(ClusterSums):
         if self.other_clusterings is None:
             # Both kinds of clusters side by side: their contributions to the variance add up.
             return rows
-        return csr_array(hstack([rows, self.other_clusterings[0].residual_rows(group, column)]))
+        return csr_array(
+            hstack([rows, self.other_clusterings[0].cluster_contributions(group, column)])
+        )
 
     def _group_residuals(self, group: int | IntArray, column: int) -> csr_array:
         return self._row_residuals(np.atleast_1d(group) * self.n_columns + column)

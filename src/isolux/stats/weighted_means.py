@@ -60,7 +60,7 @@ def estimate_weighted_means(
     strata: Strata | None,
     intracluster_correlation: float,
     weighting_effect: WeightingEffect | None = None,
-    residual_rows: tuple[csr_array, csr_array] | None = None,
+    cluster_contributions: tuple[csr_array, csr_array] | None = None,
     *,
     is_proportion: bool,
 ) -> ClusterMeans:
@@ -102,8 +102,8 @@ def estimate_weighted_means(
         stratum_sums = _StratumSums(rows, strata.stratum_index[cluster], g, strata)
         variance = (
             stratum_sums.variance(residual)
-            if residual_rows is None
-            else _linearised_residual_variance(residual_rows, mean, weight, strata)
+            if cluster_contributions is None
+            else _linearised_residual_variance(cluster_contributions, mean, weight, strata)
         )
         # One small-sample factor for all strata, under independent rows.
         variance = variance * stratum_sums.small_sample_ratio(
@@ -214,10 +214,13 @@ def _weighting_effect_if_errors_heavy(
 
 
 def _linearised_residual_variance(
-    residual_rows: tuple[csr_array, csr_array], mean: FloatArray, weight: FloatArray, strata: Strata
+    cluster_contributions: tuple[csr_array, csr_array],
+    mean: FloatArray,
+    weight: FloatArray,
+    strata: Strata,
 ) -> FloatArray:
     """Linearised variance of means from residual sums after calibration: ``[g]``."""
-    sums, counts = (matrix.toarray() for matrix in residual_rows)
+    sums, counts = (matrix.toarray() for matrix in cluster_contributions)
     with np.errstate(divide="ignore", invalid="ignore"):
         linearised = np.nan_to_num((sums - mean[:, None] * counts) / weight[:, None])
     rows, clusters = np.indices(linearised.shape)

@@ -140,7 +140,9 @@ def _count_identical_clusters(
 ) -> tuple[pl.DataFrame, int]:
     """Count clusters with identical rows: ``kind, n`` (lists), ``times`` (multiplicity)."""
     tables, n_without_cluster = [], 0
-    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _CLUSTER_BATCH_SIZE):
+    for low, high in _split_hashes_inclusive(
+        sum(rows for _, _, rows in shards), _CLUSTER_BATCH_SIZE
+    ):
         cluster_rows = pl.concat(
             [
                 _read_hash_range(store, key, "clusters", low, high, number[k])
@@ -192,7 +194,7 @@ def _is_in_range(mark: pl.Expr, low: int, high: int) -> pl.Expr:
     return mark.is_between(pl.lit(low, dtype=pl.UInt64), pl.lit(high, dtype=pl.UInt64))
 
 
-def _split_hash_range(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
+def _split_hashes_inclusive(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
     """Split the 64-bit hashes into inclusive ranges of about ``batch_size`` rows."""
     count = max(1, -(-rows // batch_size))
     edges = [k * (1 << 64) // count for k in range(count + 1)]
@@ -207,7 +209,7 @@ def _are_ids_unique_or_refuse(
     for key, _, _ in shards:
         if not store.query(key, "ids", lambda table: table.select(pl.len()).collect()).item():
             return False
-    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _ID_BATCH_SIZE):
+    for low, high in _split_hashes_inclusive(sum(rows for _, _, rows in shards), _ID_BATCH_SIZE):
         between = _is_in_range(pl.col("mark"), low, high)
         tables = [
             store.query(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023

@@ -109,11 +109,11 @@ def weighted_rank_test_two_groups(
         return WeightedRankTest(0.5, 1.0)
     if len(codes) < 2:
         return WeightedRankTest(superiority, float("nan"))
-    residual_rows = [
+    cluster_contributions = [
         (sums[0][[k]] - sums[1][[k]] * means.value[k]) / sums[1][[k]].sum() for k in (0, 1)
     ]
     # Clusters with units of both groups correlate the two means.
-    covariance = stratified_row_products(residual_rows[0], residual_rows[1], strata)
+    covariance = stratified_row_products(cluster_contributions[0], cluster_contributions[1], strata)
     difference = independent_mean_difference(a, b, covariance, np.zeros(1), floor_variances=False)
     return WeightedRankTest(superiority, _welch_t_p(superiority - 0.5, difference))
 

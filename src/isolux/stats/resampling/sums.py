@@ -69,7 +69,7 @@ def replicate_sum_statistics(
             replicates[:, j] = measure.evaluate(sums)
         return replicates
     start = 0
-    residual_rows = _calibration_residuals(cluster_sums)
+    cluster_contributions = _calibration_residuals(cluster_sums)
     resampled_sums = cluster_sums
     if isinstance(cluster_sums, SurveyClusterSums) and cluster_sums.other_clusterings is not None:
         resampled_sums = cluster_sums.other_clusterings[1]
@@ -81,8 +81,10 @@ def replicate_sum_statistics(
         if max(resampled_sums.matrix.shape) * size <= _MAX_BLOCK_NUMBERS:
             weight_batches = iter([np.hstack(list(weight_batches))])
         for cluster_weights in weight_batches:
-            if residual_rows is not None:
-                sums = _linearised_calibrated_sums(cluster_sums, residual_rows, cluster_weights)
+            if cluster_contributions is not None:
+                sums = _linearised_calibrated_sums(
+                    cluster_sums, cluster_contributions, cluster_weights
+                )
             else:
                 sums = resampled_sums.weighted_sums(cluster_weights)
             for j, measure in enumerate(measures):
@@ -128,10 +130,10 @@ def _all_residual_rows(survey_sums: SurveyClusterSums) -> csr_array:
 
 
 def _linearised_calibrated_sums(
-    cluster_sums: ClusterSums, residual_rows: csr_array, cluster_weights: FloatArray
+    cluster_sums: ClusterSums, cluster_contributions: csr_array, cluster_weights: FloatArray
 ) -> FloatArray:
     """Return sums ``[g, columns, r]`` of replicates with calibrated weights, linearised."""
-    deviations = np.asarray(residual_rows @ (cluster_weights - 1.0)).reshape(
+    deviations = np.asarray(cluster_contributions @ (cluster_weights - 1.0)).reshape(
         cluster_sums.n_groups, cluster_sums.n_columns, -1
     )
     # A linearised replicate may fall below 0, which a sum of contributions of 0 or more cannot.

@@ -99,8 +99,8 @@ def caution_on_objects(
     ]
     text = (
         f"{len(unnamed):,} of {len(image_counts):,} objects are named in no caption: "
-        f"{_format_names(unnamed)}. Do they have other names there (--object-words FILE), or are "
-        "several in one cell (--option separator=…)?"
+        f"{_list_first_names(unnamed)}. Do they have other names there (--object-words FILE), or "
+        "are several in one cell (--option separator=…)?"
     )
     notes: list[str] = [Caution(text)] if unnamed else []
     n_empty = int((pictures["objects"].list.len() == 0).sum())
@@ -139,14 +139,14 @@ def _caution_on_names(
     )
     rare = [name for name, n in image_counts.items() if n < _MIN_IMAGES]
     gendered_text = (
-        f"Objects that are words for people of a gender: {_format_names(person_names)}. They go"
+        f"Objects that are words for people of a gender: {_list_first_names(person_names)}. They go"
         " with it by their name alone: leave them out of the objects."
     )
     twin_text = f"Objects differ in their spelling alone: {twin_list}. They count as two."
     rare_text = (
         f"{len(rare):,} of {len(image_counts):,} objects are in fewer than {_MIN_IMAGES} pictures:"
-        f" {_format_names(rare)}. Each weighs as much as the others in bias amplification, and one"
-        " that is there once can only be joined less often: leave them out of the objects."
+        f" {_list_first_names(rare)}. Each weighs as much as the others in bias amplification, and"
+        " one that is there once can only be joined less often: leave them out of the objects."
     )
     # A few rare objects hardly move a mean over many.
     is_rare = rare and len(rare) >= _MAX_RARE_SHARE * len(image_counts)
@@ -160,6 +160,6 @@ def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(names[column].value_counts().sort(column).iter_rows())
 
 
-def _format_names(names: Sequence[str]) -> str:
+def _list_first_names(names: Sequence[str]) -> str:
     """List the first names, and the number of others."""
     return join_first(map(repr, names), _MAX_LISTED_NAMES, AND_MORE)

@@ -24,7 +24,7 @@ from isolux.tasks.identification.candidate_lists import read_candidate_lists
 from isolux.tasks.identification.candidates import (
     Candidates,
     SearchRoles,
-    read_roles,
+    read_roles_or_all_to_all,
     search_gallery,
 )
 from isolux.tasks.identification.metrics import (
@@ -177,7 +177,7 @@ def score(
     ks = tuple(sorted(set(top_k)))
     _check_settings(fpir, threshold, threshold_on, (*ks, rank_limit or 1, candidates))
     requested = read_metrics(INFO, metrics)
-    roles = read_roles(
+    roles = read_roles_or_all_to_all(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
     is_distance = lower_score_means == "same"

@@ -54,7 +54,7 @@ class SearchRoles:
         return code.to_numpy().astype(np.int64)
 
 
-def read_roles(
+def read_roles_or_all_to_all(
     dataset: Dataset,
     *,
     enrolled: str | None,

@@ -185,7 +185,7 @@ def read_last_training_attempts(
     return {str(w): (int(a), float(s), str(t)) for w, a, s, t in connection.execute(query)}
 
 
-def read_graduates_or_none(connection: Connection, stage: str) -> frozenset[str] | None:
+def read_allowed_annotators_or_anyone(connection: Connection, stage: str) -> frozenset[str] | None:
     """Read who may annotate a stage; None: anyone, as it has no golden tasks."""
     query = sa.select(sa.func.count()).select_from(tasks)
     query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
@@ -247,7 +247,7 @@ def record_new_and_changed_answers(
     with open_write_transaction(project.engine) as connection:
         photo_sizes = read_upright_sizes_by_task(connection, [answer.task_id for answer in answers])
         versions = _read_last_answer_versions(connection, {answer.source for answer in answers})
-        graduate_ids = read_graduates_or_none(connection, stage.name)
+        graduate_ids = read_allowed_annotators_or_anyone(connection, stage.name)
         golden_ids = _read_golden_task_ids(connection, stage.name)
         new_rows: list[dict[str, Any]] = []
         superseded_ids: list[str] = []

@@ -77,7 +77,7 @@ def compute_funnel_and_group_exclusions(
     n_journal_rows = verify_journal_and_seals(project)
     ledger = read_verified_consent_or_none(project)
     table = tabulate_project_funnel(project)
-    people = _read_arrived_people_with_facts(project, by) if by else None
+    people = _read_people_in_arrived_photos(project, by) if by else None
     shift_tables: list[pl.DataFrame] = []
     notes: list[str] = [] if ledger is None else _caution_on_waiting_revocations(project, ledger)
     if people is not None:
@@ -164,7 +164,7 @@ _SHIFT_SCHEMA = {
 }
 
 
-def _read_arrived_people_with_facts(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
+def _read_people_in_arrived_photos(project: Project, fact_columns: Sequence[str]) -> pl.DataFrame:
 
     people = read_people_in_photos(project, include_excluded=True).filter(
         pl.col("origin") == "submitted"

@@ -132,7 +132,7 @@ def withdraw(
         if not dry_run:
             remove_stale_staging_folders(request.folders)
         if unfinished_plan is not None:
-            unfinished_plan = request.add_folders_if_same_people(unfinished_plan, kind, people)
+            unfinished_plan = request.extend_plan_if_people_in_it(unfinished_plan, kind, people)
             if dry_run:
                 return preview_withdrawal(unfinished_plan, request.ledger)
             earlier_outcome = request.execute_plan_and_search(unfinished_plan)

@@ -231,7 +231,7 @@ class WithdrawalRequest:
             compute_keyed_hash(person_kind, person_id, self.ledger_key) for person_id in people
         } <= set(plan.marks)
 
-    def add_folders_if_same_people(
+    def extend_plan_if_people_in_it(
         self, unfinished_plan: WithdrawalPlan, person_kind: str, people: Sequence[str]
     ) -> WithdrawalPlan:
         """Add folders and keys that the unfinished withdrawal of the same people did not have."""
