@@ -1,1 +1,1 @@
-"""The words that every room shares: errors, tables, settings, plugins and how they are found."""
+"""What every package shares: errors, tables, settings, plugins and how they are found."""

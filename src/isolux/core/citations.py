@@ -1,4 +1,4 @@
-"""Works that several rooms cite: each is written once, with its place named where it is cited."""
+"""Works that several packages cite: each is written once, its place named where it is cited."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Notes of a run, and those among them that must be read before any number: ``Caution``.
 
-Every room that leaves something out says so in a note. Most notes explain; a caution says that the
-numbers may be wrong. Both travel in the same tuples (``Dataset.notes``, ``Scores.notes``), and
+What leaves something out says so in a note. Most notes explain; a caution says that the numbers
+may be wrong. Both travel in the same tuples (``Dataset.notes``, ``Scores.notes``), and
 ``split_cautions_from_notes`` parts them where the run is written down: the screen and the report's
 first screen show ``record["warnings"]`` before they show a number.
 """
@@ -9,6 +9,12 @@ first screen show ``record["warnings"]`` before they show a number.
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+SMALL_GROUPS_SHOWN = (
+    "Nothing is hidden here to protect small groups: share this only with people who may see the"
+    " data."
+)
+"""On pages and summaries that have no ``--publish-min``, or were written without it."""
 
 
 class Caution(str):

@@ -1,4 +1,4 @@
-"""The tables that rooms hand to one another: their columns, types, units and meanings.
+"""The tables that packages pass to one another: their columns, types, units and meanings.
 
 An audit is a chain of tables, ``images, instances, attributes, predictions -> scores ->
 group_metrics -> disparities -> findings``. This file names their columns once; ``check`` (of

@@ -1,6 +1,6 @@
 """Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON, Arrow, workbooks.
 
-Every room that reads a table reads it here, so that a file's faults are found and named in one
+Every package that reads a table reads it here, so that a file's faults are found and named in one
 place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cell_parsing`` turns those
 into numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
 """

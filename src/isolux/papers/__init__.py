@@ -1,1 +1,1 @@
-"""Published protocols: one file each, composed of the other rooms' calls."""
+"""Published protocols: one file each, composed of calls of the other packages."""

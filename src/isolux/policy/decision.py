@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from isolux.core.notes import SMALL_GROUPS_SHOWN
 from isolux.core.printable import clean_line
 
 Answer = Literal["pass", "fail", "insufficient"]
@@ -245,6 +246,7 @@ def format_decision_markdown(decision: Decision) -> str:
     lines += ["", _explain_error_rates(decision)]
     if decision.notes:
         lines += ["", *(f"- {_escape_markdown(note)}" for note in decision.notes)]
+    lines += ["", SMALL_GROUPS_SHOWN]
     return "\n".join([*lines, ""])
 
 
@@ -319,6 +321,7 @@ def format_decision_junit_xml(decision: Decision) -> str:
         ("baseline", decision.baseline),
         *([("unasked", decision.uncovered_attributes)] if decision.uncovered_attributes else []),
         *((k, str(v)) for k, v in decision.context.items()),
+        ("privacy", SMALL_GROUPS_SHOWN),
     ):
         ET.SubElement(
             properties, "property", {"name": name, "value": _clean_text_for_xml(property_text)}

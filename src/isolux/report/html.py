@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from isolux.core.containers import Run
 from isolux.core.formatting import shorten_name
+from isolux.core.notes import SMALL_GROUPS_SHOWN
 from isolux.core.printable import clean_line
 from isolux.core.tables import COMPARABLE_STATUSES
 from isolux.io import write_text
@@ -256,6 +257,7 @@ def _create_jinja_environment() -> Environment:
         "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
         "COMPARABLE_STATUSES": COMPARABLE_STATUSES,
+        "SMALL_GROUPS_SHOWN": SMALL_GROUPS_SHOWN,
         "STATUSES_PAGE": STATUSES_PAGE,
         "drawable": can_draw_figures,
         "find_drawing_obstacle": find_drawing_obstacle,
