@@ -439,3 +439,56 @@ def test_a_function_that_gives_a_number_as_text_is_refused_by_name(text):
     with pytest.raises(SpecError, match="the metric 'spell' gives text"):
         isolux.metric_frame(metrics=spell, y_true=[0, 1] * 50, y_pred=[0, 1, 0, 0] * 25,
                             sensitive_features=["a", "b"] * 50)  # fmt: skip
+
+
+def _three_groups(n=900):
+    draw = np.random.default_rng(0)
+    group, truth = draw.choice(["a", "b", "c"], n), draw.integers(0, 2, n)
+    is_right = draw.random(n) < np.where(group == "a", 0.75, 0.9)
+    return group, truth, np.where(is_right, truth, 1 - truth)
+
+
+def test_a_pair_and_p_are_those_of_the_audit():
+    group, truth, answer = _three_groups()
+    frame = isolux.metric_frame(metrics="accuracy", y_true=truth, y_pred=answer,
+                                sensitive_features=group)  # fmt: skip
+    people = pl.DataFrame({"unit_id": [str(i) for i in range(len(group))], "g": group,
+                           "value": (truth == answer).astype(float)})  # fmt: skip
+    tests = isolux.audit(people, by="g").disparities
+    pairs = tests.filter(kind="difference")
+    pair = pairs.filter(group_a="a", group_b="b").row(0, named=True)
+    ours = frame.between("a", "b").row(0, named=True)
+    for name, theirs in (("value", "value"), ("low", "low"), ("high", "high"), ("p", "p_value")):
+        assert ours[name] == pytest.approx(pair[theirs])
+    turned = frame.between("b", "a").row(0, named=True)
+    assert (turned["value"], turned["low"], turned["high"]) == pytest.approx(
+        (-ours["value"], -ours["high"], -ours["low"])
+    )
+    # Simulated in another order: 2,000 replicates tell .007 to a tenth of itself.
+    assert frame.difference()["p"].item() == pytest.approx(pairs["p_adjusted"].min(), rel=0.1)
+    to_overall = tests.filter(kind="difference_to_overall")["p_adjusted"].min()
+    assert frame.difference("to_overall")["p"].item() == pytest.approx(to_overall, rel=0.1)
+
+
+def test_a_pair_is_compared_within_each_level_of_control_features():
+    group, truth, answer = _three_groups()
+    level = np.repeat(["x", "y"], 450)
+    inputs = {"y_true": truth, "y_pred": answer, "sensitive_features": group}
+    frame = isolux.metric_frame(metrics="accuracy", control_features={"k": level}, **inputs)
+    pairs = frame.between("a", "b")
+    assert pairs["k"].to_list() == ["x", "y"]
+    for k, value in pairs.select("k", "value").iter_rows():
+        right = {g: (truth == answer)[(group == g) & (level == k)].mean() for g in "ab"}
+        assert value == pytest.approx(right["a"] - right["b"])
+    assert frame.difference()["p"].null_count() == 0
+
+
+def test_a_pair_that_does_not_exist_and_functions_are_refused():
+    group, truth, answer = _three_groups()
+    inputs = {"y_true": truth, "y_pred": answer, "sensitive_features": group}
+    with pytest.raises(ValueError, match="no group named 'z'"):
+        isolux.metric_frame(metrics="accuracy", **inputs).between("a", "z")
+    frame = isolux.metric_frame(metrics=lambda t, p: float((t == p).mean()), **inputs)
+    with pytest.raises(ValueError, match="differences of functions are not tested"):
+        frame.between("a", "b")
+    assert frame.difference()["p"].to_list() == [None]

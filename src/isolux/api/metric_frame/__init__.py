@@ -37,6 +37,7 @@ from isolux.api.metric_frame.measures import (
     measure_names,
     score_function_inputs,
 )
+from isolux.api.metric_frame.pair_tests import build_pair_frame, list_smallest_p
 from isolux.core.errors import SpecError
 from isolux.core.spec import IntervalMethod
 from isolux.stats.cluster_sums import IntArray
@@ -273,13 +274,34 @@ class MetricFrame:
 
         Its interval is wider than that of the same gap in ``audit``. It is made from intervals of
         all groups that hold at once, and holds for the largest gap whichever groups have it; an
-        audit's interval of a difference is of that pair of groups alone.
+        audit's interval of a difference is of that pair of groups alone (``between``). ``p`` is
+        the audit's: the smallest over these differences, adjusted for all of them; null for a
+        function. With many groups it finds gaps whose interval here still includes 0.
 
         ``errors`` is fairlearn's; every metric here is a number, so that it changes nothing.
         """
         with raise_as_value_errors():
             _refuse_errors(errors)
-            return self._build_extreme_frame("difference", method)
+            frame = self._build_extreme_frame("difference", method)
+            return frame.with_columns(p=list_smallest_p(self.inputs, self.metrics_by_label, method))
+
+    def between(self, group_a: object, group_b: object) -> pl.DataFrame:
+        """Return the first group's value less the second's, for a pair chosen beforehand.
+
+        Parameters
+        ----------
+        group_a, group_b
+            Values of the sensitive feature; of several features, the values joined by ``" × "``.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``metric``, control features, ``value``, ``low``, ``high`` (the interval of this pair
+            alone), ``p`` (not adjusted: for a pair that the data did not choose) and ``reason`` why
+            a comparison has none. Metrics by name alone: a function's differences are not tested.
+        """
+        with raise_as_value_errors():
+            return build_pair_frame(self.inputs, self.metrics_by_label, str(group_a), str(group_b))
 
     def ratio(self, method: Method = "between_groups", errors: Errors = "coerce") -> pl.DataFrame:
         """Return the smallest ratio: of two groups, or of a group and everyone; at most 1."""

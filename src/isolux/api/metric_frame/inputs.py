@@ -67,6 +67,12 @@ class FrameInputs:
         """Each group for display, its values joined by ×."""
         return [" × ".join(str(v) for v in row) for row in self.groups.iter_rows()]
 
+    @property
+    def sensitive_names(self) -> list[str]:
+        """Each group without its level: the sensitive values alone, joined by ×."""
+        sensitive = self.groups.drop(self.controls.columns)
+        return [" × ".join(str(v) for v in row) for row in sensitive.iter_rows()]
+
 
 def read_inputs(
     values: tuple[Any, Any, Any],
