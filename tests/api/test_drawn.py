@@ -339,3 +339,27 @@ def test_a_change_between_models_in_a_census_is_there():
     assert found[size]["p_value"] < 0.001
     assert found[size]["low"] <= found[size]["value"] <= found[size]["high"] < 0
     assert found[size]["detectable"] is None
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_changed", [1, 2, 3, 6])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"strata": None},
+        {"weight": None, "strata": None},
+        {"weight": None, "strata": None, "population_size": "100000"},
+    ],
+)
+def test_changes_within_one_school_are_tested_as_their_interval_says(n_changed, settings):
+    rows = _rows(model=pl.lit("old"))
+    first = (pl.col("value") == 1.0) & (pl.col("value").cum_sum() <= n_changed)
+    assert rows.filter(first)["cluster_id"].n_unique() == 1
+    value = pl.when(first).then(0.0).otherwise("value")
+    new = rows.with_columns(value=value, model=pl.lit("new"))
+    tests = compare(_audited(rows, **settings), _audited(new, **settings)).disparities
+    row = tests.filter(kind="model_difference", group_a="overall").row(0, named=True)
+    # One school's change says nothing of other schools: t of one in 24 clusters is about 1.
+    assert row["p_value"] > 0.1
+    assert row["low"] < 0 < row["high"]

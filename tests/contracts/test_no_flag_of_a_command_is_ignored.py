@@ -198,6 +198,7 @@ CASES: dict[str, dict[str, Case]] = {
             (*CROP, "--withdrawn", "unmatched_boxes.txt"), NONE, ("--allow-unmatched",),
         ),
         "recipe": _two_values(CROP[:-2], "--recipe", "box", "whole"),
+        "boxes": _two_values(CROP, "--boxes", "both.csv", "one.csv"),
         "box": _two_values(CROP, "--box", "face", "person"),
         "factor": _two_values(CROP, "--factor", "1.5", "2"),
         "size": _two_values(CROP, "--size", "32", "64"),

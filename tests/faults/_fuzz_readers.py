@@ -283,7 +283,7 @@ OTHERS: dict[str, Reader] = LISTS | {
 
 def readers() -> list[str]:
     """Name every reader."""
-    plugins = [str(p) for p in PLUGINS if p.room in ("datasets", "predictions")]
+    plugins = [str(p) for p in PLUGINS if p.package in ("datasets", "predictions")]
     return [*plugins, *(f"others/{name}" for name in OTHERS)]
 
 

@@ -146,7 +146,7 @@ def test_a_difference_of_changes_is_held_by_its_interval(name):
     if len(PLANTED[name][0]) == 2:
         row["by Welch's t, %"] = _found_by_welch(PLANTED[name])
         # It errs in 16 of 100 where 3 % of 60 and 1,000 gain, which costs the second world's power.
-        assert row["any found, %"] >= row["by Welch's t, %"] - (0.2 if FULL else 0.45), row
+        assert row["any found, %"] >= row["by Welch's t, %"] - (0.2 if FULL else 0.5), row
     record(f"changes-planted-{list(PLANTED).index(name)}", [row], worlds=WORLDS,
            replicates=REPLICATES)  # fmt: skip
     assert not held or row["covered, %"] >= at_least(0.94, WORLDS, full=0.915), row

@@ -92,7 +92,7 @@ def test_the_injected_association_is_found_and_the_absent_one_is_not(answered):
     rows = next(iter(answered.run.record["explained"]["answer_associations"].values()))
     first = dict(zip(rows["columns"], rows["rows"][0], strict=True))
     assert (first["answer"], first["group"]) == ("Answer rate of chef (neutral)", WOMAN)
-    assert first["high"] < 0  # odds of being called a chef: lower for women
+    assert first["log odds high"] < 0  # odds of being called a chef: lower for women
 
 
 def test_the_first_way_of_each_question_was_chosen(answered):

@@ -92,6 +92,7 @@ def compare_paired_means(
         covariance,
         is_fraction=first_measure.is_fraction and second_measure.is_fraction,
         n_changed=_count_changed_clusters(design, groups, s, t),
+        is_survey_sample=is_survey_sample,
     )
 
 

@@ -165,6 +165,7 @@ def paired_mean_difference(
     *,
     is_fraction: bool = False,
     n_changed: FloatArray | None = None,
+    is_survey_sample: bool = False,
 ) -> Difference:
     """Compare two means of the same clusters.
 
@@ -201,7 +202,9 @@ def paired_mean_difference(
         )
 
     paired_proportions = (
-        ProportionDifferences.from_paired_means(a, b, covariance, n_changed)
+        ProportionDifferences.from_paired_means(
+            a, b, covariance, n_changed, is_survey_sample=is_survey_sample
+        )
         if n_changed is not None and b.is_proportion
         else None
     )

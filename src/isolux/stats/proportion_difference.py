@@ -151,17 +151,23 @@ class ProportionDifferences:
 
     @classmethod
     def from_paired_means(
-        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, n_changed: FloatArray
+        cls,
+        a: ClusterMeans,
+        b: ClusterMeans,
+        covariance: FloatArray,
+        n_changed: FloatArray,
+        *,
+        is_survey_sample: bool = False,
     ) -> ProportionDifferences:
         """Combine two models' proportions of the same rows; ``n_changed``: clusters that differ."""
         # One variance per model, as of independent groups: a model that is seldom wrong shows too
         # little of how alike its errors are, so it takes the rate of both.
         is_constant = (a.variance <= _ZERO_VARIANCE) | (b.variance <= _ZERO_VARIANCE)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # CR2 divides products of residuals by 1 - 1/C, and the effects are over n - 1 rows.
-            cr2_factor = (1.0 - 1.0 / a.n_units) / (
-                1.0 - 1.0 / np.maximum(a.n_effective_clusters, 2.0)
-            )
+            # CR2 divides products of residuals by 1 - 1/C, and the effects are over n - 1 rows;
+            # products of a survey's clusters are divided so already.
+            cluster_share = 1.0 - 1.0 / np.maximum(a.n_effective_clusters, 2.0)
+            cr2_factor = (1.0 - 1.0 / a.n_units) / (1.0 if is_survey_sample else cluster_share)
             joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
             correlation = np.where(is_constant, 0.0, cr2_factor * covariance / joint_sd)
             effects = [np.maximum(g.own_design_effect(), g.min_design_effect()) for g in (a, b)]

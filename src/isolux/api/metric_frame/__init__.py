@@ -47,7 +47,6 @@ from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
     import altair as alt
-    import pandas as pd
 
 Errors = Literal["raise", "coerce"]
 MetricLike = str | Callable[..., float]
@@ -239,8 +238,8 @@ class MetricFrame:
     def _repr_html_(self) -> str:
         return format_frame_html(*build_text_table(self.overall, self.by_group, self.level))
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Return the groups' values as fairlearn's ``by_group``: groups × metrics, in pandas.
+    def to_pandas(self) -> Any:
+        """Return the groups' values as fairlearn's ``by_group``: groups × metrics, a pandas frame.
 
         Intervals are in ``by_group``.
         """

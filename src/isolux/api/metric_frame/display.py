@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,6 @@ from isolux.core.printable import clean_line
 
 if TYPE_CHECKING:
     import altair as alt
-    import pandas as pd
 
 _MAX_ROWS = 60
 
@@ -85,17 +85,16 @@ def format_frame_html(heading: str, columns: Sequence[str], rows: Sequence[Seque
     return build_table_html(columns, rows[:_MAX_ROWS], caption=heading) + remainder_html
 
 
-def build_pandas_table(by_group: pl.DataFrame) -> pd.DataFrame:
+def build_pandas_table(by_group: pl.DataFrame) -> Any:
     """Build a pandas frame as fairlearn's ``by_group``: groups by metrics, the values alone."""
     if find_spec("pandas") is None:
         raise SpecError(
             "a pandas frame needs pandas, which is not installed", hint="pip install pandas"
         )
-    import pandas as pd
-
     features = _list_feature_columns(by_group)
     wide = by_group.pivot("metric", index=features, values="value")
-    frame = pd.DataFrame({name: wide[name].to_list() for name in wide.columns})
+    # isolux does not declare pandas: it is the user's.
+    frame = import_module("pandas").DataFrame({name: wide[name].to_list() for name in wide.columns})
     metrics = [name for name in wide.columns if name not in features]
     return frame.set_index(features)[metrics].astype(float)
 
