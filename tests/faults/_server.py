@@ -30,7 +30,7 @@ MODULES = (
     "isolux_worlds.synthesis", "isolux_worlds.commands.synthesize", "isolux.datasets.table",
     "isolux.datasets.facet", "isolux.datasets.fiftyone", "isolux.predictions.csv",
     "isolux.tasks.classification", "isolux.stats.roc", "isolux.stats.references",
-    "isolux.stats.calibration", "isolux.stats.shrinkage", "isolux.analyses.group_gaps",
+    "isolux.stats.calibration", "isolux.analyses.group_gaps",
     "isolux.analyses.model_changes", "isolux.disparity.measures", "isolux.api.publish",
     "jinja2", "rich.console", "scipy.special", "vl_convert",
 )  # fmt: skip
