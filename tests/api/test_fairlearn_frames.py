@@ -40,7 +40,7 @@ class Shim:
             self.frame = isolux.metric_frame(metrics=metrics, **given, **FEW)
 
     def typed(self, table):
-        drop = {"low", "high", "n", "group", "value", "metric", "reason"}
+        drop = {"low", "high", "n", "group", "value", "metric", "reason", "p"}
         keys = [name for name in table.columns if name not in drop]
         pandas = table.to_pandas()
         if keys:
