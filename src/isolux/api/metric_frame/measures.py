@@ -15,13 +15,14 @@ import polars as pl
 
 from isolux.api.metric_frame.cautions import count_warnings, warn_of_cautions
 from isolux.api.metric_frame.inputs import FrameInputs, to_class_names, to_series
+from isolux.api.metric_frame.pair_tests import GroupTests
 from isolux.core.containers import Dataset, Scores
 from isolux.core.errors import IsoluxError, SpecError
 from isolux.core.info import DatasetInfo
 from isolux.core.inputs import IN_MEMORY
 from isolux.core.spec import Statistics, validate_stage_settings
 from isolux.core.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
-from isolux.disparity.disparity_table import measure_disparities
+from isolux.disparity.family import run_family_tests
 from isolux.groups.estimates import Estimates
 from isolux.groups.interval_methods import recompute_intervals
 from isolux.groups.measure import measure_groups
@@ -42,7 +43,7 @@ class MetricByGroup:
     ``simultaneous_interval`` are the groups' ends at the level at which all hold together;
     ``to_overall`` those of group less level, likewise; ``tail`` is half of what the level leaves
     out. ``exclusions`` ``[g]`` says why a group has no part in a difference; None: it has.
-    ``compare`` tests the differences of groups as an audit does; None: a function's are not tested.
+    ``run_tests`` tests a named metric's differences as an audit does; functions have no tests.
     """
 
     estimates: FloatArray
@@ -55,7 +56,8 @@ class MetricByGroup:
     overall_replicates: FloatArray
     tail: float
     exclusions: tuple[str | None, ...]
-    compare: Callable[[], pl.DataFrame] | None = None
+    metric: str = ""
+    run_tests: Callable[[], GroupTests] | None = None
 
     @property
     def is_comparable(self) -> npt.NDArray[np.bool_]:
@@ -95,7 +97,7 @@ def measure_names(
     wide = recompute_intervals(
         narrow, _validate_statistics({**settings, "level": simultaneous_level})
     )
-    compare = lru_cache(partial(_compare_groups, inputs, scores, settings))
+    run_tests = lru_cache(partial(_test_groups, inputs, scores, settings))
     metric_by_label = {}
     for label, name in metrics.items():
         positions = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -107,32 +109,19 @@ def measure_names(
             )
         metric_by_label[label] = replace(
             _metric_from_estimates(inputs, narrow, wide, positions[0], settings["level"]),
-            compare=partial(_select_metric, compare, name),
+            metric=name,
+            run_tests=run_tests,
         )
     return metric_by_label
 
 
-def _compare_groups(
-    inputs: FrameInputs, scores: Scores, settings: Mapping[str, Any]
-) -> pl.DataFrame:
-    """Test the groups of each level as an audit does: rows ``difference``, ``…_to_overall``."""
+def _test_groups(inputs: FrameInputs, scores: Scores, settings: Mapping[str, Any]) -> GroupTests:
+    """Test the groups of each level as an audit does: a level is an attribute."""
     spec = validate_stage_settings({"data": "table:held", **settings})
     membership = _build_membership(inputs).filter(attribute=_GROUP)
     level = pl.Series(inputs.level_of_group.astype(str)).gather(membership["group"].cast(pl.Int64))
-    membership = membership.with_columns(attribute=level)
-    estimates = measure_groups(scores, membership, spec.statistics)
-    table = measure_disparities(estimates, spec.comparing).table.filter(
-        pl.col("kind").is_in(["difference", "difference_to_overall"])
-    )
-    names = {str(k): name for k, name in enumerate(inputs.sensitive_names)}
-    return table.with_columns(
-        pl.col("group_a", "group_b").replace_strict(names, default=None),
-        level=pl.col("attribute").cast(pl.Int64),
-    )
-
-
-def _select_metric(compare: Callable[[], pl.DataFrame], name: str) -> pl.DataFrame:
-    return compare().filter(metric=name)
+    estimates = measure_groups(scores, membership.with_columns(attribute=level), spec.statistics)
+    return GroupTests(estimates, run_family_tests(estimates, spec.comparing, {}), spec.comparing)
 
 
 _MAX_CLASSES = 20  # whole numbers; more different ones are amounts, such as ages
