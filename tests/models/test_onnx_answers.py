@@ -11,6 +11,7 @@ from PIL import Image
 from isolux.core.errors import SpecError
 from isolux.geometry.variants import decode_mask
 from isolux.models import open_model
+from isolux.models._numbers import parse_values
 from scripts.onnx_file import Node, onnx_bytes
 from tests.models._networks import mean_colours
 
@@ -249,3 +250,9 @@ def test_a_preset_that_contradicts_the_file_is_refused_by_name(tmp_path):
     assert agreeing.predictor.prepare.mean == (0.5, 0.5, 0.5)
     own = open_model(f"onnx:{path}", ["preset=minus-one-to-one", "mean=.4"])
     assert own.predictor.prepare.mean == (0.4, 0.4, 0.4)  # what is given wins
+
+
+@pytest.mark.parametrize("values", ["100-0", "5-5", "ten"])
+def test_a_range_of_no_numbers_is_refused(values) -> None:
+    with pytest.raises(SpecError, match="not the numbers that classes stand for"):
+        parse_values(values)

@@ -58,7 +58,7 @@ def parse_values(values: str | Sequence[float]) -> tuple[float, ...]:
     if not isinstance(values, str):
         return tuple(map(float, values))
     match = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", values)
-    if match is not None:
+    if match is not None and int(match[1]) < int(match[2]):
         return tuple(map(float, range(int(match[1]), int(match[2]) + 1)))
     try:
         return tuple(float(text) for text in values.split(","))
