@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,7 @@ import polars as pl
 from isolux.checks import PROBLEMS, ImageFiles, NoImages, inspect_images, locate_images
 from isolux.core import registry
 from isolux.core.containers import Dataset
-from isolux.core.errors import FileError, InputError, SpecError, UnknownNameError
+from isolux.core.errors import FileError, InputError, SpecError, TableError, UnknownNameError
 from isolux.core.info import CheckInfo
 from isolux.core.plugin_options import parse_option_assignments
 from isolux.core.refusals import collect_refusals
@@ -138,7 +139,11 @@ def check(
         people_settings = {"data_option": options, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **people_settings}).people
         loaded = load_dataset_or_report_problems(
-            lambda: load_people(people, uses_unscored_people=True), path, name
+            lambda: load_people(people, uses_unscored_people=True),
+            path,
+            name,
+            # An error that is raised has the ids of who withdrew redacted; collected ones have not.
+            collects_refusals=withdrawn is None,
         )
     if isinstance(loaded, CheckResult):
         return loaded
@@ -174,7 +179,11 @@ def _list_options_of_all_columns(name: str, options: Sequence[str]) -> list[str]
 
 
 def load_dataset_or_report_problems(
-    load: Callable[[], Dataset], path: str | Path, name: str
+    load: Callable[[], Dataset],
+    path: str | Path,
+    name: str,
+    *,
+    collects_refusals: bool = True,
 ) -> Dataset | CheckResult:
     """Load a dataset; what its loader refuses are problems of the dataset, not a mistake.
 
@@ -186,7 +195,10 @@ def load_dataset_or_report_problems(
     >>> found.problems.select("check", "problem", "found").row(0)
     ('loading', 'an age is no number', "'old'")
     """
-    with collect_refusals() as collected:
+    block: AbstractContextManager[list[TableError]] = (
+        collect_refusals() if collects_refusals else nullcontext([])
+    )
+    with block as collected:
         last: list[InputError] = []
         try:
             dataset = load()
