@@ -363,3 +363,25 @@ def test_changes_within_one_school_are_tested_as_their_interval_says(n_changed, 
     # One school's change says nothing of other schools: t of one in 24 clusters is about 1.
     assert row["p_value"] > 0.1
     assert row["low"] < 0 < row["high"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("changed", [(2,), (8,), (10,)])
+def test_one_small_cluster_that_changes_is_no_evidence(changed):
+    """18 uneven clusters of 80 people, of which one of few people turns wrong."""
+    cells = [(2, 2), (2, 1), (8, 1), (2, 0), (31, 13), (1, 0), (1, 1), (2, 1), (3, 2), (1, 0),
+             (5, 2), (3, 3), (4, 1), (2, 0), (2, 2), (3, 1), (4, 4), (4, 2)]  # fmt: skip
+    cluster = [str(i) for i, (n, _) in enumerate(cells) for _ in range(n)]
+    old = [float(j < right) for n, right in cells for j in range(n)]
+    new = [0.0 if int(i) in changed else v for i, v in zip(cluster, old, strict=True)]
+
+    def audited(model, values):
+        people = {"unit_id": [str(i) for i in range(80)], "cluster_id": cluster,
+                  "g": ["a", "b"] * 40,
+                  "model": [model] * 80, "value": values}  # fmt: skip
+        return audit(pl.DataFrame(people), by="g", replicates=300)
+
+    tests = compare(audited("old", old), audited("new", new)).disparities
+    row = tests.filter(kind="model_difference", group_a="overall").row(0, named=True)
+    assert row["p_value"] > 0.3
+    assert row["low"] < 0 < row["high"]

@@ -173,7 +173,9 @@ class ProportionDifferences:
             effects = [np.maximum(g.own_design_effect(), g.min_design_effect()) for g in (a, b)]
             terms = effects[0] / a.n_units, effects[1] / b.n_units, correlation
             change_effect = 1.0 + (a.kish_cluster_size - 1.0) / (1.0 + n_changed**2)
-            change_term = change_effect / np.minimum(a.n_units, b.n_units)
+            # Of a finite population less is unknown; of a census, nothing.
+            finite_share = np.minimum(1.0, np.minimum(*effects))
+            change_term = finite_share * change_effect / np.minimum(a.n_units, b.n_units)
         is_independent = a.has_independent_rows & b.has_independent_rows
         dof, independent_dof = (
             np.where(is_independent, np.inf, np.minimum(x, y))
@@ -260,7 +262,8 @@ class ProportionDifferences:
                 1.0 - OWN_VARIANCE_WEIGHT
             )
             if self.change_term is not None:
-                change = np.abs(null_a - null_b)
+                # At least as many rows change as the null says, and as were seen to.
+                change = np.fmax(np.abs(null_a - null_b), np.abs(self.a - self.b))
                 min_variance = np.fmax(min_variance, change * (1.0 - change) * self.change_term)
         return own_variance, min_variance
 
